@@ -1,0 +1,1 @@
+"""The words: typed frames for everything that crosses a stage."""

@@ -1,0 +1,85 @@
+"""Frames of the data a study starts from."""
+
+import pandera.polars as pa
+
+from schemas.frame import Fact, name
+
+KINDS = ["promote", "detract"]
+
+
+class Questions(Fact, table="questions", key=("question_id",)):
+    """One row per question."""
+
+    question_id: str = name("dataset and the question's id in it, as in mt_bench/81")
+    dataset: str = name("name of the dataset")
+    category: str = name("group of questions, such as a Bloom level", nullable=True)
+    question: str = name("the question's text")
+    reference: str = name("key of facts, or a reference answer", nullable=True)
+
+
+class Answers(
+    Fact, table="answers", key=("answer_id",), references={"question_id": "questions"}
+):
+    """One row per unperturbed answer."""
+
+    answer_id: str = name("the question's id with /a1 or /a2")
+    question_id: str = name("the question that it answers")
+    slot: int = pa.Field(
+        isin=[1, 2], description="1 or 2: its place in the dataset, not on screen"
+    )
+    author: str = name("who wrote it", nullable=True)
+    answer: str = name("the answer's text")
+
+
+class Versions(
+    Fact,
+    table="versions",
+    key=("answer_id", "perturbation"),
+    references={"answer_id": "answers"},
+):
+    """One row per perturbed version that a dataset brings along."""
+
+    answer_id: str = name("the answer that was perturbed (the target)")
+    perturbation: str = name("name of the perturbation")
+    version: str = name("the perturbed text")
+
+
+class Perturbations(Fact, table="perturbations", key=("perturbation", "recipe")):
+    """One row per perturbation and version of its recipe."""
+
+    perturbation: str = name("name of the perturbation")
+    recipe: int = pa.Field(
+        ge=1, description="version of the recipe; raised when its output changes"
+    )
+    kind: str = pa.Field(isin=KINDS, description="promote (should change nothing) or detract")
+    bias: str = name("the bias that it looks for")
+    source: str = name("paper and section")
+
+
+class PerturbedAnswers(
+    Fact,
+    table="perturbed_answers",
+    key=("answer_id", "perturbation", "recipe", "seed"),
+    references={"answer_id": "answers"},
+):
+    """One row per answer, perturbation, recipe and seed."""
+
+    answer_id: str = name("the answer that was perturbed (the target)")
+    question_id: str = name("its question")
+    perturbation: str = name("name of the perturbation")
+    recipe: int = pa.Field(ge=1, description="version of the recipe")
+    seed: int = pa.Field(ge=0, description="seed of the template and of the sham")
+    made_by: str = pa.Field(isin=["dataset", "template"], description="who made the text")
+    perturbed: str = name("the perturbed text; null if none could be made", nullable=True)
+    sham: str = name("the answer after a meaning-free edit of equal size", nullable=True)
+    length_ratio: float = pa.Field(
+        gt=0, nullable=True, description="characters of the perturbed text over the original's"
+    )
+    sham_ratio: float = pa.Field(
+        gt=0, nullable=True, description="characters of the sham over the perturbed text's"
+    )
+    words_kept: float = pa.Field(
+        ge=0, le=1, nullable=True, description="share of the original's words kept, in order"
+    )
+    failure: str = name("first validity check that failed; null if valid", nullable=True)
+    sham_failure: str = name("why there is no valid sham; null if there is", nullable=True)

@@ -1,0 +1,190 @@
+"""Typed frames: declared columns, a key, a table, and one way to make them."""
+
+from typing import Any, ClassVar, NamedTuple, Self, cast
+
+import pandera.polars as pa
+import polars as pl
+from pandera.errors import SchemaErrors
+from pandera.typing.polars import DataFrame
+
+SHOWN = 3
+
+
+class Place(NamedTuple):
+    """Where a frame is kept."""
+
+    table: str
+    key: tuple[str, ...]
+    references: dict[str, str]
+    """Column -> table whose key of the same values must exist before."""
+
+
+class FrameError(ValueError):
+    """A frame breaks its schema; the message lists every broken rule."""
+
+
+class Frame(pa.DataFrameModel):
+    """A schema with a table name and a key; make frames with :meth:`of` only."""
+
+    _place: ClassVar[Place]
+
+    class Config:
+        strict = True
+        ordered = True
+
+    def __init_subclass__(
+        cls,
+        *,
+        table: str = "",
+        key: tuple[str, ...] = (),
+        references: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Declare the table, its key, and columns -> tables that must hold their values."""
+        super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
+        cls._place = Place(table, key, references or {})
+
+    @classmethod
+    def place(cls) -> Place:
+        """Return where the frame is kept: table, key, references."""
+        return cls._place
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> DataFrame[Self]:
+        """Project, cast, sort by key and validate ``frame``.
+
+        Nullable columns that are missing are filled with null; other columns are dropped.
+
+        Raises
+        ------
+        FrameError
+            With every failure at once: column, rule, first offending rows.
+        """
+        schema = cls.to_schema()
+        wanted = {name: column.dtype.type for name, column in schema.columns.items()}
+        missing = [
+            n for n in wanted if n not in frame.columns and not schema.columns[n].nullable
+        ]
+        if missing:
+            raise FrameError(
+                f"{cls.__name__}: no column {', '.join(map(repr, missing))}. "
+                f"Needed: {', '.join(wanted)}. Found: {', '.join(frame.columns)}."
+            )
+        filled = frame.select(
+            (pl.col(name) if name in frame.columns else pl.lit(None).alias(name))
+            for name in wanted
+        )
+        cast_frame, failures = _cast(filled, wanted)
+        if not failures:
+            cast_frame = cast_frame.sort(cls._place.key, nulls_last=False, maintain_order=True)
+            failures = [
+                *_schema_failures(schema, cast_frame),
+                *_not_finite(cast_frame),
+                *_duplicates(cast_frame, cls._place.key),
+            ]
+        if failures:
+            raise FrameError(f"{cls.__name__}: " + "; ".join(failures) + ".")
+        return cast("DataFrame[Self]", cast_frame)
+
+    @classmethod
+    def empty(cls) -> DataFrame[Self]:
+        """Return the frame without rows."""
+        return cls.of(pl.DataFrame(schema=cls.dtypes()))
+
+    @classmethod
+    def dtypes(cls) -> dict[str, Any]:
+        """Map each column to its Polars type, in order."""
+        return {n: c.dtype.type for n, c in cls.to_schema().columns.items()}
+
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """Map each column to its one-line description."""
+        return {n: c.description or "" for n, c in cls.to_schema().columns.items()}
+
+    @classmethod
+    def grain(cls) -> str:
+        """Return the first line of the docstring: what one row is."""
+        return (cls.__doc__ or "").strip().split("\n", maxsplit=1)[0]
+
+
+class Fact(Frame):
+    """A frame that is recorded once and never changes."""
+
+
+class Result(Frame):
+    """A frame that is computed from facts and replaced whenever it is computed again."""
+
+
+def share(description: str, *, nullable: bool = False) -> Any:
+    """Return a field for a rate in [0, 1]."""
+    return pa.Field(ge=0, le=1, nullable=nullable, description=description)
+
+
+def name(description: str, *, nullable: bool = False) -> Any:
+    """Return a field for a text that is not empty."""
+    return pa.Field(str_length={"min_value": 1}, nullable=nullable, description=description)
+
+
+def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, list[str]]:
+    columns, failures = [], []
+    for column, dtype in wanted.items():
+        values = frame[column]
+        result = values.cast(dtype, strict=False)
+        broken = values.is_not_null() & result.is_null()
+        if broken.any():
+            failures.append(_say(column, f"must be {dtype}", values, broken))
+        columns.append(result)
+    return pl.DataFrame(columns), failures
+
+
+def _schema_failures(schema: Any, frame: pl.DataFrame) -> list[str]:
+    try:
+        schema.validate(frame, lazy=True)
+    except SchemaErrors as errors:
+        cases = errors.failure_cases
+        return [
+            _say_cases(str(column), str(check), group)
+            for (column, check), group in cases.group_by(
+                ["column", "check"], maintain_order=True
+            )
+        ]
+    return []
+
+
+def _say_cases(column: str, check: str, cases: pl.DataFrame) -> str:
+    first = cases.head(SHOWN)
+    rows = ", ".join(
+        f"row {index} is {_clip(value)}"
+        for index, value in zip(first["index"], first["failure_case"], strict=True)
+    )
+    return f"column {column!r} breaks {_clip(check, 120)} in {cases.height} rows ({rows})"
+
+
+def _not_finite(frame: pl.DataFrame) -> list[str]:
+    floats = [c for c, t in frame.schema.items() if t.is_float()]
+    return [
+        _say(c, "must be finite", frame[c], ~frame[c].is_finite().fill_null(True))  # noqa: FBT003
+        for c in floats
+        if not frame[c].is_finite().fill_null(True).all()  # noqa: FBT003
+    ]
+
+
+def _duplicates(frame: pl.DataFrame, key: tuple[str, ...]) -> list[str]:
+    repeated = frame.select(key).is_duplicated()
+    if not repeated.any():
+        return []
+    first = frame.filter(repeated).select(key).unique(maintain_order=True).head(SHOWN)
+    shown = ", ".join(_clip(row) for row in first.iter_rows())
+    rows = repeated.sum()
+    return [f"key ({', '.join(key)}) occurs more than once in {rows} rows (first: {shown})"]
+
+
+def _say(column: str, rule: str, values: pl.Series, broken: pl.Series) -> str:
+    rows = broken.arg_true().head(SHOWN).to_list()
+    shown = ", ".join(f"row {row} is {_clip(values[row])}" for row in rows)
+    return f"column {column!r} {rule} in {broken.sum()} rows ({shown})"
+
+
+def _clip(value: object, width: int = 60) -> str:
+    text = repr(value) if not isinstance(value, str) else repr(value[: width + 1])
+    return text if len(text) <= width else text[: width - 1] + "…"

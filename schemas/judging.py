@@ -1,0 +1,189 @@
+"""Frames of what is asked and what is answered."""
+
+from typing import Annotated
+
+import pandera.polars as pa
+import polars as pl
+
+from schemas.curation import KINDS
+from schemas.frame import Fact, Result, name
+
+ARMS = ["control", "experimental", "sham"]
+SIDES = ["anchor", "target"]
+VALID = ["first", "second", "tie"]
+CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
+
+
+class Judges(Fact, table="judges", key=("judge",)):
+    """One row per judge: a model with fixed parameters, or a person."""
+
+    judge: str = name("provider and name, as in offline/honest")
+    provider: str = name("who runs it")
+    model: str = name("the model as litellm names it")
+    params: str = name("JSON of all parameters sent with each call")
+    simulated: bool = pa.Field(description="true for an offline judge, which is not a model")
+
+
+class Prompts(Fact, table="prompts", key=("prompt",)):
+    """One row per judge prompt."""
+
+    prompt: str = name("name of the judge prompt")
+    kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
+    source: str = name("where the form comes from")
+    system: str = pa.Field(description="system message")
+    user: str = name("user message with places for question and answers")
+
+
+class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "questions"}):
+    """One row per two answers as a judge may see them."""
+
+    pair_id: str = name("key of everything else in the row")
+    dataset: str = name("name of the dataset")
+    sample: str = name("a question with its anchor and target, named by the target's answer_id")
+    cluster: str = name("what is independent of what: the question")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    perturbation: str = name("name of the perturbation; null in control", nullable=True)
+    kind: str = pa.Field(
+        isin=KINDS, nullable=True, description="promote or detract; null in control"
+    )
+    question: str = name("the question's text")
+    anchor: str = name("text of A1, never perturbed")
+    target: str = name("text of A2 in this arm")
+
+
+class Ballots(
+    Fact,
+    table="ballots",
+    key=("pair_id", "judge", "prompt", "wave", "shown_first", "repeat"),
+    references={
+        "pair_id": "pairs",
+        "judge": "judges",
+        "prompt": "prompts",
+    },
+):
+    """One row per asking that a study needs; equal askings share a ballot_id."""
+
+    ballot_id: str = name(
+        "key of all that can change the reply: model, parameters, prompt, repeat, wave"
+    )
+    pair_id: str = name("what is shown")
+    judge: str = name("who is asked")
+    prompt: str = name("how")
+    wave: str = pa.Field(
+        description="label of a measurement in time; empty if there is one only"
+    )
+    shown_first: str = pa.Field(isin=SIDES, description="which answer stands first")
+    repeat: int = pa.Field(ge=0, description="number of the repeat")
+
+
+class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "ballots"}):
+    """One row per ballot cast."""
+
+    ballot_id: str = name("the ballot")
+    choice: str = pa.Field(isin=CHOICES, description="what the parser read in the reply")
+    raw: str = pa.Field(description="the reply, verbatim")
+    model: str = pa.Field(nullable=True, description="model string as the provider reported it")
+    fingerprint: str = pa.Field(nullable=True, description="system fingerprint as reported")
+    finish_reason: str = pa.Field(nullable=True, description="why the reply ended, as reported")
+    seconds: float = pa.Field(ge=0, description="from request to reply")
+    prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
+    completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
+    cost_usd: float = pa.Field(ge=0, nullable=True, description="null if the price is unknown")
+    attempts: int = pa.Field(ge=1, description="requests made for this reply")
+    cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
+
+
+class VoteLog(
+    Result,
+    table="vote_log",
+    key=(
+        "dataset",
+        "judge",
+        "prompt",
+        "wave",
+        "sample",
+        "arm",
+        "perturbation",
+        "shown_first",
+        "repeat",
+    ),
+):
+    """One row per ballot of a study with its vote: all that the statistics read."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+    sample: str = name("a question with its anchor and target")
+    cluster: str = name("what is independent of what: the question")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    perturbation: str = name("null in control, which serves every perturbation", nullable=True)
+    kind: str = pa.Field(
+        isin=KINDS, nullable=True, description="promote or detract; null in control"
+    )
+    shown_first: str = pa.Field(isin=SIDES, description="which answer stood first")
+    repeat: int = pa.Field(ge=0, description="number of the repeat")
+    choice: str = pa.Field(
+        isin=CHOICES, nullable=True, description="the vote; null if not cast"
+    )
+    simulated: bool = pa.Field(
+        nullable=True, description="true for an offline judge; null if unknown"
+    )
+    cached: bool = pa.Field(
+        nullable=True, description="cast in an earlier run; null if unknown"
+    )
+
+
+class Verdicts(
+    Result,
+    table="verdicts",
+    key=("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation"),
+):
+    """One row per sample, arm, perturbation, judge, prompt and wave."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+    sample: str = name("a question with its anchor and target")
+    cluster: str = name("what is independent of what: the question")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    perturbation: str = name("null in control", nullable=True)
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    votes: int = pa.Field(ge=1, description="ballots of the pair")
+    valid_votes: int = pa.Field(ge=0, description="votes for first, second or tie")
+    score: float = pa.Field(
+        ge=0, le=1, nullable=True, description="0 anchor, 1 target, mean of the valid votes"
+    )
+    verdict: str = pa.Field(
+        isin=["anchor", "tie", "target"], nullable=True, description="null if it cannot be told"
+    )
+
+
+class Shifts(
+    Result, table="shifts", key=("dataset", "judge", "prompt", "wave", "sample", "perturbation")
+):
+    """One row per sample and perturbation, judge, prompt and wave: its arms side by side."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+    sample: str = name("a question with its anchor and target")
+    cluster: str = name("what is independent of what: the question")
+    perturbation: str = name("name of the perturbation")
+    kind: str = pa.Field(isin=KINDS, description="promote or detract")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    votes: int = pa.Field(ge=1, description="ballots of the experimental pair")
+    control: str = pa.Field(
+        isin=["anchor", "tie", "target"], nullable=True, description="verdict"
+    )
+    experimental: str = pa.Field(
+        isin=["anchor", "tie", "target"], nullable=True, description="verdict"
+    )
+    sham: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
+    control_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
+    experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
+    sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
+    has_sham: bool = pa.Field(description="whether a sham was asked about")

@@ -1,0 +1,76 @@
+"""Frames of what is concluded."""
+
+import pandera.polars as pa
+
+from schemas.curation import KINDS
+from schemas.frame import Result, name
+
+FINDINGS = [
+    "biased", "no relevant bias",       # promote
+    "detects", "overlooks", "rewards",  # detract
+    "inconclusive", "too few questions",
+]  # fmt: skip
+
+
+class Estimates(
+    Result,
+    table="estimates",
+    key=("statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"),
+):
+    """One row per statistic and cell (dataset, judge, prompt, wave, mode, perturbation)."""
+
+    statistic: str = name("name of the statistic")
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    perturbation: str = name("null where the statistic is of the control arm", nullable=True)
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
+    estimate: float = pa.Field(nullable=True, description="null if not estimable, see reason")
+    low: float = pa.Field(nullable=True, description="lower end of the interval")
+    high: float = pa.Field(nullable=True, description="upper end of the interval")
+    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
+    standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
+    p_value: float = pa.Field(
+        ge=0, le=1, nullable=True, description="two-sided, raw, against 0"
+    )
+    hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")
+    n: int = pa.Field(ge=0, description="denominator: samples, ballots or pairs of votes used")
+    clusters: int = pa.Field(ge=0, description="independent clusters (questions) used")
+    dropped: int = pa.Field(
+        ge=0, description="samples or pairs left out: no verdict in a needed arm"
+    )
+    votes_per_pair: int = pa.Field(
+        ge=0, description="ballots per pair (the most common number)"
+    )
+    method: str = name("how the interval was made")
+    reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
+    simulated: bool = pa.Field(
+        nullable=True, description="true for an offline judge; null if unknown"
+    )
+
+
+class Findings(
+    Result, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
+):
+    """One row per cell: the primary endpoint in words."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    perturbation: str = name("name of the perturbation")
+    kind: str = pa.Field(isin=KINDS, description="promote or detract")
+    statistic: str = pa.Field(isin=["mps", "mps_sham"], description="the primary endpoint used")
+    estimate: float = pa.Field(nullable=True, description="mean preference shift")
+    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
+    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw")
+    p_adjusted: float = pa.Field(
+        ge=0, le=1, nullable=True, description="Benjamini-Hochberg over all cells of the study"
+    )
+    finding: str = pa.Field(isin=FINDINGS, description="the conclusion in words")
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -1,0 +1,87 @@
+"""A folder of entries, found by file name and loaded when asked for."""
+
+import difflib
+import hashlib
+import importlib
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+Entry = TypeVar("Entry")
+
+
+class UnknownNameError(LookupError):
+    """Nothing of that name is in the catalogue."""
+
+
+def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
+    """Return the error for a name that is not known, with a suggestion."""
+    near = difflib.get_close_matches(wanted, known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {', '.join(known) or 'none'}.")
+
+
+class Catalogue(Mapping[str, Entry]):
+    """Entries by name; an entry is loaded on first use."""
+
+    def __init__(
+        self, what: str, names: Mapping[str, Path], load: Callable[[str], Entry]
+    ) -> None:
+        self._what = what
+        self._files = names
+        self._load = load
+        self._loaded: dict[str, Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._files:
+            raise unknown(self._what, name, sorted(self._files))
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._files))
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def digest(self, name: str) -> str:
+        """Return a digest of the entry's file."""
+        self[name]
+        return hashlib.sha256(self._files[name].read_bytes()).hexdigest()
+
+
+def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalogue[Entry]:
+    """Return the catalogue of ``folder/NAME.py``, each defining a ``kind`` called ``NAME``."""
+
+    def load(name: str) -> Entry:
+        entry = getattr(importlib.import_module(f"{package}.{name}"), name, None)
+        if not isinstance(entry, kind):
+            raise TypeError(f"{package}.{name} must define {name!r} as a {kind.__name__}.")
+        return entry
+
+    return Catalogue(what, _files(folder, "py"), load)
+
+
+def tables(
+    what: str, folder: Path, parse: Callable[[str, dict[str, Any]], Entry]
+) -> Catalogue[Entry]:
+    """Return the catalogue of ``folder/NAME.toml``."""
+    files = _files(folder, "toml")
+    return Catalogue(what, files, lambda name: parse(name, read_toml(files[name])))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; an error names the file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name} is not valid TOML: {error}.") from error
+
+
+def _files(folder: Path, suffix: str) -> dict[str, Path]:
+    return {p.stem: p for p in folder.glob(f"*.{suffix}") if not p.stem.startswith("_")}

@@ -1,0 +1,48 @@
+"""Datasets, one importer per file: ``@dataset(...)`` on a function named like the file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import Answers, Questions, Versions
+from tasks._catalogue import Catalogue, modules
+
+
+class Imported(NamedTuple):
+    """What an importer returns."""
+
+    questions: DataFrame[Questions]
+    answers: DataFrame[Answers]
+    versions: DataFrame[Versions]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named source of questions with two answers each."""
+
+    name: str
+    source: str
+    license: str
+    load: Callable[[Path | None], Imported]
+    """Reads from the given folder; bundled datasets ignore it."""
+    summary: str
+
+
+def dataset(
+    *,
+    source: str,
+    license: str,  # noqa: A002
+) -> Callable[[Callable[[Path | None], Imported]], Dataset]:
+    """Declare a dataset."""
+
+    def declare(load: Callable[[Path | None], Imported]) -> Dataset:
+        summary = (load.__doc__ or "").strip().split("\n")[0]
+        return Dataset(getattr(load, "__name__", ""), source, license, load, summary)
+
+    return declare
+
+
+DATASETS: Catalogue[Dataset] = modules("dataset", __name__, Path(__file__).parent, Dataset)

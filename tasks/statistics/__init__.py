@@ -1,0 +1,51 @@
+"""Statistics, one family per file: ``@statistic(...)`` on a function named like the file.
+
+Parameter names are the frames it reads: ``vote_log``, ``verdicts`` or ``shifts``.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks._catalogue import Catalogue, modules
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A pure function from frames to estimates."""
+
+    name: str
+    gives: tuple[str, ...]
+    """Names of the rows that it makes."""
+    reads: tuple[str, ...]
+    source: str
+    measure: Callable[..., DataFrame[Estimates]]
+    summary: str
+
+    def __call__(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
+        """Measure, reading only the frames that the function names."""
+        return self.measure(**{frame: frames[frame] for frame in self.reads})
+
+
+def statistic(
+    *, source: str, gives: tuple[str, ...] = ()
+) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
+    """Declare a statistic."""
+
+    def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
+        name = getattr(measure, "__name__", "")
+        reads = tuple(inspect.signature(measure).parameters)
+        summary = (measure.__doc__ or "").strip().split("\n")[0]
+        return Statistic(name, gives or (name,), reads, source, measure, summary)
+
+    return declare
+
+
+STATISTICS: Catalogue[Statistic] = modules(
+    "statistic", __name__, Path(__file__).parent, Statistic
+)
