@@ -17,16 +17,12 @@ class Questions(Fact, table="questions", key=("question_id",)):
     reference: str = name("key of facts, or a reference answer", nullable=True)
 
 
-class Answers(
-    Fact, table="answers", key=("answer_id",), references={"question_id": "questions"}
-):
+class Answers(Fact, table="answers", key=("answer_id",), references={"question_id": "questions"}):
     """One row per unperturbed answer."""
 
     answer_id: str = name("the question's id with /a1 or /a2")
     question_id: str = name("the question that it answers")
-    slot: int = pa.Field(
-        isin=[1, 2], description="1 or 2: its place in the dataset, not on screen"
-    )
+    slot: int = pa.Field(isin=[1, 2], description="1 or 2: its place in the dataset, not on screen")
     author: str = name("who wrote it", nullable=True)
     answer: str = name("the answer's text")
 

@@ -62,17 +62,14 @@ class Frame(pa.DataFrameModel):
         """
         schema = cls.to_schema()
         wanted = {name: column.dtype.type for name, column in schema.columns.items()}
-        missing = [
-            n for n in wanted if n not in frame.columns and not schema.columns[n].nullable
-        ]
+        missing = [n for n in wanted if n not in frame.columns and not schema.columns[n].nullable]
         if missing:
             raise FrameError(
                 f"{cls.__name__}: no column {', '.join(map(repr, missing))}. "
                 f"Needed: {', '.join(wanted)}. Found: {', '.join(frame.columns)}."
             )
         filled = frame.select(
-            (pl.col(name) if name in frame.columns else pl.lit(None).alias(name))
-            for name in wanted
+            (pl.col(name) if name in frame.columns else pl.lit(None).alias(name)) for name in wanted
         )
         cast_frame, failures = _cast(filled, wanted)
         if not failures:
@@ -144,9 +141,7 @@ def _schema_failures(schema: Any, frame: pl.DataFrame) -> list[str]:
         cases = errors.failure_cases
         return [
             _say_cases(str(column), str(check), group)
-            for (column, check), group in cases.group_by(
-                ["column", "check"], maintain_order=True
-            )
+            for (column, check), group in cases.group_by(["column", "check"], maintain_order=True)
         ]
     return []
 

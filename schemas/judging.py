@@ -69,9 +69,7 @@ class Ballots(
     pair_id: str = name("what is shown")
     judge: str = name("who is asked")
     prompt: str = name("how")
-    wave: str = pa.Field(
-        description="label of a measurement in time; empty if there is one only"
-    )
+    wave: str = pa.Field(description="label of a measurement in time; empty if there is one only")
     shown_first: str = pa.Field(isin=SIDES, description="which answer stands first")
     repeat: int = pa.Field(ge=0, description="number of the repeat")
 
@@ -123,15 +121,11 @@ class VoteLog(
     )
     shown_first: str = pa.Field(isin=SIDES, description="which answer stood first")
     repeat: int = pa.Field(ge=0, description="number of the repeat")
-    choice: str = pa.Field(
-        isin=CHOICES, nullable=True, description="the vote; null if not cast"
-    )
+    choice: str = pa.Field(isin=CHOICES, nullable=True, description="the vote; null if not cast")
     simulated: bool = pa.Field(
         nullable=True, description="true for an offline judge; null if unknown"
     )
-    cached: bool = pa.Field(
-        nullable=True, description="cast in an earlier run; null if unknown"
-    )
+    cached: bool = pa.Field(nullable=True, description="cast in an earlier run; null if unknown")
 
 
 class Verdicts(
@@ -159,6 +153,7 @@ class Verdicts(
     verdict: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="null if it cannot be told"
     )
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 
 class Shifts(
@@ -176,9 +171,7 @@ class Shifts(
     kind: str = pa.Field(isin=KINDS, description="promote or detract")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
     votes: int = pa.Field(ge=1, description="ballots of the experimental pair")
-    control: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="verdict"
-    )
+    control: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
     experimental: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="verdict"
     )
@@ -187,3 +180,4 @@ class Shifts(
     experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     has_sham: bool = pa.Field(description="whether a sham was asked about")
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -32,18 +32,14 @@ class Estimates(
     high: float = pa.Field(nullable=True, description="upper end of the interval")
     level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
-    p_value: float = pa.Field(
-        ge=0, le=1, nullable=True, description="two-sided, raw, against 0"
-    )
+    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw, against 0")
     hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")
     n: int = pa.Field(ge=0, description="denominator: samples, ballots or pairs of votes used")
     clusters: int = pa.Field(ge=0, description="independent clusters (questions) used")
     dropped: int = pa.Field(
         ge=0, description="samples or pairs left out: no verdict in a needed arm"
     )
-    votes_per_pair: int = pa.Field(
-        ge=0, description="ballots per pair (the most common number)"
-    )
+    votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
     method: str = name("how the interval was made")
     reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
     simulated: bool = pa.Field(

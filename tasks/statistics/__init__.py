@@ -46,6 +46,4 @@ def statistic(
     return declare
 
 
-STATISTICS: Catalogue[Statistic] = modules(
-    "statistic", __name__, Path(__file__).parent, Statistic
-)
+STATISTICS: Catalogue[Statistic] = modules("statistic", __name__, Path(__file__).parent, Statistic)

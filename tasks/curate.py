@@ -1,0 +1,116 @@
+"""Curate: questions with two answers each, from the catalogue or from a file of one's own."""
+
+import os
+from pathlib import Path
+
+import polars as pl
+
+from schemas.curation import Answers, Questions, Versions
+from tasks._catalogue import UnknownNameError
+from tasks.datasets import DATASETS, Imported
+from tasks.datasets._own import READERS, load_own
+from tasks.perturbations import PERTURBATIONS
+
+FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
+"""Dataset -> environment variable that names its folder if none is given."""
+SHOWN = 3
+
+
+def import_dataset(dataset: str, folder: str | None = None, limit: int | None = None) -> Imported:
+    """Import a dataset of the catalogue, or an own file if ``dataset`` is a path.
+
+    Parameters
+    ----------
+    dataset
+        A name of the catalogue, or a path: it has a slash or one of the known suffixes.
+    folder
+        Where a dataset that is not bundled lies; others ignore it.
+    limit
+        Keep so many questions at most, taken from the categories in turn.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or broken, or a question has not two answers.
+    LookupError
+        If no dataset has that name.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
+    found = load_own(_path(dataset)) if _is_path(dataset) else _load(dataset, folder)
+    _check(dataset, found)
+    return found if limit is None else _keep_first(found, limit)
+
+
+def _is_path(dataset: str) -> bool:
+    separators = {"/", os.sep}
+    return any(s in dataset for s in separators) or Path(dataset).suffix.lower() in READERS
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"path {text!r}: {error} Write the whole path.") from error
+
+
+def _load(name: str, folder: str | None) -> Imported:
+    if name not in DATASETS:
+        try:
+            DATASETS[name]
+        except UnknownNameError as error:
+            hint = f"Or give the path of your own file ({', '.join(READERS)})."
+            raise UnknownNameError(f"{error} {hint}") from None
+    variable = FOLDER_VARIABLES.get(name)
+    place = folder or (os.environ.get(variable) if variable else None)
+    return DATASETS[name].load(_path(place) if place else None)
+
+
+def _check(name: str, found: Imported) -> None:
+    questions, answers, versions = found
+    slots = answers.sort("slot").group_by("question_id").agg("slot")
+    pairs = slots.filter(
+        pl.col("slot").list.eval(pl.element().cast(pl.String)).list.join("") == "12"
+    )
+    faults = {
+        "questions without one answer in slot 1 and one in slot 2": questions.join(
+            pairs, on="question_id", how="anti"
+        )["question_id"],
+        "answers to no question": answers.join(questions, on="question_id", how="anti")[
+            "answer_id"
+        ],
+        "empty answers": _blank(answers, "answer"),
+        "versions of no answer": versions.join(answers, on="answer_id", how="anti")["answer_id"],
+        "empty versions": _blank(versions, "version"),
+        "versions by no known perturbation": versions.filter(
+            ~pl.col("perturbation").is_in(list(PERTURBATIONS))
+        )["perturbation"],
+    }
+    told = [
+        f"{ids.len()} {what} ({', '.join(ids.head(SHOWN))})"
+        for what, ids in faults.items()
+        if ids.len()
+    ]
+    if questions.is_empty():
+        told.append("no questions")
+    if told:
+        raise ValueError(f"dataset {name!r} has {'; '.join(told)}. Correct its importer or files.")
+
+
+def _blank(frame: pl.DataFrame, text: str) -> pl.Series:
+    return frame.filter(pl.col(text).str.strip_chars() == "")["answer_id"]
+
+
+def _keep_first(found: Imported, limit: int) -> Imported:
+    """Deal the questions out by category, in the order of their ids, until there are enough."""
+    questions = (
+        found.questions.with_columns(turn=pl.int_range(pl.len()).over("category"))
+        .sort("turn", "category", nulls_last=True, maintain_order=True)
+        .head(limit)
+    )
+    answers = found.answers.join(questions, on="question_id", how="semi")
+    return Imported(
+        Questions.of(questions),
+        Answers.of(answers),
+        Versions.of(found.versions.join(answers, on="answer_id", how="semi")),
+    )

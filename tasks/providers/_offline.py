@@ -1,0 +1,261 @@
+"""Synthetic judges with known, planted biases; they read the same prompt as a real model.
+
+The formulas are those of Davidson's tie model: toward the second slot, an answer's odds are
+exp(gap of quality + planted effects + length - position + noise of the prompt). Every random
+number is a hash of the judge's seed, a purpose and texts, so a reply depends on no other call.
+"""
+
+import hashlib
+import math
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tasks._catalogue import read_toml
+from tasks._random import normal, pick, uniform
+from tasks.perturbations._canonical import canonical, features
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+else:
+    Numbers = TypeVar("Numbers")
+
+Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
+
+KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
+ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
+"""Field of a bundled question -> the feature that its replacements make."""
+
+QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
+BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")
+
+WHO = "Simulated judge (a formula, not a model): "
+REASONS = {
+    "A": ("answer A serves the question better.", "answer A comes out ahead of answer B."),
+    "B": ("answer B serves the question better.", "answer B comes out ahead of answer A."),
+    "C": ("the two answers are about equally good.", "neither answer is clearly ahead."),
+}
+MALFORMED = (
+    "both answers have their merits. No verdict follows.",
+    "answer A serves the question better. Verdict: A",
+    "answer B serves the question better. [B]",
+    "the two answers are about equally good. [[C",
+)
+
+
+def _not_tiny(temperature: float) -> float:
+    if 0 < temperature < 0.01:
+        raise ValueError(f"temperature {temperature} must be 0 or at least 0.01.")
+    return temperature
+
+
+class Traits(BaseModel):
+    """What a synthetic judge is made of; in logits where nothing else is said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    omega: float = Field(default=0, ge=0)
+    """Standard deviation of the gap of quality between two answers."""
+    nu: float = Field(default=0, ge=0, le=100)
+    """Weight of a tie: its chance is nu / (2 + nu) between equal answers."""
+    kappa: float = 0
+    """Favours the first slot."""
+    psi: float = Field(default=0, ge=0)
+    """Standard deviation of the noise of a prompt, shared by its repeats."""
+    upsilon: float = Field(default=0, ge=0)
+    """Standard deviation of an effect between answers."""
+    pi: float = Field(default=1, ge=0, le=1)
+    """Chance that a feature of an answer is noticed at all."""
+    lam: float = 0
+    """Per unit of the log ratio of lengths in characters."""
+    temperature: Annotated[float, AfterValidator(_not_tiny)] = Field(default=1, ge=0, le=100)
+    lapse: float = Field(default=0, ge=0, le=1)
+    """Chance of a vote drawn from the three choices alike."""
+    iota: float = Field(default=0, ge=0, le=1)
+    """Chance of a reply without a readable verdict."""
+    seed: int = 0
+    uniform: bool = False
+    """Draw every vote from the three choices alike: the random judge."""
+    effects: dict[Feature, float] = {}
+    """Feature of an answer -> its mean effect on the odds of that answer."""
+
+
+class Shares(NamedTuple):
+    """Chances of the three choices, apart from malformed replies."""
+
+    first: float
+    tie: float
+    second: float
+
+
+class Exhibit(NamedTuple):
+    """What a prompt puts before the judge."""
+
+    question: str
+    first: str
+    second: str
+
+
+class _Seen(NamedTuple):
+    identity: str
+    features: tuple[Feature, ...]
+
+
+def answer(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:
+    """Reply to a judge prompt as a model would, reason first and verdict last."""
+    prompt = _digest(*(text for message in messages for text in message.values()))
+    seed = traits.seed
+    if uniform(seed, "malformed", prompt, repeat) < traits.iota:
+        return WHO + pick(MALFORMED, seed, "form", prompt, repeat)
+    chances = shares(messages, traits)
+    drawn = uniform(seed, "vote", prompt, repeat)
+    tag = "A" if drawn < chances.first else "C" if drawn < 1 - chances.second else "B"
+    reason = pick(REASONS[tag], seed, "reason", prompt, repeat)
+    return f"{WHO}{reason} [[{tag}]]"
+
+
+def shares(messages: list[dict[str, str]], traits: Traits) -> Shares:
+    """Return the chances of each choice for a judge prompt."""
+    if traits.uniform:
+        return Shares(1 / 3, 1 / 3, 1 / 3)
+    margin = gap(read_prompt(messages[-1]["content"]), traits) - traits.kappa
+    if traits.psi:
+        prompt = _digest(*(text for message in messages for text in message.values()))
+        margin += traits.psi * normal(traits.seed, "prompt", prompt)
+    return Shares(*probabilities(margin, traits.nu, traits.temperature, traits.lapse))
+
+
+def probabilities(
+    margin: Numbers, nu: float, temperature: float, lapse: float
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the chances of first, tie and second for a margin toward the second slot.
+
+    Works on numbers and on arrays. Weights are relative to the leading slot's, so that none
+    overflows; temperature 0 takes the greatest.
+    """
+    size = abs(margin) / 2
+    second: Any = ((margin > 0) * 1.0 - (margin < 0) * 1.0 + 1) / 2
+    lead: Any
+    if temperature == 0:
+        lead = (size > (math.log(nu) if nu else -math.inf)) * 1.0
+        trail, tie = 0 * lead, 1 - lead
+    else:
+        lead = 1.0
+        trail = math.e ** (-2 * size / temperature)
+        tie = nu ** (1 / temperature) * math.e ** (-size / temperature)
+    keep, share = (1 - lapse) / (lead + trail + tie), lapse / 3
+    return (
+        keep * (lead * (1 - second) + trail * second) + share,
+        keep * tie + share,
+        keep * (lead * second + trail * (1 - second)) + share,
+    )
+
+
+def gap(exhibit: Exhibit, traits: Traits) -> float:
+    """Return how much better the second answer looks, apart from slot and prompt."""
+    length = math.log(max(1, len(exhibit.second)) / max(1, len(exhibit.first)))
+    first = _worth(_look(exhibit.question, exhibit.first), traits)
+    second = _worth(_look(exhibit.question, exhibit.second), traits)
+    return second - first + traits.lam * length
+
+
+def read_prompt(user: str) -> Exhibit:
+    """Find the question and the two answers in a user message.
+
+    Only the template's markers matter to whether this succeeds: where an answer repeats some,
+    the outermost count, and the last of several borders between the answers.
+
+    Raises
+    ------
+    ValueError
+        If the message has not the markers of the prompt ``pair_v1``.
+    """
+    question = user.find(QUESTION)
+    start = user.find(START, max(0, question))
+    end = user.rfind(END)
+    border: re.Match[str] | None = None
+    if 0 <= question < start < end:
+        for border in BETWEEN.finditer(user, start + len(START), end):
+            pass
+    if border is None:
+        raise ValueError(
+            f"a judge prompt without the markers {QUESTION.strip()}, {START.strip()} ... {END}, "
+            "which offline judges look for. Word it like tasks/prompts/pair_v1.toml."
+        )
+    return Exhibit(
+        user[question + len(QUESTION) : start].strip(),
+        user[start + len(START) : border.start()],
+        user[border.end() : end].removesuffix("\n"),
+    )
+
+
+def _worth(seen: _Seen, traits: Traits) -> float:
+    """Return an answer's quality, of variance omega^2 / 2, and the effects of its features."""
+    seed, scale = traits.seed, traits.omega / math.sqrt(2)
+    quality = scale * _normal(seed, "quality", seen.identity) if scale else 0.0
+    return quality + sum(
+        traits.effects[feature] + _spread(traits, feature, seen.identity)
+        for feature in seen.features
+        if feature in traits.effects and uniform(seed, "notice", feature, seen.identity) < traits.pi
+    )
+
+
+def _spread(traits: Traits, feature: Feature, identity: str) -> float:
+    if not traits.upsilon:
+        return 0.0
+    return traits.upsilon * _normal(traits.seed, f"effect of {feature}", identity)
+
+
+@lru_cache(maxsize=8192)
+def _normal(seed: int, purpose: str, identity: str) -> float:
+    return normal(seed, purpose, identity)
+
+
+@lru_cache(maxsize=2048)
+def _look(question: str, text: str) -> _Seen:
+    """Return what an answer is, apart from decoration and planted errors, and its features."""
+    plain, counts = canonical(text), features(text)
+    error, original = _answer_key(question).get(plain, (None, plain))
+    noticed: list[tuple[Feature, bool]] = [
+        ("reference", counts.references > 0),
+        ("beauty", counts.markup + counts.emoji > 0),
+        ("padding", counts.padding > 0),
+    ]
+    found = (*(feature for feature, there in noticed if there), *([error] if error else []))
+    return _Seen(_digest(question, original), found)
+
+
+@lru_cache(maxsize=256)
+def _answer_key(question: str) -> dict[str, tuple[Feature, str]]:
+    """Map each flawed version of a bundled answer to its flaw and the sound answer."""
+    entry = _bundled().get(question)
+    if entry is None:
+        return {}
+    sound = entry["target"]
+    return {
+        canonical(_replaced(sound, entry[field])): (feature, canonical(sound))
+        for field, feature in ERROR_FEATURES.items()
+    }
+
+
+def _replaced(text: str, replacements: list[list[str]]) -> str:
+    for right, wrong in replacements:
+        text = text.replace(right, wrong)
+    return text
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> dict[str, dict[str, Any]]:
+    files = [read_toml(file) for file in sorted(KEYS.glob("*.toml"))]
+    return {entry["question"].strip(): entry for file in files for entry in file["questions"]}
+
+
+def _digest(*texts: str) -> str:
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()

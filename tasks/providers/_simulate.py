@@ -1,0 +1,155 @@
+"""The synthetic judge without texts: whole studies as numbers, with their truth known."""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import ARMS, CHOICES, SIDES, VoteLog
+from tasks.providers._offline import Traits, probabilities
+
+Kind = Literal["promote", "detract"]
+Floats = NDArray[np.float64]
+
+FIRST, SECOND, TIE, INVALID = map(CHOICES.index, ("first", "second", "tie", "invalid"))
+
+
+class Preset(NamedTuple):
+    """A judge with a planted effect."""
+
+    traits: Traits
+    kind: Kind
+    beta: float
+
+
+PRESETS = {
+    "honest": Preset(Traits(omega=1.5, nu=0.5), "promote", 0),
+    "gullible": Preset(
+        Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5, upsilon=0.5, lapse=0.02), "promote", 1
+    ),
+    "careless": Preset(
+        Traits(omega=1, nu=0.4, kappa=-0.6, psi=0.5, pi=0.6, lapse=0.05), "detract", -2.5
+    ),
+}
+
+
+def simulate(
+    traits: Traits,
+    *,
+    kind: Kind,
+    beta: float,
+    items: int,
+    votes: int,
+    seed: int,
+    mu: float = 0.0,
+    clusters: int | None = None,
+    shared: float = 0.0,
+    length_ratio: float = 1.0,
+    judge: str = "simulated/judge",
+    perturbation: str = "planted",
+) -> DataFrame[VoteLog]:
+    """Simulate a study of three arms with ``votes`` per pair, anchor and target first in turn.
+
+    Parameters
+    ----------
+    traits
+        The judge; its ``seed`` and ``effects`` are not used here.
+    kind, beta
+        What the perturbation is, and its mean effect in logits toward the target.
+    mu
+        Mean gap of quality toward the target.
+    clusters
+        Items fall into so many clusters in turn; by default each is its own.
+    shared
+        Share of the gap's variance that items of a cluster have in common.
+    length_ratio
+        Length of the perturbed and of the sham target over the original's.
+    """
+    if min(items, votes, clusters or 1) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
+        raise ValueError(
+            f"items {items}, votes {votes} and clusters {clusters} must be at least 1, "
+            f"shared {shared} within 0 and 1, length_ratio {length_ratio} above 0."
+        )
+    random = np.random.default_rng(seed)
+    cluster = np.arange(items) % (clusters or items)
+    gaps = mu + traits.omega * _correlated(random, cluster, shared)
+    effects = _effects(random, traits, beta, items)
+    length = traits.lam * math.log(length_ratio)
+    margins = _margins(random, traits, gaps, effects, length)
+    choices = _choices(random, traits, margins, votes)
+    return VoteLog.of(_frame(choices, cluster, kind, judge, perturbation))
+
+
+def _correlated(random: np.random.Generator, cluster: NDArray[np.int64], shared: float) -> Floats:
+    common = random.standard_normal(cluster.max() + 1)[cluster]
+    own: Floats = random.standard_normal(cluster.size)
+    return math.sqrt(shared) * common + math.sqrt(1 - shared) * own
+
+
+def _effects(random: np.random.Generator, traits: Traits, beta: float, items: int) -> Floats:
+    noticed = random.random(items) < traits.pi
+    return noticed * (beta + traits.upsilon * random.standard_normal(items))
+
+
+def _margins(
+    random: np.random.Generator, traits: Traits, gaps: Floats, effects: Floats, length: float
+) -> Floats:
+    """Return margins toward the second slot by item, arm and side shown first."""
+    none = np.zeros_like(effects)
+    arm = {"control": none, "experimental": effects + length, "sham": none + length}
+    toward_target = gaps[:, None] + np.stack([arm[name] for name in ARMS], axis=1)
+    toward_second = np.array([1.0 if side == "anchor" else -1.0 for side in SIDES])
+    margins = toward_target[:, :, None] * toward_second - traits.kappa
+    return margins + traits.psi * random.standard_normal(margins.shape)
+
+
+def _choices(
+    random: np.random.Generator, traits: Traits, margins: Floats, votes: int
+) -> NDArray[np.int8]:
+    """Return codes of choices by item, arm and vote."""
+    chances = probabilities(margins, traits.nu, traits.temperature, traits.lapse)
+    if traits.uniform:
+        chances = (np.full_like(margins, 1 / 3),) * 3
+    side = np.arange(votes) % len(SIDES)
+    first, tie = chances[0][:, :, side], chances[1][:, :, side]
+    drawn = random.random(first.shape)
+    codes = np.where(drawn < first, FIRST, np.where(drawn < first + tie, TIE, SECOND))
+    codes[random.random(codes.shape) < traits.iota] = INVALID
+    return codes.astype(np.int8)
+
+
+def _frame(
+    choices: NDArray[np.int8],
+    cluster: NDArray[np.int64],
+    kind: Kind,
+    judge: str,
+    perturbation: str,
+) -> pl.DataFrame:
+    items, _, votes = choices.shape
+    grid = np.indices(choices.shape, dtype=np.int32).reshape(3, -1)
+    width = len(str(items))
+    sample = pl.Series([f"sample_{item:0{width}}" for item in range(items)])
+    group = pl.Series([f"cluster_{number:0{width}}" for number in cluster])
+    planted = pl.col("arm") != "control"
+    return pl.DataFrame(
+        {
+            "sample": sample.gather(grid[0]),
+            "cluster": group.gather(grid[0]),
+            "arm": pl.Series(ARMS).gather(grid[1]),
+            "shown_first": pl.Series(SIDES).gather(grid[2] % len(SIDES)),
+            "repeat": grid[2] // len(SIDES),
+            "choice": pl.Series(CHOICES).gather(choices.reshape(-1)),
+        }
+    ).with_columns(
+        dataset=pl.lit("simulated"),
+        judge=pl.lit(judge),
+        prompt=pl.lit("none"),
+        wave=pl.lit(""),
+        perturbation=pl.when(planted).then(pl.lit(perturbation)),
+        kind=pl.when(planted).then(pl.lit(kind)),
+        simulated=pl.lit(True),  # noqa: FBT003
+        cached=pl.lit(False),  # noqa: FBT003
+    )

@@ -1,0 +1,52 @@
+"""Attack success rate."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import shares
+from tasks.statistics._success import may_win, wins
+
+
+@statistic(source="arXiv:2402.10669, equations 2 and 3")
+def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how often a perturbation wins where it had not won before.
+
+    Promote: ``|{i in V1: experimental = target}| / |V1|``, V1 the samples whose control verdict is
+    anchor or tie. Detract: ``|{i in V2: experimental in {target, tie}}| / |V2|``, V2 those whose
+    control verdict is target or tie (the oversight rate).
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; the mode of its verdicts is kept.
+
+    Returns
+    -------
+    Estimates
+        One row per cell, in [0, 1], with the cluster-adjusted Wilson interval.
+
+    Notes
+    -----
+    An empty V gives null. A sample without a verdict in either arm is dropped and counted. The rate
+    depends on the votes per pair: compare only equal ``votes_per_pair``. An unbiased judge does not
+    have ASR 0, see ``sham_floor``.
+
+    References
+    ----------
+    Chen et al. (2024), Humans or LLMs as the Judge? arXiv:2402.10669. methods.md, section 1.
+
+    Examples
+    --------
+    Controls anchor, tie, anchor, target; experimental target, target, anchor, target: V1 holds the
+    first three, two of which turn to the target, so ASR = 2/3.
+    """
+    told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    return shares(
+        "asr",
+        shifts.with_columns(
+            counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
+        ).with_columns(pl.col("counted", "hit").fill_null(value=False)),
+    )

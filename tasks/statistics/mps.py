@@ -1,0 +1,40 @@
+"""Mean preference shift."""
+
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._shift import mean_shift
+
+
+@statistic(source="methods.md, section 2 (primary endpoint)")
+def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how far a perturbation moves the mean score towards the target.
+
+    ``MPS = mean_i (s_exp(i) - s_ctrl(i))``, in [-1, 1].
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation.
+
+    Returns
+    -------
+    Estimates
+        One row per cell with the cluster-linearised t interval and a p-value against 0.
+
+    Notes
+    -----
+    No selection and no threshold: 0 for a judge whom the perturbation does not move, whatever its
+    noise and position bias (balanced orders). A sample without a score in either arm is dropped.
+
+    References
+    ----------
+    methods.md, sections 2 and 3.
+
+    Examples
+    --------
+    Scores .5 -> 1, 0 -> .5 and 1 -> 1 shift by .5, .5 and 0, so MPS = 1/3.
+    """
+    return mean_shift("mps", shifts, base="control_score")

@@ -1,0 +1,40 @@
+"""Mean preference shift over the sham."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._shift import mean_shift
+
+
+@statistic(source="methods.md, section 2 (primary endpoint where a sham exists)")
+def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how far a perturbation moves the mean score beyond a meaning-free edit.
+
+    ``MPS_sham = mean_i (s_exp(i) - s_sham(i))``, in [-1, 1].
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; samples without a sham are left out.
+
+    Returns
+    -------
+    Estimates
+        One row per cell that has shams.
+
+    Notes
+    -----
+    Removes what the sham shares with the perturbation, length above all.
+
+    References
+    ----------
+    methods.md, sections 2 and 7.
+
+    Examples
+    --------
+    Scores of sham -> experimental .5 -> 1 and 1 -> 1 shift by .5 and 0, so MPS_sham = .25.
+    """
+    return mean_shift("mps_sham", shifts.filter(pl.col("has_sham")), base="sham_score")

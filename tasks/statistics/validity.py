@@ -1,0 +1,69 @@
+"""How many ballots became valid votes, and what became of the others."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import VALID, VoteLog
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import shares
+
+OUTCOMES = {
+    "valid_rate": pl.col("choice").is_in(VALID),
+    "invalid_rate": pl.col("choice") == "invalid",
+    "abstain_rate": pl.col("choice") == "abstain",
+    "ambiguous_rate": pl.col("choice") == "ambiguous",
+    "missing_rate": pl.col("choice").is_null(),
+    "cached_rate": pl.col("cached"),
+}
+
+
+@statistic(source="methods.md, section 0", gives=tuple(OUTCOMES))
+def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
+    """Measure the shares of planned ballots that are valid, invalid, abstained, ambiguous, missing.
+
+    Parameters
+    ----------
+    vote_log
+        One row per planned ballot; ``choice`` is null where none was cast.
+
+    Returns
+    -------
+    Estimates
+        Six rows per cell, n the ballots planned. ``perturbation`` null is the whole judge, else the
+        experimental and sham arms of that perturbation. ``cached_rate`` is the share cast in an
+        earlier run.
+
+    Notes
+    -----
+    The five outcomes sum to 1.
+
+    References
+    ----------
+    methods.md, sections 0 and 3 (cluster-adjusted Wilson).
+
+    Examples
+    --------
+    Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
+    """
+    judge = vote_log.with_columns(
+        perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String)
+    )
+    cells = vote_log.filter(pl.col("perturbation").is_not_null())
+    # The mode plays no part in what becomes of a ballot.
+    ballots = pl.concat([judge, cells]).with_columns(
+        mode=pl.lit("balanced"),
+        votes=_votes_per_pair(),
+        counted=pl.lit(1) == 1,
+        dropped=pl.lit(0),
+    )
+    rows = [
+        shares(name, ballots.with_columns(hit=hit.fill_null(value=False)))
+        for name, hit in OUTCOMES.items()
+    ]
+    return Estimates.of(pl.concat(rows))
+
+
+def _votes_per_pair() -> pl.Expr:
+    pair = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
+    return pl.len().over(pair)

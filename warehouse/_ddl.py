@@ -1,0 +1,104 @@
+"""Tables and views of the warehouse, made from the schemas and the mart files."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
+from schemas.frame import Fact, Frame, Result
+from schemas.judging import (
+    Ballots,
+    Judges,
+    Pairs,
+    Prompts,
+    Shifts,
+    Verdicts,
+    VoteLog,
+    Votes,
+)
+from schemas.results import Estimates, Findings
+from schemas.runs import Runs
+
+FRAMES: tuple[type[Frame], ...] = (
+    Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
+    Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
+)  # fmt: skip
+MARTS = Path(__file__).parent / "marts"
+TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
+ADDED = {
+    "study": ("varchar", "name of the study whose results these are"),
+    "run": ("varchar", "id of the run that saved it"),
+    "saved_at": ("timestamptz", "when it was saved"),
+}
+
+
+def added_columns(frame: type[Frame]) -> tuple[str, ...]:
+    """Return the columns that the warehouse adds to a frame's own."""
+    if issubclass(frame, Fact):
+        return ("run", "saved_at")
+    return ("study", "run", "saved_at") if issubclass(frame, Result) else ()
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create every table with its comments."""
+    for frame in FRAMES:
+        for statement in _table(frame):
+            connection.execute(statement)
+
+
+def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create or replace every view of ``marts/``."""
+    connection.execute("create schema if not exists mart")
+    known = connection.execute(
+        "select view_name from duckdb_views() where schema_name = 'mart'"
+    ).fetchall()
+    for (view,) in known:
+        connection.execute(f"drop view if exists mart.{view}")
+    waiting = sorted(MARTS.glob("*.sql"))
+    while waiting:
+        left = [file for file in waiting if not _create_mart(connection, file)]
+        if left == waiting:
+            raise ValueError(f"marts {[f.stem for f in left]} read tables that do not exist.")
+        waiting = left
+
+
+def marts_digest() -> str:
+    """Return a digest of all mart files."""
+    digest = hashlib.sha256()
+    for file in sorted(MARTS.glob("*.sql")):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
+    """Create one view; false if it reads a mart that is not there yet."""
+    text = file.read_text(encoding="utf-8")
+    try:
+        connection.sql(text)
+    except duckdb.CatalogException:
+        return False
+    grain = text.split("\n", maxsplit=1)[0].removeprefix("-- ")
+    connection.execute(f"create view mart.{file.stem} as {text}")
+    connection.execute(f"comment on view mart.{file.stem} is {_quote(grain)}")
+    return True
+
+
+def _table(frame: type[Frame]) -> Iterator[str]:
+    table, descriptions = frame.place().table, frame.descriptions()
+    nullable = {n: c.nullable for n, c in frame.to_schema().columns.items()}
+    columns = [
+        f"{column} {TYPES.get(str(dtype), 'timestamptz')}{'' if nullable[column] else ' not null'}"
+        for column, dtype in frame.dtypes().items()
+    ]
+    added = {c: ADDED[c] for c in added_columns(frame)}
+    columns += [f"{column} {dtype} not null" for column, (dtype, _) in added.items()]
+    yield f"create table {table} ({', '.join(columns)})"
+    yield f"comment on table {table} is {_quote(frame.grain())}"
+    for column, text in {**descriptions, **{c: d for c, (_, d) in added.items()}}.items():
+        yield f"comment on column {table}.{column} is {_quote(text)}"
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

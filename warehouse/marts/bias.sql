@@ -1,0 +1,14 @@
+-- One row per study, judge, prompt, wave, mode and perturbation: the table that an audit ends with.
+with position as (
+    select study, dataset, judge, prompt, wave, position_consistency
+    from mart.position_bias
+    where perturbation is null
+)
+select
+    f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
+    f.statistic, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
+    a.asr, a.sham_floor, a.dasr, a.random_baseline, a.votes_per_pair,
+    p.position_consistency, f.finding,
+from findings as f
+left join mart.asr as a using (study, dataset, judge, prompt, wave, mode, perturbation)
+left join position as p using (study, dataset, judge, prompt, wave)

@@ -1,0 +1,13 @@
+-- One row per run and judge: ballots cast, tokens and money (null where a price is unknown).
+with once as (select distinct ballot_id, judge from ballots)
+select
+    v.run, b.judge, j.simulated, count(*) as votes,
+    sum(v.prompt_tokens)::bigint as prompt_tokens,
+    sum(v.completion_tokens)::bigint as completion_tokens,
+    case when count(*) = count(v.cost_usd) then sum(v.cost_usd) end as cost_usd,
+    median(v.seconds) as median_seconds,
+    min(v.cast_at) as first_vote, max(v.cast_at) as last_vote,
+from votes as v
+join once as b using (ballot_id)
+join judges as j using (judge)
+group by all

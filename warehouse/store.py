@@ -1,0 +1,302 @@
+"""One DuckDB file: every visit opens it, does one transaction and closes it."""
+
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import duckdb
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.frame import Fact, Frame, Result
+from schemas.runs import Runs
+from warehouse._ddl import added_columns, create, create_marts, marts_digest
+
+VARIABLE = "VOIRDIRE_WAREHOUSE"
+DEFAULT = "voirdire.duckdb"
+VERSION = 1
+"""Raised with each file in ``migrations/``, which is named after the version that it makes."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+PATIENCE_SECONDS = 60.0
+F = TypeVar("F", bound=Frame)
+# Two connections of one process with different settings exclude each other in DuckDB.
+_one_visit = threading.RLock()
+
+
+class WarehouseError(ValueError):
+    """The file cannot be used as a warehouse, or the frame cannot be saved in it."""
+
+
+class Saving(NamedTuple):
+    """A frame to save, and as what."""
+
+    model: type[Frame]
+    frame: pl.DataFrame
+    first_wins: bool = False
+    """Keep the row that is there already, instead of refusing another one of the same key."""
+
+
+def default_path() -> Path:
+    """Return the place from the environment, or the file in this folder."""
+    return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
+
+
+class Warehouse:
+    """The frames of all studies in one file, made on first use."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path).absolute() if path else default_path()
+
+    def save(self, savings: Sequence[Saving], *, run: str, study: str = "") -> int:
+        """Save frames in one transaction; return the number of rows that are new.
+
+        Facts that are there already are left alone; results of ``study`` are replaced.
+
+        Raises
+        ------
+        WarehouseError
+            If a fact would change, or a row refers to one that is not there. Nothing is saved.
+        """
+        with self._visit(write=True) as connection:
+            return sum(_save(connection, saving, run, study) for saving in savings)
+
+    def read(self, model: type[F], among: pl.DataFrame | None = None) -> DataFrame[F]:
+        """Read a frame, only the rows whose key columns occur in ``among`` if that is given."""
+        columns = ", ".join(model.dtypes())
+        table = model.place().table
+        with self._visit(write=False) as connection:
+            if among is None:
+                found = connection.execute(f"select {columns} from {table}").pl()
+            else:
+                connection.register("among", among.unique())
+                using = ", ".join(among.columns)
+                found = connection.execute(
+                    f"select {columns} from {table} semi join among using ({using})"
+                ).pl()
+        return model.of(found)
+
+    def query(self, sql: str) -> pl.DataFrame:
+        """Run one query on the file, opened for reading only."""
+        with self._visit(write=False) as connection:
+            relation = connection.execute(sql)
+            return relation.pl() if relation.description else pl.DataFrame()
+
+    def start_run(self, row: dict[str, Any]) -> None:
+        """Record that a run began."""
+        frame = Runs.of(pl.DataFrame([row]))
+        with self._visit(write=True) as connection:
+            connection.register("incoming", frame)
+            connection.execute("insert into runs by name select * from incoming")
+
+    def end_run(self, run: str, **columns: Any) -> None:
+        """Record how a run ended."""
+        row = {**columns, "ended_at": datetime.now(UTC)}
+        with self._visit(write=True) as connection:
+            changes = ", ".join(f"{column} = ?" for column in row)
+            connection.execute(f"update runs set {changes} where run = ?", [*row.values(), run])
+
+    def done_before(self, fingerprint: str) -> bool:
+        """Tell whether a run of this fingerprint has been completed; false if there is no file."""
+        if not self.path.is_file():
+            return False
+        with self._visit(write=False) as connection:
+            return bool(
+                connection.execute(
+                    "select count(*) from runs where fingerprint = ? and state = 'completed'",
+                    [fingerprint],
+                ).fetchall()[0][0]
+            )
+
+    @contextmanager
+    def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        with _one_visit:
+            if not write and not self._is_current():
+                with self._open(read_only=False):
+                    pass
+            with self._open(read_only=not write) as connection:
+                connection.execute("begin transaction")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("rollback")
+                    raise
+                connection.execute("commit")
+
+    def _is_current(self) -> bool:
+        if not self.path.exists():
+            return False
+        with self._open(read_only=True) as connection:
+            return _state(connection, self.path) == (VERSION, marts_digest())
+
+    @contextmanager
+    def _open(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = self._connect(read_only=read_only)
+        try:
+            connection.execute("set timezone = 'UTC'")
+            if not read_only and _state(connection, self.path) != (VERSION, marts_digest()):
+                _build(connection, self.path)
+            yield connection
+        finally:
+            connection.close()
+
+    def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        if self.path.is_dir():
+            raise WarehouseError(f"{self.path} is a folder. Name a file, such as {DEFAULT}.")
+        if not read_only:
+            self._make_folder()
+        until = time.monotonic() + PATIENCE_SECONDS
+        pause = 0.01
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only)
+            except duckdb.Error as error:
+                if "Could not set lock" not in str(error) or time.monotonic() > until:
+                    raise WarehouseError(self._explain(error)) from error
+            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
+            pause = min(pause * 2, 1.0)
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WarehouseError(
+                f"the folder of {self.path} cannot be made: {error.strerror}. "
+                f"Choose another place with --warehouse or {VARIABLE}."
+            ) from error
+
+    def _explain(self, error: duckdb.Error) -> str:
+        text = str(error)
+        if "Could not set lock" in text:
+            holder = re.search(r"PID (\d+)", text)
+            by = f" by process {holder[1]}" if holder else ""
+            return (
+                f"{self.path} was kept busy{by} for {PATIENCE_SECONDS:.0f} s. "
+                "Close the program that holds it open for writing, then run again."
+            )
+        if "not a valid DuckDB database file" in text or "serialization" in text.lower():
+            return (
+                f"{self.path} is not a DuckDB file that this version can read. "
+                f"Choose another file with --warehouse or {VARIABLE}."
+            )
+        return (
+            f"{self.path} cannot be opened: {text.splitlines()[0]} "
+            f"Choose another place with --warehouse or {VARIABLE}."
+        )
+
+
+def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study: str) -> int:
+    model, frame, first_wins = saving
+    typed = model.of(frame)
+    place = model.place()
+    columns = list(model.dtypes())
+    stamped = typed.with_columns(
+        pl.lit(value).alias(column)
+        for column, value in {"study": study, "run": run, "saved_at": datetime.now(UTC)}.items()
+        if column in added_columns(model)
+    )
+    connection.register("incoming", stamped)
+    _check_references(connection, place.table, place.references)
+    using = ", ".join(place.key)
+    if issubclass(model, Result):
+        connection.execute(f"delete from {place.table} where study = ?", [study])
+        source = "incoming"
+    elif issubclass(model, Fact):
+        if not first_wins:
+            _check_unchanged(connection, place.table, place.key, columns)
+        source = f"incoming anti join {place.table} using ({using})"
+    else:
+        raise TypeError(f"{model.__name__} is neither a fact nor a result.")
+    connection.execute(f"insert into {place.table} by name select * from {source}")
+    new = connection.fetchall()[0][0]
+    connection.unregister("incoming")
+    return int(new)
+
+
+def _check_references(
+    connection: duckdb.DuckDBPyConnection, table: str, references: dict[str, str]
+) -> None:
+    for column, other in references.items():
+        key = _column_in(other, column)
+        orphans = connection.execute(
+            f"select distinct {column} from incoming i where {column} is not null and not exists "
+            f"(select 1 from {other} o where o.{key} = i.{column}) limit 3"
+        ).fetchall()
+        if orphans:
+            shown = ", ".join(repr(value) for (value,) in orphans)
+            raise WarehouseError(
+                f"{table}.{column} {shown} is not in {other}. Save the {other} first; "
+                "nothing was saved."
+            )
+
+
+def _column_in(table: str, column: str) -> str:
+    return "question_id" if table == "questions" else column
+
+
+def _check_unchanged(
+    connection: duckdb.DuckDBPyConnection, table: str, key: tuple[str, ...], columns: list[str]
+) -> None:
+    others = [column for column in columns if column not in key]
+    if not others:
+        return
+    differs = " or ".join(f"i.{c} is distinct from t.{c}" for c in others)
+    shown = ", ".join(f"i.{c}" for c in key)
+    changed = connection.execute(
+        f"select {shown} from incoming i join {table} t using ({', '.join(key)}) "
+        f"where {differs} limit 3"
+    ).fetchall()
+    if changed:
+        rows = "; ".join(", ".join(map(str, row)) for row in changed)
+        raise WarehouseError(
+            f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
+            "never change. Give the new version a new name; nothing was saved."
+        )
+
+
+def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
+    """Return schema version and marts digest; (0, "") of an empty file."""
+    tables = {t for (t,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
+    if "meta" not in tables:
+        if tables:
+            raise WarehouseError(
+                f"{path} holds other tables ({', '.join(sorted(tables)[:3])}), it is not a "
+                f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
+            )
+        return 0, ""
+    version, marts = connection.execute("select schema_version, marts from meta").fetchall()[0]
+    if version > VERSION:
+        raise WarehouseError(
+            f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
+            "Update voirdire, or choose another file with --warehouse."
+        )
+    return version, marts
+
+
+def _build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    connection.execute("begin transaction")
+    try:
+        version, _ = _state(connection, path)
+        if version == 0:
+            connection.execute("create table meta (schema_version integer, marts varchar)")
+            connection.execute("insert into meta values (0, '')")
+            create(connection)
+        else:
+            for number in range(version + 1, VERSION + 1):
+                (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
+                connection.execute(file.read_text(encoding="utf-8"))
+        create_marts(connection)
+        connection.execute(
+            "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
+        )
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
