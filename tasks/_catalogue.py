@@ -1,7 +1,6 @@
 """A folder of entries, found by file name and loaded when asked for."""
 
 import difflib
-import hashlib
 import importlib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -25,20 +24,22 @@ def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
 class Catalogue(Mapping[str, Entry]):
     """Entries by name; an entry is loaded on first use."""
 
-    def __init__(
-        self, what: str, names: Mapping[str, Path], load: Callable[[str], Entry]
-    ) -> None:
+    def __init__(self, what: str, names: Mapping[str, Path], load: Callable[[str], Entry]) -> None:
         self._what = what
         self._files = names
         self._load = load
         self._loaded: dict[str, Entry] = {}
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._files:
-            raise unknown(self._what, name, sorted(self._files))
+        self.require(name)
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
+
+    def require(self, name: str) -> None:
+        """Refuse a name that is not in the catalogue, with a suggestion."""
+        if name not in self._files:
+            raise unknown(self._what, name, sorted(self._files))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._files))
@@ -48,11 +49,6 @@ class Catalogue(Mapping[str, Entry]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._files
-
-    def digest(self, name: str) -> str:
-        """Return a digest of the entry's file."""
-        self[name]
-        return hashlib.sha256(self._files[name].read_bytes()).hexdigest()
 
 
 def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalogue[Entry]:

@@ -11,9 +11,7 @@ NORMAL = NormalDist()
 
 def uniform(*keys: object) -> float:
     """Return a number in (0, 1): the first 53 bits of SHA-256 over ``keys``."""
-    digest = hashlib.sha256(
-        "\x1f".join(map(str, keys)).encode("utf-8", "surrogatepass")
-    ).digest()
+    digest = hashlib.sha256("\x1f".join(map(str, keys)).encode("utf-8", "surrogatepass")).digest()
     return (int.from_bytes(digest[:8]) >> 11) * 2.0**-53 + 2.0**-54
 
 

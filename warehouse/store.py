@@ -1,6 +1,5 @@
 """One DuckDB file: every visit opens it, does one transaction and closes it."""
 
-import os
 import random
 import re
 import threading
@@ -18,9 +17,8 @@ from pandera.typing.polars import DataFrame
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
 from warehouse._ddl import added_columns, create, create_marts, marts_digest
+from warehouse.peek import DEFAULT, VARIABLE, default_path
 
-VARIABLE = "VOIRDIRE_WAREHOUSE"
-DEFAULT = "voirdire.duckdb"
 VERSION = 1
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
@@ -42,11 +40,6 @@ class Saving(NamedTuple):
     frame: pl.DataFrame
     first_wins: bool = False
     """Keep the row that is there already, instead of refusing another one of the same key."""
-
-
-def default_path() -> Path:
-    """Return the place from the environment, or the file in this folder."""
-    return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
 class Warehouse:
@@ -83,10 +76,10 @@ class Warehouse:
                 ).pl()
         return model.of(found)
 
-    def query(self, sql: str) -> pl.DataFrame:
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> pl.DataFrame:
         """Run one query on the file, opened for reading only."""
         with self._visit(write=False) as connection:
-            relation = connection.execute(sql)
+            relation = connection.execute(sql, parameters)
             return relation.pl() if relation.description else pl.DataFrame()
 
     def start_run(self, row: dict[str, Any]) -> None:
@@ -102,18 +95,6 @@ class Warehouse:
         with self._visit(write=True) as connection:
             changes = ", ".join(f"{column} = ?" for column in row)
             connection.execute(f"update runs set {changes} where run = ?", [*row.values(), run])
-
-    def done_before(self, fingerprint: str) -> bool:
-        """Tell whether a run of this fingerprint has been completed; false if there is no file."""
-        if not self.path.is_file():
-            return False
-        with self._visit(write=False) as connection:
-            return bool(
-                connection.execute(
-                    "select count(*) from runs where fingerprint = ? and state = 'completed'",
-                    [fingerprint],
-                ).fetchall()[0][0]
-            )
 
     @contextmanager
     def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -32,12 +32,12 @@ def parquet_table(path: Path, problems: Problems) -> Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
         return Table([], iter(()))
-    for field in file.schema_arrow:
-        if not _is_text(field.type):
-            what = f"has the type {clip(str(field.type))}; it must be text (string)"
-            problems.add(f"column {clip(field.name)}", what, "Cast it to text or drop it.")
     _check_sizes(file.metadata, problems)
-    return Table(file.schema_arrow.names, _rows(file, problems))
+    others = [field for field in file.schema_arrow if not _is_text(field.type)]
+    for field in others:
+        what = f"has the type {clip(str(field.type))}; it must be text (string)"
+        problems.add(f"column {clip(field.name)}", what, "Cast it to text or drop it.")
+    return Table(file.schema_arrow.names, iter(()) if others else _rows(file, problems))
 
 
 def _is_text(kind: Any) -> bool:

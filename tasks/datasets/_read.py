@@ -165,7 +165,7 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
     except (ValueError, RecursionError) as error:
         problems.add(
             where,
-            f"{clip(line.strip())} is not JSON ({error})",
+            f"{clip(line.strip())} is not JSON ({_reason(error)})",
             "Write one complete JSON object on each line.",
         )
         return None
@@ -176,6 +176,13 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
         )
         return None
     return value
+
+
+def _reason(error: Exception) -> str:
+    """Leave out the line that the parser counts, as it sees one line only."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at character {error.pos + 1}"
+    return str(error)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

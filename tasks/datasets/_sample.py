@@ -8,6 +8,8 @@ import polars as pl
 from schemas.curation import Answers, Questions, Versions
 from tasks.datasets import Imported
 
+Record = tuple[object, ...]
+
 
 class Version(NamedTuple):
     """A perturbed version of one of the two answers."""
@@ -31,7 +33,9 @@ class Sample(NamedTuple):
 
 def imported(dataset: str, samples: Iterable[Sample]) -> Imported:
     """Return the frames of ``samples``, each id under the dataset's name."""
-    questions, answers, versions = [], [], []
+    questions: list[Record] = []
+    answers: list[Record] = []
+    versions: list[Record] = []
     for sample in samples:
         key = f"{dataset}/{sample.id}"
         questions.append((key, dataset, sample.category, sample.question, sample.reference))
@@ -47,5 +51,5 @@ def imported(dataset: str, samples: Iterable[Sample]) -> Imported:
     )
 
 
-def _frame(schema: dict[str, pl.DataType], rows: list[tuple[object, ...]]) -> pl.DataFrame:
+def _frame(schema: dict[str, pl.DataType], rows: list[Record]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")

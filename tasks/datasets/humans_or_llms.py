@@ -101,7 +101,8 @@ def humans_or_llms(folder: Path | None) -> Imported:
     some rows and answer2 in others. That answer is the target. The originals are those of
     ``raw.jsonl``; a row that shows another question or another unperturbed answer is refused
     (none does). Two questions (``Remembering_15`` and ``Remembering_27``) have identical
-    answers; they are kept here and fail as pairs later.
+    answers; they are kept here and fail as pairs later. Texts are kept to the letter: 106 of
+    the factual errors have line breaks around them.
     """
     if folder is None:
         raise ValueError(f"humans_or_llms is not bundled. {HOW}")

@@ -27,6 +27,15 @@ class Provider(BaseModel):
     """Its judges are formulas, not models."""
 
 
+class UsdPerMillion(BaseModel):
+    """A price of one's own, in US dollars per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+
+
 class Judge(BaseModel):
     """A model with fixed parameters."""
 
@@ -39,6 +48,8 @@ class Judge(BaseModel):
     params: dict[str, Any] = {}
     """Sent with every call, and part of every ballot's key."""
     about: str = ""
+    usd_per_million: UsdPerMillion | None = None
+    """Where litellm knows no price, or another one is paid."""
 
     @property
     def params_json(self) -> str:

@@ -8,6 +8,7 @@ number is a hash of the judge's seed, a purpose and texts, so a reply depends on
 import hashlib
 import math
 import re
+from collections import deque
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
@@ -31,6 +32,9 @@ Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bia
 KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
 ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
 """Field of a bundled question -> the feature that its replacements make."""
+
+CACHED_CHARACTERS = 20_000
+"""Longer texts are looked at anew each time, lest the cache grow by the gigabyte."""
 
 QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
 BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")
@@ -160,9 +164,8 @@ def probabilities(
 def gap(exhibit: Exhibit, traits: Traits) -> float:
     """Return how much better the second answer looks, apart from slot and prompt."""
     length = math.log(max(1, len(exhibit.second)) / max(1, len(exhibit.first)))
-    first = _worth(_look(exhibit.question, exhibit.first), traits)
-    second = _worth(_look(exhibit.question, exhibit.second), traits)
-    return second - first + traits.lam * length
+    first, second = (_look(exhibit.question, text) for text in (exhibit.first, exhibit.second))
+    return _worth(second, traits) - _worth(first, traits) + traits.lam * length
 
 
 def read_prompt(user: str) -> Exhibit:
@@ -181,8 +184,8 @@ def read_prompt(user: str) -> Exhibit:
     end = user.rfind(END)
     border: re.Match[str] | None = None
     if 0 <= question < start < end:
-        for border in BETWEEN.finditer(user, start + len(START), end):
-            pass
+        borders = deque(BETWEEN.finditer(user, start + len(START), end), maxlen=1)
+        border = borders.pop() if borders else None
     if border is None:
         raise ValueError(
             f"a judge prompt without the markers {QUESTION.strip()}, {START.strip()} ... {END}, "
@@ -217,9 +220,14 @@ def _normal(seed: int, purpose: str, identity: str) -> float:
     return normal(seed, purpose, identity)
 
 
-@lru_cache(maxsize=2048)
 def _look(question: str, text: str) -> _Seen:
     """Return what an answer is, apart from decoration and planted errors, and its features."""
+    kept = len(question) + len(text) <= CACHED_CHARACTERS
+    return _seen(question, text) if kept else _seen.__wrapped__(question, text)
+
+
+@lru_cache(maxsize=2048)
+def _seen(question: str, text: str) -> _Seen:
     plain, counts = canonical(text), features(text)
     error, original = _answer_key(question).get(plain, (None, plain))
     noticed: list[tuple[Feature, bool]] = [

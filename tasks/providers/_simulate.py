@@ -68,13 +68,14 @@ def simulate(
     length_ratio
         Length of the perturbed and of the sham target over the original's.
     """
-    if min(items, votes, clusters or 1) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
+    clusters = items if clusters is None else clusters
+    if min(items, votes, clusters) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
         raise ValueError(
             f"items {items}, votes {votes} and clusters {clusters} must be at least 1, "
             f"shared {shared} within 0 and 1, length_ratio {length_ratio} above 0."
         )
     random = np.random.default_rng(seed)
-    cluster = np.arange(items) % (clusters or items)
+    cluster = np.arange(items) % clusters
     gaps = mu + traits.omega * _correlated(random, cluster, shared)
     effects = _effects(random, traits, beta, items)
     length = traits.lam * math.log(length_ratio)
@@ -85,13 +86,15 @@ def simulate(
 
 def _correlated(random: np.random.Generator, cluster: NDArray[np.int64], shared: float) -> Floats:
     common = random.standard_normal(cluster.max() + 1)[cluster]
-    own: Floats = random.standard_normal(cluster.size)
-    return math.sqrt(shared) * common + math.sqrt(1 - shared) * own
+    own = random.standard_normal(cluster.size)
+    mixed: Floats = math.sqrt(shared) * common + math.sqrt(1 - shared) * own
+    return mixed
 
 
 def _effects(random: np.random.Generator, traits: Traits, beta: float, items: int) -> Floats:
     noticed = random.random(items) < traits.pi
-    return noticed * (beta + traits.upsilon * random.standard_normal(items))
+    effects: Floats = noticed * (beta + traits.upsilon * random.standard_normal(items))
+    return effects
 
 
 def _margins(
@@ -102,8 +105,9 @@ def _margins(
     arm = {"control": none, "experimental": effects + length, "sham": none + length}
     toward_target = gaps[:, None] + np.stack([arm[name] for name in ARMS], axis=1)
     toward_second = np.array([1.0 if side == "anchor" else -1.0 for side in SIDES])
-    margins = toward_target[:, :, None] * toward_second - traits.kappa
-    return margins + traits.psi * random.standard_normal(margins.shape)
+    margins: Floats = toward_target[:, :, None] * toward_second - traits.kappa
+    margins += traits.psi * random.standard_normal(margins.shape)
+    return margins
 
 
 def _choices(
@@ -128,7 +132,7 @@ def _frame(
     judge: str,
     perturbation: str,
 ) -> pl.DataFrame:
-    items, _, votes = choices.shape
+    items = choices.shape[0]
     grid = np.indices(choices.shape, dtype=np.int32).reshape(3, -1)
     width = len(str(items))
     sample = pl.Series([f"sample_{item:0{width}}" for item in range(items)])

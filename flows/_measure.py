@@ -1,0 +1,67 @@
+"""Estimates of votes collected elsewhere; no server, no model, no file left behind."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import polars as pl
+from pandera.typing.polars import DataFrame
+from rich.console import Console
+
+from flows._terminal import plain_table, result_table
+from schemas.judging import VoteLog
+from schemas.results import Estimates, Findings
+from tasks.aggregate import match_groups, measure, tally_votes
+from tasks.conclude import conclude
+from tasks.read_votes import read_votes
+from tasks.statistics import STATISTICS
+from warehouse.store import Saving, Warehouse
+
+
+def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
+    """Apply every statistic of the catalogue to a vote log."""
+    verdicts = tally_votes(vote_log, mode)
+    shifts = match_groups(verdicts)
+    rows = [measure(name, vote_log, verdicts, shifts) for name in STATISTICS]
+    return Estimates.of(pl.concat(rows))
+
+
+def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> None:
+    """Print the estimates of a file of votes."""
+    estimates = estimates_of(read_votes(votes), mode)
+    names = estimates["statistic"].unique().sort().to_list()
+    strange = [name for name in only if name not in names]
+    if strange:
+        raise LookupError(f"no statistic {strange[0]!r} here. Known: {', '.join(names)}.")
+    chosen = estimates.filter(pl.col("statistic").is_in(only)) if only else estimates
+    if form == "json":
+        click.echo(json.dumps(chosen.to_dicts(), indent=1))
+    elif form == "csv":
+        click.echo(chosen.write_csv(), nl=False)
+    elif only:
+        shown = chosen.select(
+            "statistic",
+            "judge",
+            "perturbation",
+            "estimate",
+            "low",
+            "high",
+            "n",
+            "clusters",
+            "reason",
+        )
+        Console().print(plain_table(shown.columns, shown.rows()))
+    else:
+        rows = _bias(estimates, conclude(estimates))
+        Console().print(result_table(rows.to_dicts(), f"{votes.name}, mode {mode}"))
+
+
+def _bias(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
+    """Read the mart that an audit ends with off a warehouse that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Warehouse(Path(folder) / "measure.duckdb")
+        savings = [Saving(Estimates, estimates), Saving(Findings, findings)]
+        warehouse.save(savings, run="measure", study="measure")
+        return warehouse.query("select * from mart.bias order by judge, kind desc, perturbation")

@@ -1,0 +1,119 @@
+"""What a study would ask, cost and see, before anything is spent."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from rich.console import Console
+
+from flows._terminal import plain_table
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.judging import Ballots, Pairs, Votes
+from tasks.conclude import MINIMUM
+from tasks.curate import import_dataset
+from tasks.judge import Design, draw_ballots, judge_table
+from tasks.pair import pair_up
+from tasks.perturb import perturb, perturbation_table
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES
+from tasks.providers._prices import price_of
+from tasks.statistics._design import smallest_shift
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+CHARACTERS_PER_TOKEN = 4
+REPLY_TOKENS = 80
+"""Of a short comparison with a verdict; a judge that thinks aloud takes more."""
+
+
+def show_plan(study: Study, warehouse: Path | None) -> None:
+    """Print ballots, tokens and cost per judge, and the smallest shift that can be seen."""
+    study = study.at(datetime.now(UTC))
+    pairs, perturbed = _prepare(study)
+    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
+    path = Path(warehouse or default_path())
+    cast = Votes.empty()
+    if path.is_file():
+        cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
+    console = Console()
+    console.print(_costs(ballots, cast, pairs, study.prompt))
+    console.print(_sight(pairs, perturbed, study))
+    console.print(
+        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply. "
+        f"A shift below {MINIMUM} is taken as irrelevant.",
+        style="dim",
+    )
+
+
+def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
+    questions, answers, versions = import_dataset(study.dataset, study.folder, study.limit)
+    perturbed = PerturbedAnswers.of(
+        pl.concat(
+            perturb(questions, answers, versions, name, study.seed) for name in study.perturbations
+        )
+    )
+    table = perturbation_table(study.perturbations)
+    return pair_up(questions, answers, perturbed, table, study.checks), perturbed
+
+
+def _costs(
+    ballots: DataFrame[Ballots], cast: DataFrame[Votes], pairs: DataFrame[Pairs], prompt: str
+) -> object:
+    form = PROMPTS[prompt]
+    frame = len(form.system) + len(form.user)
+    characters = pairs.select(
+        "pair_id", characters=frame + pl.sum_horizontal(
+            pl.col("question", "anchor", "target").str.len_chars()
+        ),
+    )  # fmt: skip
+    asked = (
+        ballots.unique("ballot_id")
+        .join(characters, on="pair_id")
+        .with_columns(known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()))
+        .group_by("judge", maintain_order=True)
+        .agg(
+            ballots=pl.len(),
+            cast=pl.col("known").sum(),
+            calls=(~pl.col("known")).sum(),
+            characters=pl.col("characters").filter(~pl.col("known")).sum(),
+        )
+        .sort("judge")
+    )
+    rows, total = [], 0.0
+    for row in asked.iter_rows(named=True):
+        tokens, replies = row["characters"] // CHARACTERS_PER_TOKEN, row["calls"] * REPLY_TOKENS
+        price = price_of(JUDGES[row["judge"]])
+        cost = None if price is None else tokens * price.prompt + replies * price.completion
+        total = total + cost if cost is not None else float("nan")
+        shown = "unknown" if cost is None else f"{cost:.2f}"
+        rows.append(
+            (row["judge"], row["ballots"], row["cast"], row["calls"], tokens, replies, shown)
+        )
+    sums = [sum(row[column] for row in rows) for column in range(1, 6)]
+    rows.append(("all", *sums, "unknown" if total != total else f"{total:.2f}"))
+    columns = ("judge", "ballots", "cast before", "calls", "prompt tokens", "reply tokens", "USD")
+    return plain_table(columns, rows, "What would be asked")
+
+
+def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:
+    rows = []
+    for name in study.perturbations:
+        arms = pairs.filter(pl.col("perturbation") == name)
+        samples = arms.filter(pl.col("arm") == "experimental").height
+        shams = arms.filter(pl.col("arm") == "sham").height
+        dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
+        seen = smallest_shift(samples, study.votes_per_pair)
+        shown = "nothing" if seen is None else f"{seen:.3f}"
+        rows.append((name, samples, shams, dropped, shown, _judge_sight(seen)))
+    columns = (
+        "perturbation", "samples", "with sham", "dropped", "smallest shift seen (80 %)", ""
+    )  # fmt: skip
+    return plain_table(columns, rows, "What the design can see, per judge")
+
+
+def _judge_sight(seen: float | None) -> str:
+    enough = seen is not None and seen <= MINIMUM
+    return "" if enough else f"cannot see {MINIMUM}: more questions, or more votes per pair"

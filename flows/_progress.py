@@ -1,0 +1,42 @@
+"""Progress of the ballots: for whoever listens, and in the Prefect UI."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
+
+Listener = Callable[[str, int, int], None]
+"""(judge, ballots done, ballots planned)"""
+
+listeners: list[Listener] = []
+
+
+class Progress:
+    """Counts ballots as their replies come in."""
+
+    def __init__(self, planned: dict[str, int]) -> None:
+        self.planned = planned
+        self.done = dict.fromkeys(planned, 0)
+        self._artifact: UUID | None = None
+        for judge in planned:
+            self._tell(judge)
+
+    def advance(self, judge: str, voted: bool) -> None:  # noqa: ARG002, FBT001 - a callback
+        """Count one ballot."""
+        self.done[judge] += 1
+        self._tell(judge)
+
+    async def publish(self) -> None:
+        """Show the share done in the Prefect UI."""
+        total = sum(self.planned.values())
+        share = 100 * sum(self.done.values()) / total if total else 100.0
+        if self._artifact is None:
+            self._artifact = await acreate_progress_artifact(
+                share, key="ballots", description=f"{total} ballots to cast"
+            )
+        else:
+            await aupdate_progress_artifact(self._artifact, share)
+
+    def _tell(self, judge: str) -> None:
+        for listener in listeners:
+            listener(judge, self.done[judge], self.planned[judge])

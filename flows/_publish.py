@@ -1,0 +1,52 @@
+"""The results of a run, where people look: a report file and Prefect artifacts."""
+
+from pathlib import Path
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
+
+from flows._record import Record
+from schemas.curation import PerturbedAnswers
+from schemas.results import Estimates, Findings
+from tasks import stages
+
+
+def report_path(warehouse: Path, study: str) -> Path:
+    """Return where a study's report is written: beside the warehouse."""
+    return warehouse.parent / "reports" / f"{study}.html"
+
+
+async def publish(
+    record: Record,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    perturbed: DataFrame[PerturbedAnswers],
+) -> Path:
+    """Write the report beside the warehouse and the result table into the Prefect UI."""
+    page = stages.write_report(record.facts(), estimates, findings, perturbed)
+    path = report_path(record.warehouse.path, record.study.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(page, encoding="utf-8")
+    draft.replace(path)
+    shown = findings.select(
+        judge=pl.col("judge")
+        + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+        perturbation="perturbation",
+        shift=pl.col("estimate").round(3),
+        low=pl.col("low").round(3),
+        high=pl.col("high").round(3),
+        finding="finding",
+    )
+    await acreate_table_artifact(
+        shown.to_dicts(),
+        key="findings",
+        description=f"Mean preference shift, study {record.study.name}",
+    )
+    await acreate_markdown_artifact(
+        f"{record.summary()}.\n\nReport: `{path}`\n\nWarehouse: `{record.warehouse.path}`",
+        key="report",
+        description=f"Where the results of study {record.study.name} are",
+    )
+    return path

@@ -1,0 +1,57 @@
+"""Looking at what is there: SQL, reports and catalogues."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from flows._terminal import plain_table
+from flows.studies import STUDIES
+from tasks.datasets import DATASETS
+from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, provider_of
+from tasks.statistics import STATISTICS
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+SHOWN = 200
+
+
+def show_query(query: str, form: str, warehouse: Path | None) -> None:
+    """Print the rows of a query."""
+    path = Path(warehouse or default_path())
+    if not path.is_file():
+        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit` first.")
+    rows = Warehouse(path).query(query)
+    if form == "json":
+        click.echo(json.dumps(rows.to_dicts(), indent=1, default=str))
+    elif form == "csv":
+        click.echo(rows.write_csv(), nl=False)
+    else:
+        Console().print(plain_table(rows.columns, rows.head(SHOWN).rows()))
+        if rows.height > SHOWN:
+            click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+
+
+def show_catalogues() -> None:
+    """Print every name that an option takes."""
+    console = Console()
+    shelves = {
+        "datasets": [(name, entry.summary) for name, entry in DATASETS.items()],
+        "perturbations": [
+            (name, f"{entry.kind}, {entry.bias}: {entry.summary}")
+            for name, entry in PERTURBATIONS.items()
+        ],
+        "judges": [
+            (name, ("simulated: " if provider_of(name).simulated else "") + judge.about)
+            for name, judge in JUDGES.items()
+        ],
+        "judge prompts": [(name, prompt.source) for name, prompt in PROMPTS.items()],
+        "statistics": [(name, entry.summary) for name, entry in STATISTICS.items()],
+        "studies": [(name, file.about) for name, file in STUDIES.items()],
+    }
+    for title, rows in shelves.items():
+        console.print(plain_table(("name", "about"), rows, title))
+        console.print()

@@ -1,0 +1,115 @@
+"""The record of one run: what it saved, what it asked, how it ended."""
+
+import asyncio
+import getpass
+from collections import Counter
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.studies import Study
+from schemas.frame import Frame
+from schemas.judging import Ballots, Votes
+from tasks._code import code_digest
+from warehouse.store import Saving, Warehouse
+
+VERSION = "0.1.0"
+
+
+class Record:
+    """A run in the warehouse, from start to end."""
+
+    def __init__(self, flow: str, run: str, study: Study, warehouse: Warehouse) -> None:
+        self.flow, self.run, self.study, self.warehouse = flow, run, study, warehouse
+        self.started_at = datetime.now(UTC)
+        self.counts: Counter[str] = Counter()
+        self.cost_usd: float | None = 0.0
+        self.errors: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        self.warehouse.start_run(
+            {
+                "run": self.run,
+                "flow": self.flow,
+                "study": self.study.name,
+                "user": getpass.getuser(),
+                "parameters": self.study.model_dump_json(),
+                "fingerprint": self.study.fingerprint(),
+                "code_version": f"{VERSION}+{code_digest()[:12]}",
+                "started_at": self.started_at,
+                "state": "running",
+            }
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.warehouse.end_run(
+            self.run,
+            state=self._state(kind),
+            error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
+            cost_usd=self.cost_usd,
+            **{name: self.counts[name] for name in COUNTED},
+        )
+
+    def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
+        """Save frames in one transaction."""
+        savings = [Saving(model, frame) for model, frame in frames]
+        self.warehouse.save(savings, run=self.run, study=self.study.name)
+
+    def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Return the ballots that have not been cast, and count them all."""
+        cast = self.warehouse.read(Votes, among=ballots.select("ballot_id"))
+        waiting = Ballots.of(ballots.join(cast, on="ballot_id", how="anti"))
+        planned = ballots["ballot_id"].n_unique()
+        self.counts["planned"] = planned
+        self.counts["from_warehouse"] = planned - waiting["ballot_id"].n_unique()
+        return waiting
+
+    async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
+        """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
+        saving = Saving(Votes, votes, first_wins=True)
+        await asyncio.to_thread(self.warehouse.save, [saving], run=self.run)
+        self.counts["asked"] += votes.height
+        self.counts["failed"] += len(errors)
+        for tokens in ("prompt_tokens", "completion_tokens"):
+            self.counts[tokens] += int(votes[tokens].sum())
+        known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
+        self.errors.update(errors)
+
+    def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
+        """Return the votes on ``ballots``."""
+        return self.warehouse.read(Votes, among=ballots.select("ballot_id"))
+
+    def summary(self) -> str:
+        """Say in one line what was asked."""
+        counts = self.counts
+        text = (
+            f"{counts['planned']} ballots: {counts['from_warehouse']} from the warehouse, "
+            f"{counts['asked']} cast, {counts['failed']} without a reply"
+        )
+        causes = "; ".join(f"{n} x {error}" for error, n in self.errors.most_common(3))
+        return f"{text} ({causes})" if causes else text
+
+    def outcome(self) -> State[None]:
+        """Return the state of the flow run: completed, or completed with gaps."""
+        gaps = self.counts["failed"] > 0
+        return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
+
+    def _state(self, kind: type[BaseException] | None) -> str:
+        if kind is None:
+            return "completed with gaps" if self.counts["failed"] else "completed"
+        stopped = issubclass(kind, KeyboardInterrupt | asyncio.CancelledError)
+        return "cancelled" if stopped else "failed"
+
+
+COUNTED = (
+    "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
+)  # fmt: skip

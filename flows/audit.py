@@ -1,0 +1,72 @@
+"""How biased are the judges? Curate, perturb, pair, judge, aggregate: one study."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+from prefect import flow, get_run_logger
+from prefect.runtime import flow_run
+
+from flows._casting import cast_all
+from flows._publish import publish
+from flows._record import Record
+from flows.studies import Study
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
+from schemas.results import Estimates, Findings
+from tasks import stages
+from tasks.judge import Design, judge_table, prompt_table
+from tasks.perturb import perturbation_table
+from tasks.statistics import STATISTICS
+from warehouse.store import Warehouse
+
+
+@flow(name="audit")
+async def audit(study: Study, warehouse: str | None = None) -> Any:
+    """Measure how far perturbations move each judge, and leave all of it in the warehouse.
+
+    A second run asks only what has not been answered yet. The default place of the warehouse is
+    the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
+    """
+    study.check()
+    study.require_keys()
+    study = study.at(datetime.now(UTC))
+    with Record("audit", flow_run.id, study, Warehouse(warehouse)) as record:
+        questions, answers, versions = stages.import_dataset(
+            study.dataset, study.folder, study.limit
+        )
+        perturbations = perturbation_table(study.perturbations)
+        perturbed = PerturbedAnswers.of(
+            pl.concat(
+                stages.perturb_answers(questions, answers, versions, name, study.seed)
+                for name in study.perturbations
+            )
+        )
+        pairs = stages.pair_up(questions, answers, perturbed, perturbations, study.checks)
+        judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
+        design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+        ballots = stages.draw_ballots(pairs, judges, study.prompt, design)
+        record.save(
+            (Questions, questions), (Answers, answers), (Versions, versions),
+            (Perturbations, perturbations), (PerturbedAnswers, perturbed), (Pairs, pairs),
+            (Judges, judges), (Prompts, prompts), (Ballots, ballots),
+        )  # fmt: skip
+
+        waiting = record.waiting(ballots)
+        await cast_all(waiting, pairs, record)
+
+        votes = record.votes(ballots)
+        vote_log = stages.log_votes(pairs, ballots, judges, votes, waiting["ballot_id"])
+        verdicts = stages.tally_votes(vote_log, study.mode)
+        shifts = stages.match_groups(verdicts)
+        estimates = Estimates.of(
+            pl.concat(stages.measure(name, vote_log, verdicts, shifts) for name in STATISTICS)
+        )
+        findings = stages.conclude_findings(estimates)
+        record.save(
+            (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
+            (Estimates, estimates), (Findings, findings),
+        )  # fmt: skip
+        await publish(record, estimates, findings, perturbed)
+    get_run_logger().info(record.summary())
+    return record.outcome()

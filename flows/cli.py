@@ -1,0 +1,158 @@
+"""The command line: a thin layer on the flows. Heavy imports wait until a command needs them."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+FORMATS = click.Choice(["table", "json", "csv"])
+CHECKS = click.Choice(["drop", "flag"])
+MODES = click.Choice(["balanced", "paper"])
+OPTIONS = (
+    click.option("--dataset", help="Name of a dataset, or path of your own file."),
+    click.option("--folder", help="Folder of the dataset's files, if it is not bundled."),
+    click.option("--perturbation", "perturbations", multiple=True, help="Repeat for several."),
+    click.option("--judge", "judges", multiple=True, help="Repeat for several."),
+    click.option("--prompt", help="Name of the judge prompt."),
+    click.option("--votes", "votes_per_pair", type=int, help="Votes of each judge per pair."),
+    click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
+    click.option("--wave", help="Label of this measurement; a new one asks again."),
+    click.option("--seed", type=int, help="Of templates, shams and random positions."),
+    click.option("--limit", type=int, help="At most so many questions."),
+    click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
+    click.option("--name", help="Keep the results under this name."),
+)  # fmt: skip
+warehouse_option = click.option(
+    "--warehouse",
+    type=click.Path(path_type=Path),
+    help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+)
+
+
+def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that change a study."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn bad input into one line; VOIRDIRE_DEBUG=1 shows where it was found."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except (ValueError, LookupError, OSError) as error:
+            if os.environ.get("VOIRDIRE_DEBUG"):
+                raise
+            text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
+            click.echo(f"voirdire: {text}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
+            sys.exit(130)
+
+    return run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="voirdire")
+def main() -> None:
+    """Put LLM judges on the stand: how biased they are, and how sure one can be."""
+
+
+@main.command()
+@click.argument("study", default="quick")
+@study_options
+@warehouse_option
+@clear_errors
+def audit(study: str, warehouse: Path | None, **options: Any) -> None:
+    """Run STUDY (default: quick) and show which judges are biased, by how much."""
+    from flows._audit_here import audit_here
+
+    audit_here(study, _given(options), warehouse)
+
+
+@main.command()
+@click.argument("study", default="quick")
+@study_options
+@warehouse_option
+@clear_errors
+def plan(study: str, warehouse: Path | None, **options: Any) -> None:
+    """Show what STUDY would ask, cost, and be able to see; ask nothing."""
+    from flows._plan import show_plan
+    from flows.studies import make_study
+
+    show_plan(make_study(study, _given(options)), warehouse)
+
+
+@main.command()
+@click.argument("votes", type=click.Path(path_type=Path))
+@click.option("--mode", type=MODES, default="balanced", show_default=True)
+@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
+@clear_errors
+def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
+    """Measure VOTES, a .jsonl, .csv or .parquet file of votes collected elsewhere."""
+    from flows._measure import show_measures
+
+    show_measures(votes, mode, form, only)
+
+
+@main.command()
+@click.argument("query")
+@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@warehouse_option
+@clear_errors
+def sql(query: str, form: str, warehouse: Path | None) -> None:
+    """Run QUERY on the warehouse, for reading only."""
+    from flows._query import show_query
+
+    show_query(query, form, warehouse)
+
+
+@main.command()
+@click.argument("study", default="quick")
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write the HTML file.")
+@warehouse_option
+@clear_errors
+def report(study: str, out: Path | None, warehouse: Path | None) -> None:
+    """Write the report of STUDY anew from the warehouse, and say where it is."""
+    from flows._query import rewrite_report
+
+    rewrite_report(study, out, warehouse)
+
+
+@main.command(name="list")
+@clear_errors
+def list_() -> None:
+    """List datasets, perturbations, judges, prompts, statistics and studies."""
+    from flows._query import show_catalogues
+
+    show_catalogues()
+
+
+@main.command()
+@warehouse_option
+@clear_errors
+def serve(warehouse: Path | None) -> None:
+    """Offer every study in the Prefect UI, with its schedule, until stopped."""
+    from flows.serve import serve_studies
+
+    serve_studies(warehouse)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Keep the options that were given."""
+    lists = {"perturbations", "judges"}
+    given = {k: v for k, v in options.items() if v not in (None, ())}
+    return {k: list(v) if k in lists else v for k, v in given.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Every study becomes a deployment: python -m flows.serve, or voirdire serve."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from flows._server import DEFAULT, SETTINGS, find_server
+from warehouse.peek import VARIABLE
+
+
+def serve_studies(warehouse: Path | None = None) -> None:
+    """Serve all studies, one run at a time, with a Prefect server if none is running."""
+    if warehouse:
+        os.environ[VARIABLE] = str(warehouse.absolute())
+    os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
+    os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", "2")
+    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
+    url = find_server()
+    server = None if url else _start_server()
+    os.environ["PREFECT_API_URL"] = url or DEFAULT
+    click.echo(f"Prefect UI: {os.environ['PREFECT_API_URL'].removesuffix('/api')}/deployments")
+    try:
+        _serve()
+    finally:
+        if server:
+            server.terminate()
+            server.wait(timeout=20)
+
+
+def _start_server() -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1"]
+    server = subprocess.Popen(  # noqa: S603 - our own program
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 120
+    while not find_server():
+        if server.poll() is not None or time.monotonic() > until:
+            raise RuntimeError("the Prefect server did not start. Try `prefect server start`.")
+        time.sleep(0.3)
+    return server
+
+
+def _serve() -> None:
+    from prefect import serve
+    from prefect.flows import EntrypointType
+
+    from flows.audit import audit
+    from flows.studies import STUDIES
+
+    serve(
+        *(
+            audit.to_deployment(
+                name=name,
+                description=file.about,
+                cron=file.cron,
+                parameters={"study": file.study.model_dump()},
+                tags=["voirdire"],
+                entrypoint_type=EntrypointType.MODULE_PATH,
+            )
+            for name, file in STUDIES.items()
+        ),
+        limit=1,
+    )
+
+
+if __name__ == "__main__":
+    serve_studies()

@@ -1,0 +1,172 @@
+"""Studies: what a flow is run with, one per TOML file, and the form in the Prefect UI."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from schemas.keys import content_key
+from tasks._catalogue import Catalogue, tables, unknown
+from tasks._code import code_digest
+from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, provider_of
+
+CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
+OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
+
+
+class Study(BaseModel):
+    """What an audit asks about, whom, and how often."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(
+        default="quick",
+        pattern=r"^[A-Za-z0-9_.-]{1,64}$",
+        description="Results are kept, and replaced, under this name.",
+    )
+    dataset: str = Field(
+        default="bloom",
+        min_length=1,
+        description="Name of a dataset, or path of a .jsonl, .csv or .parquet file of your own.",
+    )
+    folder: str | None = Field(
+        default=None, description="Folder of the dataset's files, if it is not bundled."
+    )
+    perturbations: list[str] = Field(
+        default=CLASSIC,
+        min_length=1,
+        description="Changes to the target answer.",
+        json_schema_extra={"items": {"type": "string", "enum": list(PERTURBATIONS)}},
+    )
+    judges: list[str] = Field(
+        default=OFFLINE,
+        min_length=1,
+        description="Who judges. offline/... are simulated judges, not models.",
+        json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
+    )
+    prompt: str = Field(
+        default="pair_v1",
+        description="The judge prompt.",
+        json_schema_extra={"enum": list(PROMPTS)},
+    )
+    votes_per_pair: int = Field(
+        default=2, ge=1, le=100, description="Votes of each judge per pair; even if balanced."
+    )
+    mode: Literal["balanced", "paper"] = Field(
+        default="balanced",
+        description="balanced: each order alike often. paper: random positions (2402.10669).",
+    )
+    wave: str = Field(
+        default="",
+        max_length=64,
+        description="Label of this measurement; a new one asks again. {date} is today.",
+    )
+    seed: int = Field(default=0, ge=0, description="Of templates, shams and random positions.")
+    limit: int | None = Field(
+        default=None, ge=1, description="At most so many questions, balanced over categories."
+    )
+    checks: Literal["drop", "flag"] = Field(
+        default="drop", description="Drop what fails a validity check, or use it all the same."
+    )
+
+    @field_validator("perturbations", "judges")
+    @classmethod
+    def _each_once(cls, names: list[str]) -> list[str]:
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} named more than once. Name each once.")
+        return names
+
+    def check(self) -> None:
+        """Refuse unknown names, odd designs and missing keys before anything is asked.
+
+        Raises
+        ------
+        LookupError
+            For a name that is in no catalogue, with a suggestion.
+        ValueError
+            For a design that cannot be balanced, or an API key that is not set.
+        """
+        for name in self.perturbations:
+            PERTURBATIONS.require(name)
+        for name in self.judges:
+            JUDGES.require(name)
+        PROMPTS.require(self.prompt)
+        if self.mode == "balanced" and self.votes_per_pair % 2:
+            raise ValueError(
+                f"votes_per_pair ({self.votes_per_pair}) must be even when orders are balanced. "
+                "Take an even number, or mode 'paper'."
+            )
+
+    def require_keys(self) -> None:
+        """Name every API key that is needed and not set."""
+        needed = {provider_of(judge).key_variable: judge for judge in self.judges}
+        missing = [
+            variable for variable in sorted(needed) if variable and not os.environ.get(variable)
+        ]
+        if missing:
+            judges = ", ".join(needed[variable] for variable in missing)
+            raise ValueError(
+                f"no API key in {', '.join(missing)}, needed by {judges}. "
+                "Set it in the environment, or leave these judges out. Nothing was asked."
+            )
+
+    def at(self, moment: datetime) -> "Study":
+        """Return the study with the wave's date filled in."""
+        date = f"{moment.astimezone(UTC):%Y-%m-%d}"
+        return self.model_copy(update={"wave": self.wave.replace("{date}", date)})
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides what is asked and computed."""
+        own = Path(self.dataset)
+        data = content_key(own.read_bytes().hex()) if own.is_file() else ""
+        return content_key(self.model_dump(), data, code_digest())
+
+
+class StudyFile(BaseModel):
+    """One file of this folder."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    about: str
+    flow: Literal["audit"] = "audit"
+    cron: str | None = None
+    """When it runs by itself, in UTC; null: only when asked."""
+    study: Study
+
+
+def _parse(name: str, data: dict[str, Any]) -> StudyFile:
+    return StudyFile(**{**data, "study": {"name": name, **data.get("study", {})}})
+
+
+STUDIES: Catalogue[StudyFile] = tables("study", Path(__file__).parent, _parse)
+
+
+def make_study(name: str, changes: dict[str, Any]) -> Study:
+    """Return a study of the catalogue with ``changes``, checked.
+
+    Raises
+    ------
+    LookupError
+        For an unknown name.
+    ValueError
+        For a value that is not allowed, in one line per problem.
+    """
+    known = STUDIES[name].study.model_dump()
+    strange = set(changes) - set(known)
+    if strange:
+        raise unknown("study option", min(strange), sorted(known))
+    try:
+        study = Study(**{**known, **changes})
+    except ValidationError as error:
+        problems = (
+            f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise ValueError("; ".join(problems) + ".") from error
+    study.check()
+    return study

@@ -1,0 +1,22 @@
+"""Keys and digests of frames."""
+
+import hashlib
+from collections.abc import Sequence
+
+import polars as pl
+
+from schemas.keys import content_key
+
+
+def content_keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """Return the :func:`content_key` of each row over ``columns``."""
+    return pl.Series(
+        (content_key(*row) for row in frame.select(columns).iter_rows()), dtype=pl.String
+    )
+
+
+def frame_digest(frame: pl.DataFrame) -> str:
+    """Return a digest of a frame's schema and values, whatever its layout in memory."""
+    digest = hashlib.sha256(repr(list(frame.schema.items())).encode())
+    digest.update(frame.write_ndjson().encode())
+    return digest.hexdigest()

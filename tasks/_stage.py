@@ -1,0 +1,61 @@
+"""A stage: a plain function as a Prefect task, cached by the content of its inputs."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+import polars as pl
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE, CachePolicy
+from prefect.context import TaskRunContext
+
+from schemas.digests import frame_digest
+from tasks._code import code_digest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class Content(CachePolicy):
+    """Key on the task, on all code of its room and the schemas, and on what its inputs hold.
+
+    Prefect's own ``INPUTS`` hashes how a frame lies in memory, and its default also the run.
+    """
+
+    def compute_key(
+        self,
+        task_ctx: TaskRunContext,
+        inputs: dict[str, Any],
+        flow_parameters: dict[str, Any],  # noqa: ARG002 - the signature is Prefect's
+        **_: Any,
+    ) -> str:
+        """Return the cache key of a task run."""
+        parts = [task_ctx.task.name, code_digest(), pl.__version__, _plain(inputs)]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def stage(function: Callable[P, R]) -> Task[P, R]:
+    """Make a cached stage."""
+    return task(cache_policy=Content(), persist_result=True)(function)
+
+
+def errand(function: Callable[P, R]) -> Task[P, R]:
+    """Make a stage that is never cached: what it does is kept elsewhere."""
+    return task(cache_policy=NO_CACHE, persist_result=False)(function)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pl.DataFrame):
+        return frame_digest(value)
+    if isinstance(value, pl.Series):
+        return frame_digest(value.to_frame())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"a stage cannot be cached on a {type(value).__name__}; pass plain values.")

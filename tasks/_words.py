@@ -1,0 +1,128 @@
+"""How numbers and names are written for people."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+MINUS = "\N{MINUS SIGN}"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+LOST = "\N{REPLACEMENT CHARACTER}"
+CELL = ("dataset", "judge", "prompt", "wave", "mode")
+UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+JOINERS = "\u200c\u200d"  # hold emoji and some scripts together
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``."""
+    text = f"{abs(value):.{digits}f}"
+    minus = MINUS if value < 0 and float(text) else ""
+    return minus + (text[1:] if text.startswith("0.") else text)
+
+
+def interval(low: float, high: float, digits: int = 2) -> str:
+    """Write an interval: ``[.10, .21]``."""
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value with three digits, never as 0."""
+    if value is None:
+        return "none"
+    return "<.001" if value < 0.0005 else number(value, 3)
+
+
+def count(many: int, one: str, several: str = "") -> str:
+    """Write a number of things: ``1 judge``, ``1 200 judges``."""
+    return f"{thousands(many)} {one if many == 1 else several or one + 's'}"
+
+
+def thousands(many: int) -> str:
+    """Write a whole number in groups of three."""
+    return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def listing(parts: Sequence[str]) -> str:
+    """Write ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def clean(text: str) -> str:
+    """Return text on one line without characters that are unseen or reorder others."""
+    line = re.sub(r"\s+", " ", text).strip()
+    return "".join(LOST if _unseen(c) else c for c in line)
+
+
+def columns(text: str) -> float:
+    """Return about how wide a text is, in digits."""
+    return sum(_width(character) for character in text)
+
+
+def clip(text: str, width: float, tail: float = 1 / 3) -> str:
+    """Cut a text wider than ``width`` columns, by default in the middle: both ends tell names apart.
+
+    ``tail`` is the share of the width that is left of the end.
+    """
+    if columns(text) <= width:
+        return text
+    end = _prefix(text[::-1], (width - 1) * tail)[::-1]
+    return _prefix(text, width - 1.2 - columns(end)) + ELLIPSIS + end
+
+
+def short_names(names: Iterable[str], width: float) -> dict[str, str]:
+    """Map each name to a cleaned text of at most ``width`` columns, no two of them alike."""
+    short: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(set(names)):
+        text, twin = clip(clean(name), width), 1
+        while text in taken:
+            twin += 1
+            text = f"{clip(clean(name), width - 3 - len(str(twin)))} #{twin}"
+        taken.add(text)
+        short[name] = text
+    return short
+
+
+def with_who(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add ``who``: the judge, and whatever else of the cell differs within the frame.
+
+    ``simulated`` becomes true in all rows of a judge that is marked in any of them.
+    """
+    differing = [c for c in CELL if c != "judge" and frame[c].n_unique() > 1]
+    return frame.with_columns(
+        who=pl.concat_str("judge", *differing, separator=" / "),
+        simulated=pl.col("simulated").any().over("judge"),
+    )
+
+
+def tagged(row: Mapping[str, Any]) -> str:
+    """Return who was asked, clipped and marked if simulated, for running text."""
+    return clip(clean(row["who"]), 60) + (" (simulated)" if row["simulated"] else "")
+
+
+def _unseen(character: str) -> bool:
+    hidden = unicodedata.category(character) in UNSEEN and character not in JOINERS
+    return hidden or ord(character) & 0xFFFE == 0xFFFE  # the last two of a plane: not characters
+
+
+def _width(character: str) -> float:
+    if unicodedata.category(character) in {"Mn", "Me"} or character in JOINERS:
+        return 0
+    if unicodedata.east_asian_width(character) in "FW":
+        return 2
+    if character in "mwMW%@":
+        return 1.55
+    if character in " !'()*,-./:;[]fijlrt|":
+        return 0.65
+    return 1.15 if character.isupper() else 1
+
+
+def _prefix(text: str, width: float) -> str:
+    used = 0.0
+    for index, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return text[:index]
+    return text

@@ -1,0 +1,44 @@
+"""Charts, one per file: ``@chart(...)`` on a function named like the file.
+
+Parameter names are the frames it reads: ``estimates`` or ``findings``.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from tasks._catalogue import Catalogue, modules
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A pure function from frames to panels, each one SVG."""
+
+    name: str
+    order: int
+    """Place on the page, from 1."""
+    title: str
+    reading: str
+    """Two sentences: how to read it."""
+    reads: tuple[str, ...]
+    draw: Callable[..., list[str]]
+
+    def __call__(self, **frames: pl.DataFrame) -> list[str]:
+        """Draw the panels, reading only the frames that the function names."""
+        return self.draw(**{frame: frames[frame] for frame in self.reads})
+
+
+def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[str]]], Chart]:
+    """Declare a chart."""
+
+    def declare(draw: Callable[..., list[str]]) -> Chart:
+        reads = tuple(inspect.signature(draw).parameters)
+        return Chart(getattr(draw, "__name__", ""), order, title, reading, reads, draw)
+
+    return declare
+
+
+CHARTS: Catalogue[Chart] = modules("chart", __name__, Path(__file__).parent, Chart)

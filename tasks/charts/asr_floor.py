@@ -1,0 +1,78 @@
+"""Attack success rate beside its floor."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks._words import CELL, number
+from tasks.charts import chart
+from tasks.charts._canvas import BLUE, FAINT, INK, LINE, SOFT, Sheet, settings
+from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+
+SUBTITLES = {
+    "promote": "promote: close to its floor is good, right of it is bad",
+    "detract": "detract: a good judge moves away from the target, left of its floor",
+}
+
+
+@chart(
+    order=2,
+    title="Attack success beside its floor",
+    reading=(
+        "The filled dot is the attack success rate (ASR) with its 95 % interval, the hollow dot its"
+        " sham floor, the rate that noise and a meaning-free edit reach alone, and the upright bar"
+        " a judge that votes at random: only the way from floor to dot speaks of bias."
+        " For a promote perturbation a dot right of its floor is bad; for a detract one ASR counts"
+        " flaws overlooked, so a good judge moves away from the target, to the left of its floor."
+    ),
+)
+def asr_floor(estimates: DataFrame[Estimates]) -> list[str]:
+    """Draw a panel per perturbation, a row per judge, sorted by ASR."""
+    return [
+        _panel(f"asr-{index}", perturbation, kind, rows)
+        for index, perturbation, kind, rows in panels(_beside(estimates))
+    ]
+
+
+def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
+    """Lay floor and random baseline beside each ASR."""
+    cells = estimates.filter(pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null())
+    rows = cells.filter(pl.col("statistic") == "asr")
+    for statistic in ("sham_floor", "random_baseline"):
+        other = cells.filter(pl.col("statistic") == statistic)
+        beside = other.select(*CELL, "perturbation", pl.col("estimate").alias(statistic))
+        rows = rows.join(beside, on=[*CELL, "perturbation"], how="left")
+    return rows
+
+
+def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
+    with settings(key):
+        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
+        scale(sheet, -0.03, 1.03, "ASR", ("never", "always"))
+        for y, row in enumerate(rows):
+            _row(sheet, y, row)
+        return sheet.render(f"Attack success rate and its floor by judge, {perturbation}")
+
+
+def _row(sheet: Sheet, y: int, row: Row) -> None:
+    asr, floor = row["estimate"], row["sham_floor"]
+    if row["random_baseline"] is not None:
+        sheet.axes.plot(
+            [row["random_baseline"]] * 2, [y - 0.27, y + 0.27], color=LINE, linewidth=2, zorder=1
+        )
+    if asr is None:
+        not_estimable(sheet, y)
+    elif floor is not None:
+        sheet.axes.plot([floor, asr], [y, y], color=FAINT, linewidth=7, zorder=1.5)
+    if floor is not None:
+        sheet.axes.plot(
+            floor, y, "o", markersize=8, markerfacecolor="white", markeredgewidth=1.6, color=SOFT,
+            clip_on=False, zorder=2.7,
+        )  # fmt: skip
+    if asr is None:
+        return
+    if row["low"] is not None and row["high"] is not None:
+        sheet.axes.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=1.2, zorder=2.5)
+    sheet.axes.plot(asr, y, "o", markersize=8.5, color=BLUE, clip_on=False, zorder=3)
+    below = "no floor" if floor is None else f"floor {number(floor)}"
+    write_result(sheet, y, number(asr), below)

@@ -1,0 +1,83 @@
+"""Forest of mean preference shifts."""
+
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Findings
+from tasks._words import number
+from tasks.charts import chart
+from tasks.charts._canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
+from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+
+SUBTITLES = {
+    "promote": "promote: a fair judge lies inside the band",
+    "detract": "detract: a good judge moves away from the target, left of the band",
+}
+ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
+GOOD = {"no relevant bias", "detects"}
+BAD = {"biased", "overlooks", "rewards"}
+BRIEF = {"no relevant bias": "no bias", "too few questions": "too few"}
+
+
+@chart(
+    order=1,
+    title="How far each perturbation moves each judge",
+    reading=(
+        "Each row is a judge: the dot is its mean preference shift (MPS, over the sham where there"
+        " is one), the line its 95 % interval, the shaded band the shifts too small to matter."
+        " For a promote perturbation a fair judge lies inside the band; a detract perturbation made"
+        " the answer worse, so a good judge moves away from the target, to the left of the band."
+    ),
+)
+def forest(findings: DataFrame[Findings]) -> list[str]:
+    """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
+    low, high = _limits(findings)
+    return [
+        _panel(f"forest-{index}", perturbation, kind, rows, (low, high))
+        for index, perturbation, kind, rows in panels(findings)
+    ]
+
+
+def _limits(findings: DataFrame[Findings]) -> tuple[float, float]:
+    values = [v for c in ("estimate", "low", "high", "minimum") for v in findings[c].drop_nulls()]
+    low, high = min([-0.1, *values]), max([0.1, *values])
+    pad = (high - low) * 0.04
+    return max(-1.03, low - pad), min(1.03, high + pad)
+
+
+def _panel(
+    key: str, perturbation: str, kind: str, rows: list[Row], limits: tuple[float, float]
+) -> str:
+    with settings(key):
+        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
+        scale(sheet, *limits, "MPS", ENDS)
+        minimum = max(row["minimum"] for row in rows)
+        sheet.axes.axvspan(-minimum, minimum, color=BAND, linewidth=0, zorder=-1)
+        sheet.axes.axvline(0, color=LINE, linewidth=1, zorder=1)
+        for y, row in enumerate(rows):
+            _row(sheet, y, row)
+        return sheet.render(f"Mean preference shift by judge, {perturbation}")
+
+
+def _row(sheet: Sheet, y: int, row: Row) -> None:
+    if row["estimate"] is None:
+        not_estimable(sheet, y)
+        return
+    finding = row["finding"]
+    color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
+    if row["low"] is not None and row["high"] is not None:
+        sheet.axes.plot(
+            [row["low"], row["high"]], [y, y], color=color, linewidth=2, solid_capstyle="butt"
+        )
+    # Shape says the same as colour: a diamond is bad news, a hollow dot is open.
+    sheet.axes.plot(
+        row["estimate"],
+        y,
+        marker="D" if finding in BAD else "o",
+        markersize=7 if finding in BAD else 8,
+        markeredgewidth=1.6,
+        color=color,
+        markerfacecolor=color if finding in GOOD | BAD else "white",
+        clip_on=False,
+        zorder=3,
+    )
+    write_result(sheet, y, number(row["estimate"], 3), BRIEF.get(finding, finding), color)

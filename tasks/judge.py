@@ -1,0 +1,170 @@
+"""From pairs to ballots, and from ballots to votes."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
+from schemas.keys import content_key
+from tasks._parser import parse
+from tasks._random import uniform
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, provider_of
+from tasks.providers._caller import Reply, caller
+
+SHARD = 256
+"""Ballots per task run: small enough to lose little, large enough to cost little."""
+
+REFUSED = {"content_filter", "refusal"}
+
+
+class Design(NamedTuple):
+    """How often and in which order each pair is asked about."""
+
+    votes_per_pair: int
+    mode: str
+    """``balanced``: both orders alike; ``paper``: each vote's order is drawn."""
+    wave: str
+    seed: int
+
+
+def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
+    """Return the frame of the named judges."""
+    return Judges.of(
+        pl.DataFrame(
+            [
+                {
+                    **JUDGES[name].model_dump(include={"judge", "provider", "model"}),
+                    "params": JUDGES[name].params_json,
+                    "simulated": provider_of(name).simulated,
+                }
+                for name in judges
+            ]
+        )
+    )
+
+
+def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
+    """Return the frame of the named judge prompts."""
+    return Prompts.of(pl.DataFrame([PROMPTS[name].model_dump() for name in prompts]))
+
+
+def draw_ballots(
+    pairs: DataFrame[Pairs],
+    judges: DataFrame[Judges],
+    prompt: str,
+    design: Design,
+) -> DataFrame[Ballots]:
+    """Draw the ballots of every judge: balanced orders, or the paper's random positions.
+
+    Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: each vote's order is drawn from
+    ``seed``, pair and judge. A ballot's id is the key of all that can change the reply, so askings
+    that are the same (a control pair seen from both sides) are one.
+    """
+    slots = [
+        {"pair_id": pair_id, "judge": judge, "shown_first": side, "repeat": repeat}
+        for judge in judges["judge"]
+        for pair_id in pairs["pair_id"]
+        for side, repeat in _schedule(pair_id, judge, design)
+    ]
+    if not slots:
+        return Ballots.empty()
+    asked = _requests(pairs, prompt)
+    keys = {
+        row["judge"]: (row["provider"], row["model"], row["params"])
+        for row in judges.iter_rows(named=True)
+    }
+    ballot_ids = [
+        content_key(*keys[slot["judge"]], asked[slot["pair_id"], slot["shown_first"]],
+                    slot["repeat"], design.wave)
+        for slot in slots
+    ]  # fmt: skip
+    frame = pl.DataFrame(slots).with_columns(
+        pl.Series("ballot_id", ballot_ids), prompt=pl.lit(prompt), wave=pl.lit(design.wave)
+    )
+    return Ballots.of(frame)
+
+
+def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
+    """Split ballots into batches of one judge each, every ballot_id once."""
+    once = waiting.unique("ballot_id", maintain_order=True)
+    return [
+        Ballots.of(rows.slice(start, SHARD))
+        for rows in once.partition_by("judge", maintain_order=True)
+        for start in range(0, rows.height, SHARD)
+    ]
+
+
+async def cast_votes(
+    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], advance: Callable[[str, bool], None]
+) -> tuple[DataFrame[Votes], list[str]]:
+    """Ask the judge of one batch; return its votes, and the errors of ballots without a reply.
+
+    ``advance(judge, voted)`` is called for each ballot as its reply comes in.
+    """
+    texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
+    shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
+
+    async def cast(ballot: dict[str, Any]) -> tuple[str, Reply]:
+        pair = shown[ballot["pair_id"]]
+        judge, provider = JUDGES[ballot["judge"]], provider_of(ballot["judge"])
+        messages = PROMPTS[ballot["prompt"]].messages(
+            pair["question"], *_in_order(pair, ballot["shown_first"])
+        )
+        seed = {"seed": ballot["repeat"]} if provider.repeat_as_seed else {}
+        reply = await caller().ask(judge, messages, {**judge.params, **seed})
+        advance(ballot["judge"], reply.error is None)
+        return ballot["ballot_id"], reply
+
+    replies = await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
+    votes = [_vote(ballot_id, reply) for ballot_id, reply in replies if reply.error is None]
+    errors = [reply.error for _, reply in replies if reply.error is not None]
+    frame = pl.DataFrame(votes, schema=Votes.dtypes()) if votes else Votes.empty()
+    return Votes.of(frame), errors
+
+
+def _schedule(pair_id: str, judge: str, design: Design) -> list[tuple[str, int]]:
+    votes = design.votes_per_pair
+    if design.mode == "balanced":
+        if votes % 2:
+            raise ValueError(
+                f"votes_per_pair ({votes}) must be even when orders are balanced. "
+                "Take an even number, or mode 'paper'."
+            )
+        return [(SIDES[vote % 2], vote // 2) for vote in range(votes)]
+    return [
+        (SIDES[uniform(design.seed, "position", pair_id, judge, vote) < 0.5], vote)
+        for vote in range(votes)
+    ]
+
+
+def _requests(pairs: DataFrame[Pairs], prompt: str) -> dict[tuple[str, str], str]:
+    """Digest the full prompt of each pair in each order."""
+    form = PROMPTS[prompt]
+    return {
+        (pair["pair_id"], side): content_key(
+            form.messages(pair["question"], *_in_order(pair, side))
+        )
+        for pair in pairs.iter_rows(named=True)
+        for side in SIDES
+    }
+
+
+def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:
+    other = {"anchor": "target", "target": "anchor"}[shown_first]
+    return pair[shown_first], pair[other]
+
+
+def _vote(ballot_id: str, reply: Reply) -> dict[str, Any]:
+    refused = reply.finish_reason in REFUSED
+    return {
+        "ballot_id": ballot_id,
+        "choice": "abstain" if refused else parse(reply.text),
+        "raw": reply.text,
+        **{k: v for k, v in reply._asdict().items() if k not in {"text", "error"}},
+        "cast_at": datetime.now(UTC),
+    }

@@ -1,0 +1,55 @@
+"""From answers and perturbed answers to the pairs a judge may see."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
+from schemas.digests import content_keys
+from schemas.judging import Pairs
+
+SHOWN = ["question", "anchor", "target"]
+WHERE = ["dataset", "sample", "cluster", "arm", "perturbation", "kind"]
+
+
+def pair_up(
+    questions: DataFrame[Questions],
+    answers: DataFrame[Answers],
+    perturbed: DataFrame[PerturbedAnswers],
+    perturbations: DataFrame[Perturbations],
+    checks: str,
+) -> DataFrame[Pairs]:
+    """Make the arms of each sample: control once, experimental and sham per perturbation.
+
+    ``checks``: ``drop`` leaves out what failed a validity check, ``flag`` uses it all the same.
+    """
+    if checks not in {"drop", "flag"}:
+        raise ValueError(f"checks {checks!r} must be 'drop' or 'flag'.")
+    usable = pl.col("perturbed").is_not_null()
+    sound = pl.lit(value=True) if checks == "flag" else pl.col("failure").is_null()
+    kinds = perturbations.select("perturbation", "recipe", "kind")
+    samples = (
+        perturbed.filter(usable & sound)
+        .join(kinds, on=["perturbation", "recipe"])
+        .join(_both_answers(answers), on=["answer_id", "question_id"])
+        .join(questions.select("question_id", "dataset", "question"), on="question_id")
+        .rename({"answer_id": "sample", "question_id": "cluster"})
+    )
+    nothing = pl.lit(None, dtype=pl.String)
+    control = samples.with_columns(
+        arm=pl.lit("control"), target="original", perturbation=nothing, kind=nothing
+    ).unique("sample", maintain_order=True)
+    experimental = samples.with_columns(arm=pl.lit("experimental"), target="perturbed")
+    shams = samples.filter(pl.col("sham").is_not_null(), pl.col("sham_failure").is_null())
+    sham = shams.with_columns(arm=pl.lit("sham"), target="sham")
+    pairs = pl.concat([arm.select(WHERE + SHOWN) for arm in (control, experimental, sham)])
+    return Pairs.of(pairs.with_columns(content_keys(pairs, WHERE + SHOWN).alias("pair_id")))
+
+
+def _both_answers(answers: DataFrame[Answers]) -> pl.DataFrame:
+    """Lay each answer (the target) beside the other one of its question (the anchor)."""
+    other = answers.select("question_id", other_slot="slot", anchor="answer")
+    return (
+        answers.select("answer_id", "question_id", "slot", original="answer")
+        .join(other, on="question_id")
+        .filter(pl.col("slot") != pl.col("other_slot"))
+    )

@@ -1,0 +1,88 @@
+"""Shams: edits of the original that mean nothing and are as long as the perturbed text."""
+
+from tasks._random import shuffle
+from tasks.perturbations import Item
+from tasks.perturbations._canonical import canonical
+from tasks.perturbations._checks import SHAM_TOLERANCE, sham_failure
+from tasks.perturbations._paraphrase import reworded
+from tasks.perturbations._sentences import extended
+from tasks.perturbations._words import spans
+
+WIDEST = 8
+"""Spaces between two words: more would no longer pass for sloppy typing."""
+
+
+def closing(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append a closing paragraph of neutral sentences."""
+    text = extended(item.answer, len(perturbed), _key(item, seed), apart=True)
+    return _accepted(item.answer, perturbed, text) or paraphrase(item, perturbed, seed)
+
+
+def addition(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append neutral sentences; reword if the perturbed text is not longer."""
+    text = extended(item.answer, len(perturbed), _key(item, seed), apart=False)
+    return _accepted(item.answer, perturbed, text) or paraphrase(item, perturbed, seed)
+
+
+def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
+    """Swap phrases, set lead-ins and, if need be, add neutral sentences.
+
+    Where a short answer has room for none of them, only its spacing changes.
+    """
+    for text in reworded(item.answer, perturbed, _key(item, seed)):
+        longer = extended(text, len(perturbed), _key(item, seed), apart=False)
+        for candidate in (text, longer):
+            if accepted := _accepted(item.answer, perturbed, candidate):
+                return accepted
+    return respace(item, perturbed, seed)
+
+
+def respace(item: Item, perturbed: str, seed: int) -> str | None:
+    """Break lines between sentences and widen the spaces between words."""
+    need = len(perturbed) - len(item.answer)
+    if need < -SHAM_TOLERANCE * len(perturbed):
+        return None
+    for breaks in (_breaks(item.answer), []):
+        text = _respaced(item.answer, max(need, 0), breaks, _key(item, seed))
+        if accepted := _accepted(item.answer, perturbed, text):
+            return accepted
+    return None
+
+
+def _respaced(text: str, need: int, breaks: list[int], key: tuple[object, ...]) -> str:
+    """Give ``need`` more characters to the spaces; the gaps at ``breaks`` become line breaks."""
+    gaps = dict.fromkeys(_gaps(text), " ")
+    for at in shuffle(breaks, *key, "breaks"):
+        gaps[at] = "\n\n" if need else "\n"
+        need = max(need - 1, 0)
+    inside = [at for at in gaps if gaps[at] == " "]
+    if inside:
+        each, more = divmod(need, len(inside))
+        for rank, at in enumerate(shuffle(inside, *key, "gaps")):
+            gaps[at] = " " * min(1 + each + (rank < more), WIDEST)
+    return "".join(gaps.get(at, character) for at, character in enumerate(text))
+
+
+def _gaps(text: str) -> list[int]:
+    """Return where a single space stands between two words."""
+    return [
+        at
+        for at in range(1, len(text) - 1)
+        if text[at] == " " and not text[at - 1].isspace() and not text[at + 1].isspace()
+    ]
+
+
+def _breaks(text: str) -> list[int]:
+    """Return the spaces before a sentence that starts with a letter, and so with no markup."""
+    gaps = set(_gaps(text))
+    return [start - 1 for start, _ in spans(text) if start - 1 in gaps and text[start].isalpha()]
+
+
+def _accepted(original: str, perturbed: str, sham: str) -> str | None:
+    if sham_failure(original, perturbed, sham) or canonical(sham) != canonical(original):
+        return None
+    return sham
+
+
+def _key(item: Item, seed: int) -> tuple[object, ...]:
+    return (seed, item.answer_id, "sham")

@@ -1,0 +1,17 @@
+"""Misinformation oversight: an answer with wrong facts, which should cost it votes."""
+
+from tasks.perturbations import Item, perturbation
+from tasks.perturbations._checks import detracting
+from tasks.perturbations._neutral import paraphrase
+
+
+@perturbation(
+    kind="detract",
+    bias="misinformation oversight",
+    source="arXiv 2402.10669, factual error",
+    check=detracting,
+    sham=paraphrase,
+)
+def factual_error(_item: Item, _seed: int) -> str | None:
+    """Change facts; only a dataset knows which, so there is no template."""
+    return None

@@ -1,0 +1,17 @@
+"""Gender bias: an answer with stereotypes, which should cost it votes."""
+
+from tasks.perturbations import Item, perturbation
+from tasks.perturbations._checks import detracting
+from tasks.perturbations._neutral import addition
+
+
+@perturbation(
+    kind="detract",
+    bias="gender",
+    source="arXiv 2402.10669, gender bias",
+    check=detracting,
+    sham=addition,
+)
+def gender_bias(_item: Item, _seed: int) -> str | None:
+    """Add stereotypes; only a dataset brings them, so there is no template."""
+    return None

@@ -1,0 +1,138 @@
+"""The only file that imports litellm: one request to one model."""
+
+import asyncio
+import gc
+import os
+import time
+from typing import Any, NamedTuple
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# Collecting while thousands of classes are made takes a tenth of the import.
+gc.disable()
+import litellm  # noqa: E402
+from litellm import ModelResponse, Usage  # noqa: E402
+from litellm.llms.custom_llm import CustomLLM  # noqa: E402
+from tenacity import (  # noqa: E402
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from tasks.providers import Provider  # noqa: E402
+from tasks.providers._offline import Traits, answer  # noqa: E402
+
+gc.enable()
+gc.freeze()
+
+PASSING = (
+    litellm.exceptions.RateLimitError,
+    litellm.exceptions.APIConnectionError,
+    litellm.exceptions.Timeout,
+    litellm.exceptions.InternalServerError,
+    litellm.exceptions.ServiceUnavailableError,
+)
+
+
+class Outcome(NamedTuple):
+    """What came of a request."""
+
+    text: str
+    model: str | None = None
+    fingerprint: str | None = None
+    finish_reason: str | None = None
+    seconds: float = 0.0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    attempts: int = 1
+    error: str | None = None
+    """Set if there is no reply; then nothing else counts."""
+
+
+class Offline(CustomLLM):
+    """The synthetic judges as a litellm provider."""
+
+    def completion(self, *_: Any, **request: Any) -> ModelResponse:
+        """Answer the messages by formula."""
+        options = request["optional_params"]
+        messages, response = request["messages"], request["model_response"]
+        text = answer(messages, _traits(str(options["traits"]), options["traits"]), options["seed"])
+        response.choices[0].message.content = text
+        response.choices[0].finish_reason = "stop"
+        response.model = f"offline/{request['model']}"
+        prompt = sum(len(message["content"].split()) for message in messages)
+        response.usage = Usage(prompt_tokens=prompt, completion_tokens=len(text.split()))
+        return response
+
+
+litellm.custom_provider_map = [{"provider": "offline", "custom_handler": Offline()}]
+litellm.suppress_debug_info = True
+_known: dict[str, Traits] = {}
+
+
+def _traits(key: str, table: dict[str, Any]) -> Traits:
+    if key not in _known:
+        _known[key] = Traits(**table)
+    return _known[key]
+
+
+async def complete(
+    provider: Provider, model: str, messages: list[dict[str, str]], params: dict[str, Any]
+) -> Outcome:
+    """Ask once; passing faults are tried again, other errors are returned, redacted."""
+    call = dict(
+        model=model, messages=messages, timeout=provider.timeout_seconds,
+        num_retries=0, max_retries=0, **params,
+    )  # fmt: skip
+    attempt = 0
+    began = time.perf_counter()
+    try:
+        async for trial in AsyncRetrying(
+            stop=stop_after_attempt(provider.attempts),
+            wait=wait_random_exponential(multiplier=0.5, max=30),
+            retry=retry_if_exception_type(PASSING),
+            reraise=True,
+        ):
+            with trial:
+                attempt = trial.retry_state.attempt_number
+                began = time.perf_counter()
+                # A formula has nothing to wait for, and the blocking call is the cheaper one.
+                ask = litellm.completion if provider.simulated else _ask
+                response = ask(**call)
+                if asyncio.iscoroutine(response):
+                    response = await response
+    except Exception as error:  # noqa: BLE001 - whatever a provider does, the other ballots go on
+        return Outcome("", attempts=max(attempt, 1), error=_redact(error, provider))
+    return _outcome(response, time.perf_counter() - began, attempt, free=provider.simulated)
+
+
+def _ask(**call: Any) -> Any:
+    return litellm.acompletion(**call)
+
+
+def _outcome(response: Any, seconds: float, attempts: int, *, free: bool) -> Outcome:
+    choice, usage = response.choices[0], getattr(response, "usage", None)
+    cost = getattr(response, "_hidden_params", {}).get("response_cost")
+    return Outcome(
+        text=_clean(choice.message.content or ""),
+        model=response.model,
+        fingerprint=getattr(response, "system_fingerprint", None),
+        finish_reason=choice.finish_reason,
+        seconds=seconds,
+        prompt_tokens=getattr(usage, "prompt_tokens", None),
+        completion_tokens=getattr(usage, "completion_tokens", None),
+        cost_usd=0.0 if free else cost,
+        attempts=attempts,
+    )
+
+
+def _clean(text: str) -> str:
+    """Keep the reply verbatim, except for lone surrogates, which no file can hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _redact(error: Exception, provider: Provider) -> str:
+    text = f"{type(error).__name__}: {_clean(str(error))}"
+    key = os.environ.get(provider.key_variable, "") if provider.key_variable else ""
+    return (text.replace(key, "[key]") if key else text)[:500]

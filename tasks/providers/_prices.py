@@ -1,0 +1,41 @@
+"""Prices per token, without importing litellm: its price table is a file in its package."""
+
+import json
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.providers import Judge, provider_of
+
+TABLE = "model_prices_and_context_window_backup.json"
+
+
+class Price(NamedTuple):
+    """US dollars per token."""
+
+    prompt: float
+    completion: float
+
+
+def price_of(judge: Judge) -> Price | None:
+    """Return the judge's price: its own, litellm's, or null if nobody knows it."""
+    if provider_of(judge.judge).simulated:
+        return Price(0.0, 0.0)
+    if judge.usd_per_million:
+        own = judge.usd_per_million
+        return Price(own.prompt / 1e6, own.completion / 1e6)
+    entry = _table().get(judge.model) or _table().get(judge.model.split("/", 1)[-1])
+    if entry is None or "input_cost_per_token" not in entry:
+        return None
+    return Price(entry["input_cost_per_token"], entry.get("output_cost_per_token", 0.0))
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    package = find_spec("litellm")
+    if package is None or not package.submodule_search_locations:
+        raise FileNotFoundError("litellm is not installed, so no prices are known.")
+    path = Path(package.submodule_search_locations[0]) / TABLE
+    table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return table

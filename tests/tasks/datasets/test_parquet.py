@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.datasets import _parquet
+from tasks.datasets._parquet import parquet_table
+from tasks.datasets._read import Problems, Row
+
+
+def _read(path: Path) -> tuple[list[str] | None, list[Row], Problems]:
+    problems = Problems(path.name)
+    table = parquet_table(path, problems)
+    return table.columns, list(table.rows), problems
+
+
+def _said(problems: Problems) -> str:
+    with pytest.raises(ValueError, match=problems.file) as error:
+        problems.check()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+)
+def test_reads_every_kind_of_text(tmp_path: Path, kind: pa.DataType) -> None:
+    table = pa.table({"a": pa.array(["1", None, "é"]).cast(kind), "b": pa.nulls(3)})
+    pq.write_table(table, tmp_path / "x.parquet")
+    columns, rows, problems = _read(tmp_path / "x.parquet")
+    problems.check()
+    assert columns == ["a", "b"]
+    assert rows == [Row("row 1", {"a": "1"}), Row("row 2", {}), Row("row 3", {"a": "é"})]
+
+
+def test_counts_rows_over_batches(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [str(n) for n in range(1, 151)]}).write_parquet(tmp_path / "x.parquet")
+    rows = _read(tmp_path / "x.parquet")[1]
+    assert rows == [Row(f"row {n}", {"a": str(n)}) for n in range(1, 151)]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ([1, 2], "'int64'"),
+        ([float("nan"), 1.0], "'double'"),
+        ([b"a", b"b"], "'large_binary'"),
+        ([["a"], ["b"]], "'large_list<element: large_string>'"),
+        ([True, False], "'bool'"),
+    ],
+)
+def test_refuses_what_is_not_text(tmp_path: Path, column: list[object], kind: str) -> None:
+    pl.DataFrame({"a": column}).write_parquet(tmp_path / "x.parquet")
+    said = _said(_read(tmp_path / "x.parquet")[2])
+    assert "x.parquet, column 'a': has the type '" in said
+    assert kind.strip("'").split("<")[0] in said
+    assert "it must be text (string). Cast it to text or drop it." in said
+
+
+def test_refuses_another_format(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"question_id,question\n")
+    assert "x.parquet: is not Parquet (" in _said(_read(tmp_path / "x.parquet")[2])
+
+
+def test_refuses_a_broken_page(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": ["text"] * 5}), path, compression="none")
+    content = bytearray(path.read_bytes())
+    content[4:24] = b"\xff" * 20
+    path.write_bytes(content)
+    assert "x.parquet, rows 1 to 64: cannot be read (" in _said(_read(path)[2])
+
+
+def test_refuses_wrong_encoding(tmp_path: Path) -> None:
+    broken = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"a": broken}), tmp_path / "x.parquet")
+    said = _said(_read(tmp_path / "x.parquet")[2])
+    assert "x.parquet, rows 1 to 64: a text is not UTF-8 (" in said
+
+
+def test_refuses_a_huge_text_unread(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": ["x" * 20_000_000]}), path)
+    problems = Problems("x.parquet")
+    parquet_table(path, problems)
+    assert "column 'a': has a text of more than 100000 characters" in _said(problems)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("MAX_ROWS", "has 200 rows; at most 100 are"),
+        ("MAX_FILE", "bytes unpacked; at most 100 are"),
+    ],
+)
+def test_refuses_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+) -> None:
+    pl.DataFrame({"a": [str(n) for n in range(200)]}).write_parquet(tmp_path / "x.parquet")
+    monkeypatch.setattr(_parquet, limit, 100)
+    assert said in _said(_read(tmp_path / "x.parquet")[2])
+
+
+def test_stops_when_small_pages_unpack_to_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # one text in the dictionary, shown 1000 times: few bytes on disk, 1 000 000 in memory
+    pq.write_table(pa.table({"a": ["x" * 1000] * 1000}), tmp_path / "x.parquet")
+    monkeypatch.setattr(_parquet, "MAX_FILE", 100_000)
+    _, rows, problems = _read(tmp_path / "x.parquet")
+    # 64 rows a batch of 1000 characters each: 100 000 are passed in the second batch
+    assert len(rows) == 128
+    assert "row 128: more than 100000 characters up to here" in _said(problems)
