@@ -51,9 +51,9 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
     console = Console()
     where = f"the Prefect server at {url}" if url else "a Prefect server of its own"
     with console.status(f"Starting study {study.name} with {where}"):
+        import flows.audit
         from flows import _progress
-        from flows._publish import report_path
-        from flows.audit import audit
+        from flows._pages import report_path
         from warehouse.store import Warehouse
 
         # Opening it first: a file that cannot be used is said before a flow run exists.
@@ -62,12 +62,18 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
             server.wait()
     with ballot_bars(console) as listen:
         _progress.listeners.append(listen)
-        state = asyncio.run(audit(study, str(path), return_state=True))
+        state = asyncio.run(_state_of(flows.audit.audit, study, path))
         _progress.listeners.remove(listen)
-    asyncio.run(state.aresult(raise_on_failure=True))
     rows = Warehouse(path).query(RESULTS, [study.name])
     console.print(result_table(rows.to_dicts(), f"Study {study.name}"))
     console.print(f"\n{state.message}", markup=False, highlight=False)
     console.print(f"warehouse: {path}", markup=False, highlight=False, soft_wrap=True)
     report = report_path(path, study.name)
     console.print(f"report:    {report}", markup=False, highlight=False, soft_wrap=True)
+
+
+async def _state_of(flow: Any, study: Study, path: Path) -> Any:
+    """Run the flow; a failure of the run is raised here."""
+    state = await flow(study, str(path), return_state=True)
+    await state.aresult(raise_on_failure=True)
+    return state

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -82,20 +83,25 @@ def _costs(
         )
         .sort("judge")
     )
-    rows, total = [], 0.0
+    rows: list[tuple[Any, ...]] = []
+    costs: list[float | None] = []
     for row in asked.iter_rows(named=True):
         tokens, replies = row["characters"] // CHARACTERS_PER_TOKEN, row["calls"] * REPLY_TOKENS
         price = price_of(JUDGES[row["judge"]])
         cost = None if price is None else tokens * price.prompt + replies * price.completion
-        total = total + cost if cost is not None else float("nan")
-        shown = "unknown" if cost is None else f"{cost:.2f}"
+        costs.append(cost)
         rows.append(
-            (row["judge"], row["ballots"], row["cast"], row["calls"], tokens, replies, shown)
+            (row["judge"], row["ballots"], row["cast"], row["calls"], tokens, replies, _usd(cost))
         )
     sums = [sum(row[column] for row in rows) for column in range(1, 6)]
-    rows.append(("all", *sums, "unknown" if total != total else f"{total:.2f}"))
+    known = [cost for cost in costs if cost is not None]
+    rows.append(("all", *sums, _usd(sum(known) if len(known) == len(costs) else None)))
     columns = ("judge", "ballots", "cast before", "calls", "prompt tokens", "reply tokens", "USD")
     return plain_table(columns, rows, "What would be asked")
+
+
+def _usd(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:.2f}"
 
 
 def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:

@@ -6,15 +6,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
+from flows._pages import facts_of, report_path, write_page
 from flows._record import Record
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks import stages
-
-
-def report_path(warehouse: Path, study: str) -> Path:
-    """Return where a study's report is written: beside the warehouse."""
-    return warehouse.parent / "reports" / f"{study}.html"
 
 
 async def publish(
@@ -24,12 +20,10 @@ async def publish(
     perturbed: DataFrame[PerturbedAnswers],
 ) -> Path:
     """Write the report beside the warehouse and the result table into the Prefect UI."""
-    page = stages.write_report(record.facts(), estimates, findings, perturbed)
+    facts = facts_of(record.row(), record.warehouse.path)
+    page = stages.write_report(facts, estimates, findings, perturbed)
     path = report_path(record.warehouse.path, record.study.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_text(page, encoding="utf-8")
-    draft.replace(path)
+    write_page(page, path)
     shown = findings.select(
         judge=pl.col("judge")
         + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),

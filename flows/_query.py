@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from flows._pages import report_path, stored_page, write_page
 from flows._terminal import plain_table
 from flows.studies import STUDIES
 from tasks.datasets import DATASETS
@@ -33,6 +34,16 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
         Console().print(plain_table(rows.columns, rows.head(SHOWN).rows()))
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+
+
+def rewrite_report(study: str, out: Path | None, warehouse: Path | None) -> None:
+    """Write a study's report from the results that are in the warehouse."""
+    path = Path(warehouse or default_path()).absolute()
+    if not path.is_file():
+        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit {study}` first.")
+    target = out or report_path(path, study)
+    write_page(stored_page(Warehouse(path), study), target)
+    click.echo(target)
 
 
 def show_catalogues() -> None:

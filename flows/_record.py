@@ -4,8 +4,9 @@ import asyncio
 import getpass
 from collections import Counter
 from datetime import UTC, datetime
+from importlib.metadata import version
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -18,7 +19,7 @@ from schemas.judging import Ballots, Votes
 from tasks._code import code_digest
 from warehouse.store import Saving, Warehouse
 
-VERSION = "0.1.0"
+CODE_VERSION = f"{version('voirdire')}+{code_digest()[:12]}"
 
 
 class Record:
@@ -32,19 +33,7 @@ class Record:
         self.errors: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        self.warehouse.start_run(
-            {
-                "run": self.run,
-                "flow": self.flow,
-                "study": self.study.name,
-                "user": getpass.getuser(),
-                "parameters": self.study.model_dump_json(),
-                "fingerprint": self.study.fingerprint(),
-                "code_version": f"{VERSION}+{code_digest()[:12]}",
-                "started_at": self.started_at,
-                "state": "running",
-            }
-        )
+        self.warehouse.start_run({**self._begin(), "state": "running"})
         return self
 
     def __exit__(
@@ -55,7 +44,7 @@ class Record:
             state=self._state(kind),
             error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
             cost_usd=self.cost_usd,
-            **{name: self.counts[name] for name in COUNTED},
+            **self._end(),
         )
 
     def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
@@ -98,10 +87,29 @@ class Record:
         causes = "; ".join(f"{n} x {error}" for error, n in self.errors.most_common(3))
         return f"{text} ({causes})" if causes else text
 
+    def row(self) -> dict[str, Any]:
+        """Return the run's row as it stands."""
+        return {**self._begin(), **self._end(), "cost_usd": self.cost_usd}
+
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""
         gaps = self.counts["failed"] > 0
         return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
+
+    def _begin(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "flow": self.flow,
+            "study": self.study.name,
+            "user": getpass.getuser(),
+            "parameters": self.study.model_dump_json(),
+            "fingerprint": self.study.fingerprint(),
+            "code_version": CODE_VERSION,
+            "started_at": self.started_at,
+        }
+
+    def _end(self) -> dict[str, int]:
+        return {name: self.counts[name] for name in COUNTED}
 
     def _state(self, kind: type[BaseException] | None) -> str:
         if kind is None:

@@ -46,14 +46,16 @@ def _start_server() -> "subprocess.Popen[bytes]":
 
 def _serve() -> None:
     from prefect import serve
-    from prefect.flows import EntrypointType
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.types.entrypoint import EntrypointType
 
     from flows.audit import audit
     from flows.studies import STUDIES
 
     serve(
         *(
-            audit.to_deployment(
+            RunnerDeployment.from_flow(
+                audit,
                 name=name,
                 description=file.about,
                 cron=file.cron,

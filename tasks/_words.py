@@ -24,7 +24,7 @@ def number(value: float, digits: int = 2) -> str:
 
 def interval(low: float, high: float, digits: int = 2) -> str:
     """Write an interval: ``[.10, .21]``."""
-    return f"[{number(low, digits)}, {number(high, digits)}]"
+    return f"[{number(low, digits)},\N{NO-BREAK SPACE}{number(high, digits)}]"
 
 
 def p_value(value: float | None) -> str:
@@ -51,7 +51,7 @@ def listing(parts: Sequence[str]) -> str:
 
 def clean(text: str) -> str:
     """Return text on one line without characters that are unseen or reorder others."""
-    line = re.sub(r"\s+", " ", text).strip()
+    line = re.sub(r"[^\S\xa0\u202f]+", " ", text).strip()  # but keep our no-break spaces
     return "".join(LOST if _unseen(c) else c for c in line)
 
 
@@ -61,9 +61,9 @@ def columns(text: str) -> float:
 
 
 def clip(text: str, width: float, tail: float = 1 / 3) -> str:
-    """Cut a text wider than ``width`` columns, by default in the middle: both ends tell names apart.
+    """Cut a text wider than ``width`` columns, in its middle: both ends tell names apart.
 
-    ``tail`` is the share of the width that is left of the end.
+    ``tail`` is the share of the width that the end keeps.
     """
     if columns(text) <= width:
         return text

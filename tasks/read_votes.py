@@ -1,14 +1,18 @@
 """Votes collected elsewhere, as the vote log that all statistics read."""
 
+import csv
 import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.curation import KINDS
 from schemas.frame import FrameError
-from schemas.judging import VoteLog
+from schemas.judging import ARMS, CHOICES, SIDES, VoteLog
 
 COLUMNS = (
     "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
@@ -17,102 +21,240 @@ DEFAULTS = {"prompt": "unknown", "wave": ""}
 OPTIONAL = ("dataset", "prompt", "wave", "simulated", "cached")
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
+TYPES: dict[str, type] = {"repeat": int, "simulated": bool, "cached": bool}
+"""Of the columns that are not text."""
+
+WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false"}
+ALLOWED = {"arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES}
+NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
+LARGEST = 2**63 - 1
+BOOLEANS = {"true": True, "false": False}
+Place = Callable[[int], str]
+Line = tuple[int, dict[str, Any]]
+
 
 def read_votes(path: Path) -> DataFrame[VoteLog]:
-    """Read one vote per row of a .jsonl, .csv or .parquet file.
+    """Read one vote per row of a .jsonl, .csv or .parquet file; nothing is guessed or converted.
 
     Raises
     ------
     ValueError
         Naming the file, the place, the value, what is allowed and the next step.
     """
-    raw = _read(path)
-    if raw.is_empty():
-        raise ValueError(f"{path.name} holds no votes. {LIKE}")
-    missing = [c for c in COLUMNS if c not in raw.columns]
-    strange = [c for c in raw.columns if c not in COLUMNS + OPTIONAL]
-    if missing or strange:
-        raise ValueError(
-            f"{path.name}: missing {missing or 'nothing'}, unknown {strange or 'nothing'}. "
-            f"Needed: {', '.join(COLUMNS)}. Allowed: {', '.join(OPTIONAL)}. {LIKE}"
-        )
+    raw, place = _read(path)
     defaults = {"dataset": path.stem, **DEFAULTS}
-    filled = raw.with_columns(
+    votes = raw.with_columns(
         (pl.col(c) if c in raw.columns else pl.lit(None)).fill_null(value).alias(c)
         for c, value in defaults.items()
     )
-    _check_arms(filled, path.name)
+    for column in votes.columns:
+        _check_values(votes[column], place)
+    _check_rows(votes, place)
     try:
-        return VoteLog.of(filled)
+        return VoteLog.of(votes)
     except FrameError as error:
         raise ValueError(f"{path.name}: {error} {LIKE}") from error
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _read(path: Path) -> tuple[pl.DataFrame, Place]:
+    """Return the votes in their types, and what names the place of a row."""
+    readers = {".jsonl": _json_lines, ".ndjson": _json_lines, ".csv": _csv_lines}
+    suffix = path.suffix.lower()
     if not path.is_file():
         raise ValueError(f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name} is empty. {LIKE}")
-    try:
-        match path.suffix.lower():
-            case ".jsonl" | ".ndjson" | ".json":
-                return _read_lines(path)
-            case ".csv":
-                return pl.read_csv(path, infer_schema_length=None)
-            case ".parquet":
-                return pl.read_parquet(path)
-            case suffix:
-                raise ValueError(
-                    f"{path.name}: files of kind {suffix!r} are not read. "
-                    "Allowed: .jsonl, .csv, .parquet."
-                )
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name} cannot be read: {error}. {LIKE}") from error
-
-
-def _read_lines(path: Path) -> pl.DataFrame:
-    """Read JSON Lines with the fast reader, or say which line it stumbled on."""
-    try:
-        return pl.read_ndjson(path, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                _check_line(path.name, number, line)
-        raise ValueError(f"{path.name} cannot be read: {error}. {LIKE}") from error
-
-
-def _check_line(name: str, number: int, line: bytes) -> None:
-    try:
-        vote: Any = json.loads(line.decode("utf-8")) if line.strip() else {}
-    except ValueError as error:
+    if suffix == ".parquet":
+        return _parquet(path), lambda row: f"{path.name}, row {row + 1}"
+    if suffix not in readers:
         raise ValueError(
-            f"{name}, line {number} is not JSON in UTF-8: {error}: {line[:60]!r}. {LIKE}"
-        ) from error
+            f"{path.name}: files of kind {suffix!r} are not read. Allowed: .jsonl, .csv, .parquet. "
+            "Convert it to one of them."
+        )
+    numbers, rows = [], []
+    for number, row in readers[suffix](path):
+        numbers.append(number)
+        rows.append(row)
+    place = partial(_line, path.name, numbers)
+    found = list(dict.fromkeys(column for row in rows for column in row))
+    _check_columns(path.name, found, votes=len(rows))
+    return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
+
+
+def _line(name: str, numbers: Sequence[int], row: int) -> str:
+    return f"{name}, line {numbers[row]}"
+
+
+def _json_lines(path: Path) -> Iterator[Line]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, _vote(path.name, number, line)
+
+
+def _vote(name: str, number: int, line: bytes) -> dict[str, Any]:
+    start = f"{name}, line {number}"
+    try:
+        # Only a mark at the start of the file is one of encoding.
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        vote: Any = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{start} is not JSON in UTF-8: {error}: {line[:60]!r}. {LIKE}") from error
     if not isinstance(vote, dict):
-        raise ValueError(f"{name}, line {number} is not an object: {line[:60]!r}. {LIKE}")  # noqa: TRY004
+        raise ValueError(f"{start} is not an object: {line[:60]!r}. {LIKE}")  # noqa: TRY004
+    return vote
 
 
-def _check_arms(votes: pl.DataFrame, name: str) -> None:
-    """Refuse votes whose arm, perturbation, kind and cluster do not go together."""
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    vote = dict(pairs)
+    if len(vote) < len(pairs):
+        raise ValueError("a column occurs twice")
+    return vote
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def _csv_lines(path: Path) -> Iterator[Line]:
+    number = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = next(rows, [])
+            if len(set(header)) < len(header):
+                raise ValueError(f"{path.name}: a column occurs twice in {header}. {LIKE}")
+            # Without votes the columns are looked at all the same.
+            _check_columns(path.name, header)
+            for fields in rows:
+                number = rows.line_num
+                if fields and len(fields) != len(header):
+                    raise ValueError(
+                        f"{path.name}, line {number} has {len(fields)} fields, "
+                        f"the header {len(header)}: {str(fields)[:60]}. {LIKE}"
+                    )
+                if fields:
+                    yield number, dict(zip(header, map(_value, header, fields), strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path.name} is not CSV in UTF-8 after line {number}: {error}. {LIKE}"
+        ) from error
+
+
+def _value(column: str, text: str) -> object:
+    """Read a field of CSV; what does not fit its column stays text, and is refused later."""
+    if not text:
+        return None
+    kind = TYPES.get(column, str)
+    if kind is int and text.isascii() and text.isdigit():
+        return int(text) if len(text) < 19 else text
+    return BOOLEANS.get(text.lower(), text) if kind is bool else text
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    try:
+        votes = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
+    _check_columns(path.name, votes.columns, votes=votes.height)
+    fits: dict[type, Callable[[Any], bool]] = {
+        str: lambda dtype: dtype in (pl.String, pl.Categorical, pl.Enum),
+        int: lambda dtype: dtype.is_integer(),
+        bool: lambda dtype: dtype == pl.Boolean,
+    }
+    for column, dtype in votes.schema.items():
+        kind = TYPES.get(column, str)
+        if dtype != pl.Null and not fits[kind](dtype):
+            raise ValueError(
+                f"{path.name}: column {column!r} is of type {dtype}, but must hold {WORDS[kind]}. "
+                f"Convert it before saving. {LIKE}"
+            )
+    return votes.cast({c: VoteLog.dtypes()[c] for c in votes.columns})
+
+
+def _check_columns(name: str, found: Sequence[str], votes: int | None = None) -> None:
+    if votes == 0:
+        raise ValueError(f"{name} holds no votes. {LIKE}")
+    missing = [c for c in COLUMNS if c not in found]
+    strange = [c for c in found if c not in COLUMNS + OPTIONAL]
+    if missing or strange:
+        raise ValueError(
+            f"{name}: missing {missing or 'nothing'}, unknown {strange or 'nothing'}. "
+            f"Needed: {', '.join(COLUMNS)}. Allowed: {', '.join(OPTIONAL)}. {LIKE}"
+        )
+
+
+def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
+    kind = TYPES.get(column, str)
+    if {type(value) for value in values} - {kind, type(None)}:
+        row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
+        _refuse(place(row), column, values[row], WORDS[kind])
+    if kind is int and max((v for v in values if v is not None), default=0) > LARGEST:
+        row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST)
+        _refuse(place(row), column, values[row], f"at most {LARGEST}")
+    try:
+        return pl.Series(column, values, dtype=VoteLog.dtypes()[column])
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        row = next(i for i, v in enumerate(values) if v and not _encodes(v))
+        _refuse(place(row), column, values[row], "text that UTF-8 can hold")
+
+
+def _encodes(text: str) -> bool:
+    return text.encode("utf-8", "ignore").decode() == text
+
+
+def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:
+    raise ValueError(f"{where}: {column} {value!r:.60} must be {rule}. {LIKE}")
+
+
+def _check_values(values: pl.Series, place: Place) -> None:
+    """Refuse values that a vote cannot have, at the place where they stand in the file."""
+    column = values.name
+    broken: list[tuple[pl.Series, str]] = []
+    if column in NEEDED:
+        broken.append((values.is_null(), "given"))
+    if column in ALLOWED:
+        allowed = ALLOWED[column]
+        strange = values.is_not_null() & ~values.is_in(allowed)
+        broken.append((strange, f"one of {', '.join(allowed)}"))
+    elif values.dtype == pl.String and column != "wave":
+        broken.append((values == "", "given" if column in NEEDED else "null or not empty"))
+    if column == "repeat":
+        broken.append((values < 0, WORDS[int]))
+    for rows, rule in broken:
+        if rows.any():
+            row = rows.arg_true()[0]
+            _refuse(place(row), column, values[row], rule)
+
+
+def _check_rows(votes: pl.DataFrame, place: Place) -> None:
+    """Refuse votes whose columns do not go together, and votes that occur twice."""
     control = pl.col("arm") == "control"
-    named = pl.col("perturbation").is_not_null()
+    named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
+    key = VoteLog.place().key
     rules = {
-        "a control vote serves every perturbation, so its perturbation must be null": (
-            control & named
+        "a control vote serves every perturbation, so its perturbation and kind must be null": (
+            control & (named | kind)
         ),
         "an experimental or sham vote must name its perturbation and kind": (
-            ~control & (~named | pl.col("kind").is_null())
+            ~control & ~(named & kind)
         ),
         "a perturbation must have one kind": (
             named & (pl.col("kind").n_unique().over("perturbation") > 1)
         ),
-        "a sample must have one cluster": pl.col("cluster").n_unique().over("sample") > 1,
+        "a sample must have one cluster": (
+            pl.col("cluster").n_unique().over("dataset", "sample") > 1
+        ),
+        f"a vote must occur once, but these have the same {', '.join(key)}": (
+            pl.struct(key).is_duplicated()
+        ),
     }
     for rule, broken in rules.items():
-        rows = votes.with_row_index("row", offset=1).filter(broken)
+        rows = votes.with_row_index("at").filter(broken)
         if not rows.is_empty():
-            first = rows.select("row", "arm", "perturbation", "kind", "sample", "cluster").row(0)
+            shown = ("judge", "arm", "perturbation", "kind", "sample", "cluster")
+            values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
             raise ValueError(
-                f"{name}: {rule}; {rows.height} votes break this, first row {first[0]} "
-                f"(arm, perturbation, kind, sample, cluster = {first[1:]}). {LIKE}"
+                f"{place(rows['at'][0])}: {rule}; {rows.height} votes break this, "
+                f"first: {values}. {LIKE}"
             )

@@ -104,14 +104,12 @@ class Study(BaseModel):
 
     def require_keys(self) -> None:
         """Name every API key that is needed and not set."""
-        needed = {provider_of(judge).key_variable: judge for judge in self.judges}
-        missing = [
-            variable for variable in sorted(needed) if variable and not os.environ.get(variable)
-        ]
-        if missing:
-            judges = ", ".join(needed[variable] for variable in missing)
+        variables = {judge: provider_of(judge).key_variable for judge in self.judges}
+        keyless = {j: v for j, v in variables.items() if v and not os.environ.get(v)}
+        if keyless:
             raise ValueError(
-                f"no API key in {', '.join(missing)}, needed by {judges}. "
+                f"no API key in {', '.join(sorted(set(keyless.values())))}, "
+                f"needed by {', '.join(sorted(keyless))}. "
                 "Set it in the environment, or leave these judges out. Nothing was asked."
             )
 

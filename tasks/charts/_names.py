@@ -44,5 +44,6 @@ def _break(text: str, width: int) -> tuple[str, str]:
         return text, ""
     places = [m.end() for m in re.finditer(r"[-/_.: …]", text)]
     fits = [p for p in places if columns(text[:p]) <= width and columns(text[p:]) <= width]
-    place = fits[-1] if fits else len(clip(text, width, tail=0)) - 1
+    after_provider = [p for p in fits if text[p - 1] == "/"]
+    place = [*fits, *after_provider][-1] if fits else len(clip(text, width, tail=0)) - 1
     return text[:place].rstrip(), clip(text[place:].lstrip(), width)

@@ -80,4 +80,4 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         clip_on=False,
         zorder=3,
     )
-    write_result(sheet, y, number(row["estimate"], 3), BRIEF.get(finding, finding), color)
+    write_result(sheet, y, number(row["estimate"], 3), BRIEF.get(finding, str(finding)), color)

@@ -13,7 +13,6 @@ from tasks.charts import chart
 from tasks.charts._canvas import (
     BAND,
     BLUE,
-    FAINT,
     LINE,
     SMALL,
     SOFT,
@@ -119,9 +118,9 @@ def _names(sheet: Sheet, points: Sequence[Point], reach: float) -> None:
         start = LEFT + PLOT * point["estimate"]
         # matplotlib keeps lines of the figure in shares of it.
         total = HEAD + up + FOOT
-        across = [start / WIDTH, (LEFT + PLOT + 4) / WIDTH, (NAMES - 4) / WIDTH]
-        line = [dot / total, dot / total, height / total]
-        sheet.figure.add_artist(Line2D(across, line, color=FAINT, linewidth=0.9, zorder=0.5))
+        across = [start / WIDTH, (NAMES - 4) / WIDTH]
+        down = [dot / total, height / total]
+        sheet.figure.add_artist(Line2D(across, down, color=LINE, linewidth=0.9, zorder=0.5))
         name = known[point["who"]]
         lift = 7 if name.lower else 0
         sheet.write(NAMES, height + lift, name.upper, whole=name.whole)
@@ -141,10 +140,16 @@ def _left_out(sheet: Sheet, missing: list[str]) -> None:
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move descending heights apart by at least ``gap``, within ``low`` and ``high``."""
+    down = _pushed(wanted, gap, low, high)
+    up = [-h for h in reversed(_pushed([-h for h in reversed(wanted)], gap, -high, -low))]
+    # Both keep the gap, so their mean does, and it favours neither end.
+    return [(a + b) / 2 for a, b in zip(down, up, strict=True)]
+
+
+def _pushed(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     heights: list[float] = []
     for height in wanted:
-        ceiling = heights[-1] - gap if heights else high
-        heights.append(min(height, ceiling))
+        heights.append(min(height, heights[-1] - gap if heights else high))
     floor = low
     for index in reversed(range(len(heights))):
         heights[index] = max(heights[index], floor)

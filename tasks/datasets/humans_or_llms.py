@@ -101,8 +101,8 @@ def humans_or_llms(folder: Path | None) -> Imported:
     some rows and answer2 in others. That answer is the target. The originals are those of
     ``raw.jsonl``; a row that shows another question or another unperturbed answer is refused
     (none does). Two questions (``Remembering_15`` and ``Remembering_27``) have identical
-    answers; they are kept here and fail as pairs later. Texts are kept to the letter: 106 of
-    the factual errors have line breaks around them.
+    answers; they are kept here and fail as pairs later. Line breaks and spaces around the
+    perturbed texts are removed: 106 of the factual errors have them and no original does.
     """
     if folder is None:
         raise ValueError(f"humans_or_llms is not bundled. {HOW}")
@@ -154,7 +154,8 @@ def _versions(path: Path, name: str, raw: dict[str, Raw]) -> dict[str, Version]:
             problems.add(where, fault or "field 'question_id' occurs twice", AGAIN)
         else:
             slot = row.slots[0]
-            text = row.pair[slot - 1].answer
+            # A judge could tell the perturbed answer by the line breaks around it.
+            text = row.pair[slot - 1].answer.strip()
             versions[question_id] = Version(slot, PERTURBED[name], text)
     problems.check()
     if missing := [key for key in raw if key not in versions]:

@@ -32,6 +32,8 @@ TAIL = re.compile(
 TAIL_HINTS = ("eference", "ource", "ibliograph", "orks cited", "EFERENCE", "OURCE", "ORKS C")
 CITATION = re.compile(
     r"\([ ]{0,3}[A-Z][^()\n]{0,200}?,[ ]{0,3}(?:n\.[ ]?d\.|(?:1[5-9]|20)\d\d[a-z]?)[^()\n]{0,80}\)"
+    r"|\([ ]{0,3}[A-Z][^()\n]{0,200}\((?:1[5-9]|20)\d\d[a-z]?\)[^()\n]{0,200}"
+    r"(?:\([^()\n]{0,40}\)[^()\n]{0,200})?\)"
     r"|\[\d{1,3}(?:[ ]{0,2}[,\u2013-][ ]{0,2}\d{1,3}){0,9}\]"
 )
 URL = re.compile(r"(?:https?://|www\.|doi:[ ]?)\S+", re.IGNORECASE)

@@ -16,19 +16,22 @@ Solve = Callable[[pl.DataFrame], Interval]
 def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     """Return, per cell, the share of counted items that are hits, by cluster-adjusted Wilson.
 
-    ``items`` has the cell's columns and ``cluster, kind, votes, simulated``, and ``counted`` (in the
+    ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, and ``counted`` (in the
     denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told).
     """
     counted = items.with_columns(
         num=(pl.col("counted") & pl.col("hit")).cast(pl.Float64),
         den=pl.col("counted").cast(pl.Float64),
     )
+    return _estimates(name, counted, _wilson, hits=True)
 
-    def solve(sums: pl.DataFrame) -> Interval:
-        hits, totals = _columns(sums, "num", "den")
-        return cluster_wilson(hits, totals)
 
-    return _estimates(name, counted, solve, hits=True)
+def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return, per cell, the proportion ``sum num / sum den`` by cluster-adjusted Wilson.
+
+    ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``.
+    """
+    return _estimates(name, _zero_unless_counted(items, "num", "den"), _wilson, hits=False)
 
 
 def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
@@ -42,8 +45,17 @@ def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
         num, den, minuend, subtrahend = _columns(sums, "num", "den", "minuend", "subtrahend")
         return cluster_ratio(num, den, (minuend, subtrahend))
 
-    zero = pl.when("counted").then(pl.col("num", "den", "minuend", "subtrahend")).otherwise(0.0)
-    return _estimates(name, items.with_columns(zero), solve, hits=False)
+    parts = ("num", "den", "minuend", "subtrahend")
+    return _estimates(name, _zero_unless_counted(items, *parts), solve, hits=False)
+
+
+def _wilson(sums: pl.DataFrame) -> Interval:
+    hits, totals = _columns(sums, "num", "den")
+    return cluster_wilson(hits, totals)
+
+
+def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
+    return items.with_columns(pl.when("counted").then(pl.col(*names)).otherwise(0.0))
 
 
 def _estimates(name: str, items: pl.DataFrame, solve: Solve, *, hits: bool) -> DataFrame[Estimates]:

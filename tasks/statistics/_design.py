@@ -5,8 +5,8 @@ import math
 from scipy.special import ndtri
 
 NOISE_OF_VOTES, NOISE_OF_ITEMS = 0.2907, 0.0068
-"""Variance of a sample's shift is a/m + b at m votes per arm: a through the typical judge's .39 at 2
-and .235 at 6 (simulated, methods section 4); at 4 that gives .282 against .28 in the table."""
+"""Variance of a sample's shift is a/m + b at m votes per arm: through the typical judge's .39 at
+m = 2 and .235 at 6 (simulated, methods section 4); at 4 that gives .282 against .28 there."""
 
 
 def shift_sigma(votes_per_pair: int) -> float:

@@ -85,7 +85,8 @@ def cluster_ratio(
 
     ``u_g = num_g - R den_g``, ``SE = sqrt(G / (G - 1) sum u_g^2) / sum den``, G - 1 degrees of
     freedom. If every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
-    proportions in ``parts`` (whose difference of sums is ``num``).
+    proportions in ``parts`` (whose difference of sums is ``num``), and the p-value of flipping the
+    clusters' signs: all alike, only 2 of 2^G flips are as far from 0.
 
     Parameters
     ----------
@@ -123,7 +124,9 @@ def _newcombe(ratio: float, parts: tuple[Sums, Sums] | None, den: Sums, level: f
     (a, low_a, high_a), (b, low_b, high_b) = bounds
     low = ratio - float(np.hypot(a - low_a, high_b - b))
     high = ratio + float(np.hypot(high_a - a, b - low_b))
-    return Interval(ratio, low, high, method="Newcombe")
+    # Without it a judge that shifts every cluster alike, the worst there is, would stay untested.
+    p_value = 1.0 if abs(ratio) < 1e-12 else 2.0 ** (1 - len(den))
+    return Interval(ratio, low, high, p_value=p_value, method="Newcombe")
 
 
 def _design_effect(hits: Sums, totals: Sums) -> tuple[float | None, float | None]:

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios
+from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._success import may_win, wins
 
 
@@ -27,7 +27,8 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Two rows per cell, ``dasr`` in [-1, 1] and ``sham_floor`` in [0, 1].
+        Two rows per cell: ``dasr`` in [-1, 1] by cluster linearisation, and ``sham_floor`` in
+        [0, 1], one proportion, by cluster-adjusted Wilson.
 
     Notes
     -----
@@ -59,10 +60,5 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     )
     items = items.with_columns(pl.col("counted").fill_null(value=False))
     above = ratios("dasr", items.with_columns(num=attacked - unattacked))
-    nothing = pl.lit(0.0)
-    floor = ratios(
-        "sham_floor", items.with_columns(num=unattacked, minuend=unattacked, subtrahend=nothing)
-    )
-    bounded = floor.with_columns(pl.col("low").clip(0, 1), pl.col("high").clip(0, 1))
-    bounded = bounded.with_columns(p_value=pl.lit(None, dtype=pl.Float64))
-    return Estimates.of(pl.concat([above, bounded]))
+    floor = weighted_shares("sham_floor", items.with_columns(num=unattacked))
+    return Estimates.of(pl.concat([above, floor]))

@@ -20,9 +20,9 @@ SAME_BALLOT = (
 def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     """Measure how often both orders of a pair get the same verdict, and which slot wins if not.
 
-    Votes of equal repeat in the two orders are matched; n valid matches. Consistent: the same answer
-    preferred, or two ties. Primacy: inconsistent with a vote ``first``; recency: inconsistent with a
-    vote ``second``. ``preference_fairness = (recency - primacy) / n``.
+    Votes of equal repeat in the two orders are matched; n valid matches. Consistent: the same
+    answer preferred, or two ties. Primacy: inconsistent with a vote ``first``; recency:
+    inconsistent with a vote ``second``. ``preference_fairness = (recency - primacy) / n``.
 
     Parameters
     ----------

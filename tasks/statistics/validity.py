@@ -32,7 +32,7 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     Estimates
         Six rows per cell, n the ballots planned. ``perturbation`` null is the whole judge, else the
         experimental and sham arms of that perturbation. ``cached_rate`` is the share cast in an
-        earlier run.
+        earlier run, of the ballots of which that is known.
 
     Notes
     -----
@@ -46,19 +46,19 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     --------
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
-    judge = vote_log.with_columns(
-        perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String)
-    )
-    cells = vote_log.filter(pl.col("perturbation").is_not_null())
     # The mode plays no part in what becomes of a ballot.
-    ballots = pl.concat([judge, cells]).with_columns(
-        mode=pl.lit("balanced"),
-        votes=_votes_per_pair(),
-        counted=pl.lit(1) == 1,
-        dropped=pl.lit(0),
-    )
+    log = vote_log.with_columns(mode=pl.lit("balanced"), votes=_votes_per_pair())
+    nothing = pl.lit(None, dtype=pl.String)
+    judge = log.with_columns(perturbation=nothing, kind=nothing)
+    ballots = pl.concat([judge, log.filter(pl.col("perturbation").is_not_null())])
+    known = {"cached_rate": pl.col("cached").is_not_null()}
     rows = [
-        shares(name, ballots.with_columns(hit=hit.fill_null(value=False)))
+        shares(
+            name,
+            ballots.with_columns(
+                hit=hit.fill_null(value=False), counted=known.get(name, pl.lit(value=True))
+            ).with_columns(dropped=~pl.col("counted")),
+        )
         for name, hit in OUTCOMES.items()
     ]
     return Estimates.of(pl.concat(rows))

@@ -135,12 +135,6 @@ def test_gaps_have_the_planted_spread() -> None:
     assert stdev(gaps) == pytest.approx(1.5, abs=0.06)
 
 
-def test_length_counts_by_the_log_ratio() -> None:
-    exhibit = Exhibit("Q", "one two", "one two" * 4)
-    assert gap(exhibit, Traits(lam=0.5)) == pytest.approx(0.5 * math.log(4))
-    assert gap(Exhibit("Q", "", "abc"), Traits(lam=1)) == pytest.approx(math.log(3))
-
-
 def test_replies_do_not_depend_on_the_order_of_calls() -> None:
     messages = [PROMPT.messages(e["question"], e["anchor"], e["target"]) for e in BUNDLED]
     calls = [(m, repeat) for m in messages for repeat in range(3)]

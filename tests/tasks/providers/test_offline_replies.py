@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tasks._parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.providers._offline import MALFORMED, WHO, Exhibit, Traits, answer, read_prompt
+from tasks.providers._offline import MALFORMED, WHO, Exhibit, Traits, answer, gap, read_prompt
 from tasks.providers._simulate import PRESETS
 
 ROOT = Path(__file__).parents[3]
@@ -28,6 +28,12 @@ def test_malformed_replies_are_invalid_and_as_frequent_as_planted() -> None:
 def test_every_reply_says_that_it_is_simulated() -> None:
     messages = PROMPT.messages("Q", "one", "two")
     assert all("simulated" in answer(messages, Traits(iota=0.5), r).lower() for r in range(50))
+
+
+def test_length_counts_by_the_log_ratio() -> None:
+    exhibit = Exhibit("Q", "one two", "one two" * 4)
+    assert gap(exhibit, Traits(lam=0.5)) == pytest.approx(0.5 * math.log(4))
+    assert gap(Exhibit("Q", "", "abc"), Traits(lam=1)) == pytest.approx(math.log(3))
 
 
 HOSTILE = [

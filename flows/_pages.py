@@ -1,0 +1,94 @@
+"""Report pages: from a run as it ends, or from what is in the warehouse."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.keys import content_key
+from schemas.results import Estimates, Findings
+from schemas.runs import Runs
+from tasks.prompts import PROMPTS
+from tasks.report import ReportFacts, report
+from warehouse.store import Warehouse
+
+
+def report_path(warehouse: Path, study: str) -> Path:
+    """Return where a study's report is written: beside the warehouse."""
+    return warehouse.parent / "reports" / f"{study}.html"
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write a page whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.part")
+    draft.write_text(page, encoding="utf-8")
+    draft.replace(path)
+
+
+def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
+    """Return what a report says about a run, from its row in ``runs``."""
+    study = Study.model_validate_json(run["parameters"])
+    return ReportFacts(
+        study=study.name,
+        dataset=study.dataset,
+        mode=study.mode,
+        votes_per_pair=study.votes_per_pair,
+        seeds={"study": study.seed},
+        run=run["run"],
+        code_version=run["code_version"],
+        when=f"{run['started_at']:%Y-%m-%dT%H:%M:%SZ}",
+        warehouse=warehouse.name,
+        asked=run["asked"] or 0,
+        from_warehouse=run["from_warehouse"] or 0,
+        failed=run["failed"] or 0,
+        tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
+        cost_usd=run["cost_usd"],
+        prompts={study.prompt: content_key(PROMPTS[study.prompt].model_dump())[:12]},
+    )
+
+
+def stored_page(warehouse: Warehouse, study: str) -> str:
+    """Write the report of a study from its last run that left results.
+
+    Raises
+    ------
+    ValueError
+        If no run of the study has left results.
+    """
+    results = pl.DataFrame({"study": [study]})
+    estimates = warehouse.read(Estimates, among=results)
+    done = pl.col("state").str.starts_with("completed")
+    runs = warehouse.read(Runs, among=results).filter(done).sort("started_at")
+    if estimates.is_empty() or runs.is_empty():
+        known = warehouse.query("select distinct study from estimates order by study")["study"]
+        raise ValueError(
+            f"the warehouse has no results of study {study!r}. "
+            f"It has: {', '.join(known) or 'none'}. Run `voirdire audit {study}` first."
+        )
+    run = runs.row(-1, named=True)
+    page: str = report(
+        facts_of(run, warehouse.path),
+        estimates,
+        warehouse.read(Findings, among=results),
+        _perturbed(warehouse, Study.model_validate_json(run["parameters"]), estimates),
+    )
+    return page
+
+
+def _perturbed(
+    warehouse: Warehouse, study: Study, estimates: DataFrame[Estimates]
+) -> DataFrame[PerturbedAnswers]:
+    """Read the perturbed answers of the study's perturbations, seed and dataset."""
+    datasets = estimates["dataset"].unique().implode()
+    rows = warehouse.read(
+        PerturbedAnswers,
+        among=pl.DataFrame({"perturbation": study.perturbations, "seed": study.seed}),
+    )
+    return PerturbedAnswers.of(
+        rows.filter(pl.col("question_id").str.split("/").list.first().is_in(datasets))
+    )

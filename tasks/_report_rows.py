@@ -1,0 +1,225 @@
+"""The rows of the report's tables, as texts."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import PerturbedAnswers
+from schemas.results import Estimates, Findings
+from tasks._summary import finding_words
+from tasks._words import count, interval, number, p_value, thousands, with_who
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
+OVER = {"mps": "over the control", "mps_sham": "over the sham"}
+
+Row = dict[str, Any]
+
+
+class Text(NamedTuple):
+    """What a place in a table says; the note stands below, smaller."""
+
+    text: str
+    note: str = ""
+
+
+class Judged(NamedTuple):
+    """One judge's row."""
+
+    judge: str
+    simulated: bool
+    texts: list[Text]
+    finding: str = ""
+
+
+class Group(NamedTuple):
+    """The results of one perturbation."""
+
+    perturbation: str
+    kind: str
+    over: str
+    """What shifts are measured over; empty if the rows say so themselves."""
+    rows: list[Judged]
+
+
+class Lookup:
+    """Estimates by statistic, judge and perturbation."""
+
+    def __init__(self, estimates: pl.DataFrame) -> None:
+        self._rows = {
+            (r["statistic"], *(r[c] for c in JUDGE), r["perturbation"]): r
+            for r in estimates.to_dicts()
+        }
+
+    def find(self, statistic: str, cell: Row, perturbation: str | None) -> Row | None:
+        """Return the estimate's row, or None if it was not measured."""
+        return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation))
+
+
+def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text:
+    """Write an estimate with its interval, or say why there is none."""
+    if row is None:
+        return Text(absent)
+    if row["estimate"] is None:
+        return Text("not estimable", f"({row.get('reason') or 'no reason was recorded'})")
+    if row["low"] is None or row["high"] is None:
+        reason = row.get("reason")
+        return Text(number(row["estimate"], digits), f"no interval ({reason})" if reason else "")
+    return Text(number(row["estimate"], digits), interval(row["low"], row["high"], digits))
+
+
+def result_groups(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Group]:
+    """Return the results by perturbation, promote first, the largest shift first."""
+    lookup = Lookup(estimates)
+    ordered = with_who(findings).sort(
+        pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
+    )
+    groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
+    return [
+        _group(str(perturbation), str(kind), rows.to_dicts(), lookup)
+        for (kind, perturbation), rows in groups.items()
+    ]
+
+
+def _group(perturbation: str, kind: str, rows: Sequence[Row], lookup: Lookup) -> Group:
+    over = {OVER[row["statistic"]] for row in rows}
+    shared = over.pop() if len(over) == 1 else ""
+    judged = [_result(row, lookup, "" if shared else OVER[row["statistic"]]) for row in rows]
+    return Group(perturbation, kind, shared, judged)
+
+
+def _result(row: Row, lookup: Lookup, over: str) -> Judged:
+    own = row["perturbation"]
+    primary = lookup.find(row["statistic"], row, own)
+    shift = said({**row, "reason": (primary or {}).get("reason")}, 3)
+    asr, floor, chance, above = (
+        lookup.find(name, row, own) for name in ("asr", "sham_floor", "random_baseline", "dasr")
+    )
+    texts = [
+        Text(shift.text, " ".join(filter(None, [shift.note, over]))),
+        said(asr),
+        said(floor, absent="no\N{NO-BREAK SPACE}sham"),
+        said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
+        said(above, absent="no\N{NO-BREAK SPACE}sham"),
+        Text(p_value(row["p_adjusted"]), _raw_p(row["p_value"])),
+        said(lookup.find("position_consistency", row, None)),
+        _questions(primary),
+    ]
+    return Judged(row["who"], row["simulated"], texts, finding_words(row))
+
+
+def _raw_p(value: float | None) -> str:
+    return "" if value is None else f"raw {p_value(value)}"
+
+
+def _questions(row: Row | None) -> Text:
+    if row is None:
+        return Text("not measured")
+    notes = [
+        count(row["n"], "sample") if row["n"] != row["clusters"] else "",
+        f"{thousands(row['dropped'])} without verdict" if row["dropped"] else "",
+    ]
+    return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
+
+
+def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+    """Return per judge what became of its ballots: planned, then each outcome."""
+    names = [f"{outcome}_rate" for outcome in OUTCOMES]
+    whole = estimates.filter(
+        pl.col("statistic").is_in(names), pl.col("perturbation").is_null()
+    ).unique(["statistic", *JUDGE], keep="first", maintain_order=True)
+    if whole.is_empty():
+        return []
+    lookup = Lookup(whole)
+    judges = with_who(whole).unique("who", keep="first").sort("who").to_dicts()
+    return [
+        Judged(
+            judge["who"],
+            judge["simulated"],
+            [
+                Text(thousands(judge["n"])),
+                *(_outcome(lookup.find(name, judge, None)) for name in names),
+            ],
+        )
+        for judge in judges
+    ]
+
+
+def _outcome(row: Row | None) -> Text:
+    if row is None or row["estimate"] is None:
+        return said(row)
+    rate = number(row["estimate"])
+    return Text(rate) if row["hits"] is None else Text(thousands(row["hits"]), rate)
+
+
+def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
+    """Return perturbation, made, dropped, what is missing and why, most frequent first."""
+    rows = []
+    for (perturbation,), group in perturbed.partition_by(
+        "perturbation", maintain_order=True, as_dict=True
+    ).items():
+        made, failed = group.height, group["failure"].count()
+        # A text that failed is not asked about, so its sham is not missed.
+        shams = group.filter(pl.col("failure").is_null())["sham_failure"].drop_nulls()
+        found = [
+            *(("the answer", *reason) for reason in reasons(group["failure"].drop_nulls())),
+            *(("its sham only", *reason) for reason in reasons(shams)),
+        ]
+        head = [str(perturbation), thousands(made), thousands(failed)]
+        if not found:
+            rows.append([*head, "", "", "nothing dropped"])
+        for part, many, reason in found:
+            rows.append([*head, part, thousands(many), reason])
+            head = ["", "", ""]
+    return rows
+
+
+def reasons(texts: pl.Series) -> list[tuple[int, str]]:
+    """Count reasons; those that differ in numbers alone are one, with the numbers' range."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(NUMBER.sub("#", text), []).append(text)
+    return sorted(
+        ((len(group), _merged(group)) for group in alike.values()), key=lambda r: (-r[0], r[1])
+    )
+
+
+def _merged(texts: Sequence[str]) -> str:
+    columns = zip(*(NUMBER.findall(text) for text in texts), strict=True)
+    parts = iter([_range(numbers) for numbers in columns])
+    return NUMBER.sub(lambda _: next(parts), texts[0])
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if float(low) == float(high) else f"{low} to {high}"
+
+
+def all_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+    """Return every estimate with what it rests on."""
+    if estimates.is_empty():
+        return []
+    ordered = with_who(estimates).sort(
+        "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
+    )
+    return [_whole(row) for row in ordered.to_dicts()]
+
+
+def _whole(row: Row) -> Judged:
+    value = said(row, 3)
+    sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
+    texts = [
+        row["statistic"],
+        row["perturbation"] or "all",
+        value.text,
+        value.note,
+        "" if row["level"] is None else number(row["level"]),
+        *sizes,
+        "" if row["p_value"] is None else p_value(row["p_value"]),
+        row["method"],
+    ]
+    return Judged(row["who"], row["simulated"], [Text(text) for text in texts])

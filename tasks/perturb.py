@@ -1,0 +1,123 @@
+"""From answers to perturbed answers, each with its sham and what failed."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
+from tasks.perturbations import PERTURBATIONS, Item, Perturbation
+from tasks.perturbations._checks import sham_failure, words_kept
+
+PERTURBED_SLOT = 2
+NOT_BROUGHT = "the dataset brings no version of this answer"
+NOT_MADE = "no version: neither the dataset nor a template makes one"
+NO_SHAM = "has no sham by design"
+NOTHING_TO_MATCH = "no perturbed text to match"
+UNREACHED = "no neutral edit of the answer is as long as the perturbed text"
+
+
+class Target(NamedTuple):
+    """An answer to perturb, the other answer of its question, and a version brought along."""
+
+    item: Item
+    question_id: str
+    other: str | None
+    version: str | None
+
+
+def perturb(
+    questions: DataFrame[Questions],
+    answers: DataFrame[Answers],
+    versions: DataFrame[Versions],
+    name: str,
+    seed: int,
+) -> DataFrame[PerturbedAnswers]:
+    """Perturb the targets by the perturbation ``name``; a failed check is a row, not an error.
+
+    If the dataset brings any version, only brought ones are used, and the target is the answer
+    that a version names. Else a template perturbs the answer in slot 2.
+    """
+    perturbation = PERTURBATIONS[name]
+    brought = dict(
+        versions.filter(pl.col("perturbation") == name).select("answer_id", "version").iter_rows()
+    )
+    made_by = "dataset" if brought else "template"
+    rows = [
+        _row(perturbation, made_by, seed, target)
+        for target in _targets(questions, answers, brought)
+    ]
+    return PerturbedAnswers.of(pl.DataFrame(rows, schema=PerturbedAnswers.dtypes(), orient="row"))
+
+
+def perturbation_table(names: Iterable[str]) -> DataFrame[Perturbations]:
+    """Return what the perturbations ``names`` are."""
+    rows = [
+        (p.name, p.recipe, p.kind, p.bias, p.source)
+        for p in (PERTURBATIONS[name] for name in dict.fromkeys(names))
+    ]
+    return Perturbations.of(pl.DataFrame(rows, schema=Perturbations.dtypes(), orient="row"))
+
+
+def _targets(
+    questions: DataFrame[Questions], answers: DataFrame[Answers], brought: dict[str, str]
+) -> Iterator[Target]:
+    texts: dict[str, list[tuple[str, int, str]]] = {}
+    for row in answers.select("question_id", "answer_id", "slot", "answer").iter_rows():
+        texts.setdefault(row[0], []).append(row[1:])
+    for question_id, question in questions.select("question_id", "question").iter_rows():
+        both = texts.get(question_id, [])
+        named = [row for row in both if row[0] in brought]
+        for answer_id, _, answer in named or [row for row in both if row[1] == PERTURBED_SLOT]:
+            other = next((text for key, _, text in both if key != answer_id), None)
+            item = Item(answer_id, question, answer)
+            yield Target(item, question_id, other, brought.get(answer_id))
+
+
+def _row(perturbation: Perturbation, made_by: str, seed: int, target: Target) -> tuple[object, ...]:
+    """Return a row of the frame, its columns in their order."""
+    item = target.item
+    text = target.version if made_by == "dataset" else perturbation.make(item, seed)
+    key = (
+        item.answer_id,
+        target.question_id,
+        perturbation.name,
+        perturbation.recipe,
+        seed,
+        made_by,
+    )
+    if text is None:
+        missing = NOT_BROUGHT if made_by == "dataset" else NOT_MADE
+        return (*key, None, None, None, None, None, missing, NOTHING_TO_MATCH)
+    failure = perturbation.check(item.answer, text) or _other_failure(target, text)
+    sham, unshammed = _sham(perturbation, item, text, seed)
+    return (
+        *key,
+        text,
+        sham,
+        len(text) / len(item.answer),
+        None if sham is None else len(sham) / len(text),
+        words_kept(item.answer, text),
+        failure,
+        unshammed,
+    )
+
+
+def _other_failure(target: Target, text: str) -> str | None:
+    if target.other is None:
+        return "the question has no other answer"
+    if target.other in (text, target.item.answer):
+        return "identical to the other answer"
+    return None
+
+
+def _sham(
+    perturbation: Perturbation, item: Item, text: str, seed: int
+) -> tuple[str | None, str | None]:
+    if perturbation.sham is None:
+        return None, NO_SHAM
+    sham = perturbation.sham(item, text, seed)
+    if sham is None:
+        return None, UNREACHED
+    return sham, sham_failure(item.answer, text, sham)

@@ -1,0 +1,168 @@
+"""The report: one self-contained page that says what was found and what it rests on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import PerturbedAnswers
+from schemas.results import Estimates, Findings
+from tasks._report_rows import all_rows, dropped_rows, result_groups, validity_rows
+from tasks._summary import GLOSSARY, summary
+from tasks._words import clean, listing, number, thousands
+from tasks.charts import CHARTS
+
+TEMPLATE = "_report.html.j2"
+# What votes say without becoming verdicts; such rows are the same in every mode.
+MODELESS = (
+    "position_consistency", "primacy", "recency", "preference_fairness",
+    "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate", "cached_rate",
+)  # fmt: skip
+MODES = {
+    "balanced": "balanced: each order has the same weight, a verdict needs a valid vote in each",
+    "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",
+}
+
+
+class ReportFacts(NamedTuple):
+    """What a report says about its study beyond the frames."""
+
+    study: str
+    dataset: str
+    mode: str
+    votes_per_pair: int
+    seeds: Mapping[str, int]
+    run: str
+    code_version: str
+    when: str
+    """ISO 8601, given by the caller, so that equal facts give equal bytes."""
+    warehouse: str
+    asked: int
+    """Ballots put to judges in this run."""
+    from_warehouse: int
+    """Ballots whose vote was there already."""
+    failed: int
+    """Ballots without a reply."""
+    tokens: int
+    cost_usd: float | None
+    """Null if a price is unknown."""
+    prompts: Mapping[str, str] = {}
+    """Judge prompt -> digest of its file."""
+
+
+def report(
+    facts: ReportFacts,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    perturbed: DataFrame[PerturbedAnswers],
+) -> str:
+    """Write the report as one HTML file that loads nothing from elsewhere."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    in_mode = pl.col("statistic").is_in(MODELESS) | (pl.col("mode") == facts.mode)
+    estimates = Estimates.of(estimates.filter(in_mode))
+    findings = Findings.of(findings.filter(pl.col("mode") == facts.mode))
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    primary = _primary(findings, estimates)
+    return environment.get_template(TEMPLATE).render(
+        facts=facts,
+        simulated=_any_simulated(estimates) or _any_simulated(findings),
+        summary=summary(findings, _largest(primary, "clusters")),
+        groups=result_groups(findings, estimates),
+        charts=_charts(estimates, findings),
+        validity=validity_rows(estimates),
+        dropped=dropped_rows(perturbed),
+        provenance=_provenance(facts, estimates, findings, primary),
+        glossary=GLOSSARY,
+        everything=all_rows(estimates),
+    )
+
+
+def _harmless(value: object) -> object:
+    """Take unseen characters out of texts; drawings are ours and stay."""
+    return clean(value) if type(value) is str else value
+
+
+def _any_simulated(frame: pl.DataFrame) -> bool:
+    return bool(frame["simulated"].any())
+
+
+def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> pl.DataFrame:
+    cell = ["statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"]
+    return estimates.join(findings.select(cell), on=cell, how="semi")
+
+
+def _charts(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> list[dict[str, Any]]:
+    from markupsafe import Markup
+
+    return [
+        {
+            "name": chart.name,
+            "title": chart.title,
+            "reading": chart.reading,
+            # The drawing escapes its texts itself.
+            "panels": [Markup(p) for p in chart(estimates=estimates, findings=findings)],  # noqa: S704
+        }
+        for chart in sorted(CHARTS.values(), key=lambda chart: chart.order)
+    ]
+
+
+def _provenance(
+    facts: ReportFacts,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    primary: pl.DataFrame,
+) -> dict[str, str]:
+    """Return what every number of the page rests on."""
+    return {
+        "study": facts.study,
+        "dataset": facts.dataset,
+        "judge prompts": _prompts(facts, estimates),
+        "waves": _values(estimates, "wave") or "one",
+        "verdicts": MODES.get(facts.mode, facts.mode),
+        "votes per pair": thousands(facts.votes_per_pair),
+        "questions, samples": f"up to {thousands(_largest(primary, 'clusters'))},"
+        f" up to {thousands(_largest(primary, 'n'))}",
+        "primary endpoint": "mean preference shift (MPS), over the sham where there is one",
+        "floor": "the sham: a meaning-free edit of the same size, of the same answers",
+        "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
+        f"{_values(estimates.filter(pl.col('level').is_not_null()), 'method') or 'no method'};"
+        " the independent unit is the question",
+        "minimum shift that matters": _values(findings, "minimum") or "not stated",
+        "adjustment": f"Benjamini-Hochberg over {thousands(findings['p_value'].count())} cells"
+        " with a p-value",
+        "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
+        "ballots asked in this run": thousands(facts.asked),
+        "served from the warehouse": thousands(facts.from_warehouse),
+        "failed": thousands(facts.failed),
+        "tokens": thousands(facts.tokens),
+        "cost": "not known" if facts.cost_usd is None else f"{facts.cost_usd:.2f} USD",
+        "run": facts.run,
+        "code version": facts.code_version,
+        "written": facts.when,
+        "warehouse": facts.warehouse,
+    }
+
+
+def _largest(frame: pl.DataFrame, column: str) -> int:
+    return max(frame[column].to_list(), default=0)
+
+
+def _prompts(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
+    names = sorted({*facts.prompts, *estimates["prompt"]})
+    digests = {name: facts.prompts.get(name, "") for name in names}
+    return listing([f"{name} ({digest})" if digest else name for name, digest in digests.items()])
+
+
+def _values(frame: pl.DataFrame, column: str) -> str:
+    values = sorted(set(frame[column].drop_nulls()))
+    return listing([number(v) if isinstance(v, float) else str(v) for v in values if v != ""])

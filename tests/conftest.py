@@ -1,0 +1,176 @@
+"""One factory per frame: ``make_NAME(rows, **defaults)``, a row naming only what matters."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
+from schemas.frame import Frame
+from schemas.judging import Ballots, Judges, Pairs, Shifts, VoteLog, Votes
+from schemas.results import Estimates
+
+Row = dict[str, Any]
+Make = Callable[..., pl.DataFrame]
+SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0, None: None}
+CELL = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
+LATER = "2024-11-13T12:00:00"
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """Return the folder of public reference data beside the repository, or skip."""
+    folder = Path(__file__).parents[2] / "shared" / "reference-data"
+    if not folder.is_dir():
+        pytest.skip("no reference data: put them at ../shared/reference-data")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_vote_log() -> Make:
+    def complete(row: Row) -> Row:
+        planted = row.get("arm", "control") != "control"
+        return {
+            **CELL, "sample": "s1", "cluster": row.get("sample", "s1"), "arm": "control",
+            "perturbation": "boast" if planted else None, "kind": "promote" if planted else None,
+            "shown_first": "anchor", "repeat": 0, "choice": "first",
+            "simulated": False, "cached": False, **row,
+        }  # fmt: skip
+
+    return _factory(VoteLog, complete)
+
+
+@pytest.fixture(scope="session")
+def make_shifts() -> Make:
+    """Rows give the verdicts ``control``, ``experimental`` and ``sham``; scores follow them."""
+
+    def complete(row: Row) -> Row:
+        arms = ("control", "experimental", "sham")
+        return {
+            **CELL, "cluster": row["sample"], "perturbation": "boast", "kind": "promote",
+            "mode": "balanced", "votes": 6, **dict.fromkeys(arms),
+            **{f"{arm}_score": SCORES[row.get(arm)] for arm in arms},
+            "has_sham": "sham" in row or "sham_score" in row, "simulated": False, **row,
+        }  # fmt: skip
+
+    return _factory(Shifts, complete, numbered="sample")
+
+
+@pytest.fixture(scope="session")
+def make_estimates() -> Make:
+    """Rows give what matters of a mean preference shift."""
+
+    def complete(row: Row) -> Row:
+        return {
+            "statistic": "mps", **CELL, "mode": "balanced", "perturbation": "boast",
+            "kind": "promote", "estimate": None, "n": 0, "clusters": 0, "dropped": 0,
+            "votes_per_pair": 6, "method": "none", "simulated": False, **row,
+        }  # fmt: skip
+
+    return _factory(Estimates, complete)
+
+
+@pytest.fixture(scope="session")
+def make_questions() -> Make:
+    return _factory(
+        Questions,
+        lambda row: {"question_id": "demo/1", "dataset": "demo", "question": "Why?", **row},
+    )
+
+
+@pytest.fixture(scope="session")
+def make_answers() -> Make:
+    def complete(row: Row) -> Row:
+        full = {"question_id": "demo/1", "slot": 1, **row}
+        name = f"{full['question_id']}/a{full['slot']}"
+        return {"answer_id": name, "answer": f"Text of {name}.", **full}
+
+    return _factory(Answers, complete)
+
+
+@pytest.fixture(scope="session")
+def make_perturbations() -> Make:
+    return _factory(
+        Perturbations,
+        lambda row: {
+            "perturbation": "boast", "recipe": 1, "kind": "promote", "bias": "authority",
+            "source": "made up", **row,
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_perturbed_answers() -> Make:
+    def complete(row: Row) -> Row:
+        return {
+            "answer_id": "demo/1/a2", "question_id": "demo/1", "perturbation": "boast",
+            "recipe": 1, "seed": 1, "made_by": "template", "perturbed": "Boasting.",
+            "sham": "Neutral.", **row,
+        }  # fmt: skip
+
+    return _factory(PerturbedAnswers, complete)
+
+
+@pytest.fixture(scope="session")
+def make_pairs() -> Make:
+    def complete(row: Row) -> Row:
+        planted = row.get("arm", "control") != "control"
+        return {
+            "pair_id": "p1", "dataset": "demo", "sample": "demo/1/a2", "cluster": "demo/1",
+            "arm": "control", "perturbation": "boast" if planted else None,
+            "kind": "promote" if planted else None, "question": "Why?",
+            "anchor": "Because.", "target": "Therefore.", **row,
+        }  # fmt: skip
+
+    return _factory(Pairs, complete)
+
+
+@pytest.fixture(scope="session")
+def make_judges() -> Make:
+    return _factory(
+        Judges,
+        lambda row: {
+            "judge": "ada", "provider": "offline", "model": "offline/ada", "params": "{}",
+            "simulated": True, **row,
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_ballots() -> Make:
+    return _factory(
+        Ballots,
+        lambda row: {
+            "ballot_id": "b1", "pair_id": "p1", "judge": "ada", "prompt": "plain", "wave": "",
+            "shown_first": "anchor", "repeat": 0, **row,
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_votes() -> Make:
+    cast_at = pl.Series([LATER]).str.to_datetime(time_unit="us", time_zone="UTC")[0]
+    return _factory(
+        Votes,
+        lambda row: {
+            "ballot_id": "b1", "choice": "first", "raw": "[[A]]", "seconds": 1.0, "attempts": 1,
+            "cast_at": cast_at, **row,
+        },
+    )  # fmt: skip
+
+
+def _factory(
+    model: type[Frame], complete: Callable[[Row], Row], numbered: str | None = None
+) -> Make:
+    def make(rows: Iterable[Mapping[str, Any]] = ({},), **defaults: object) -> pl.DataFrame:
+        full = []
+        for number, row in enumerate(rows):
+            name = {numbered: f"s{number:03}"} if numbered else {}
+            full.append(complete({**name, **defaults, **row}))
+        if not full:
+            return model.empty()
+        return model.of(pl.DataFrame(full, infer_schema_length=None))
+
+    return make

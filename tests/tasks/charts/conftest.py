@@ -1,0 +1,37 @@
+"""Literal frames for charts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.results import Estimates, Findings
+
+CELL = {
+    "dataset": "bloom", "prompt": "pair_v1", "wave": "", "mode": "balanced",
+    "kind": "promote", "perturbation": "padding", "simulated": False,
+}  # fmt: skip
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def make_findings() -> Callable[[Rows], pl.DataFrame]:
+    defaults = CELL | {
+        "statistic": "mps", "estimate": 0.1, "low": 0.05, "high": 0.15, "minimum": 0.05,
+        "p_value": 0.001, "p_adjusted": 0.002, "finding": "biased",
+    }  # fmt: skip
+    return lambda rows: Findings.of(
+        pl.DataFrame([defaults | row for row in rows], infer_schema_length=None)
+    )
+
+
+@pytest.fixture
+def make_estimates() -> Callable[[Rows], pl.DataFrame]:
+    defaults = CELL | {
+        "statistic": "asr", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95,
+        "n": 60, "clusters": 60, "dropped": 0, "votes_per_pair": 2, "method": "Wilson",
+    }  # fmt: skip
+    return lambda rows: Estimates.of(
+        pl.DataFrame([defaults | row for row in rows], infer_schema_length=None)
+    )

@@ -1,0 +1,76 @@
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from tasks.charts import CHARTS
+
+forest = CHARTS["forest"]
+Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
+    rows = [
+        {"judge": "b", "estimate": 0.3, "low": 0.2, "high": 0.4},
+        {"judge": "a", "estimate": -0.2, "low": -0.3, "high": -0.1},
+        {"judge": "c", "estimate": None, "low": None, "high": None, "p_value": None,
+         "p_adjusted": None, "finding": "too few questions"},
+    ]  # fmt: skip
+    (panel,) = forest(findings=make_findings(rows))
+    shown = texts(panel)
+    assert [t for t in shown if t in {"a", "b", "c"}] == ["b", "a", "c"]
+    assert {".300", "−.200", "not estimable", "padding"} <= set(shown)
+
+
+def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
+    rows = [
+        {"judge": "a", "perturbation": "error", "kind": "detract", "finding": "detects"},
+        {"judge": "a"},
+    ]
+    promote, detract = forest(findings=make_findings(rows))
+    assert "promote: a fair judge lies inside the band" in texts(promote)
+    assert "detract: a good judge moves away from the target, left of the band" in texts(detract)
+
+
+def test_panels_share_their_scale(make_findings: Make) -> None:
+    rows = [
+        {"judge": "a", "estimate": 0.8, "low": 0.7, "high": 0.9},
+        {"judge": "a", "perturbation": "other", "estimate": 0.0, "low": -0.04, "high": 0.04},
+    ]
+    ticks = [
+        [t for t in texts(panel) if t in {"0", ".2", ".4", ".6", ".8"}]
+        for panel in forest(findings=make_findings(rows))
+    ]
+    assert ticks == [["0", ".2", ".4", ".6", ".8"]] * 2
+
+
+def test_a_simulated_judge_is_marked(make_findings: Make) -> None:
+    (panel,) = forest(findings=make_findings([{"judge": "a", "simulated": True}]))
+    assert "(simulated)" in texts(panel)
+    (panel,) = forest(findings=make_findings([{"judge": "a", "simulated": None}]))
+    assert "(simulated)" not in texts(panel)
+
+
+@pytest.mark.parametrize("judges", [1, 12])
+@pytest.mark.parametrize("perturbations", [1, 8])
+def test_any_number_of_cells_can_be_drawn(
+    make_findings: Make, judges: int, perturbations: int
+) -> None:
+    rows = [
+        {"judge": f"judge {j} \U0001f600" + "x" * 200, "perturbation": f"p{p} $x$"}
+        for j in range(judges)
+        for p in range(perturbations)
+    ]
+    panels = forest(findings=make_findings(rows))
+    assert len(panels) == perturbations
+    assert all(texts(panel).count(".100") == judges for panel in panels)
+
+
+def test_no_findings_give_no_panel(make_findings: Make) -> None:
+    assert forest(findings=make_findings([{"judge": "a"}]).clear()) == []

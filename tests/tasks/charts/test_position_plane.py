@@ -1,0 +1,71 @@
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.charts import CHARTS
+from tasks.charts.position_plane import spread
+
+position_plane = CHARTS["position_plane"]
+Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
+OVERALL = {"perturbation": None, "kind": None}
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def judge(name: str, consistency: float | None, fairness: float | None) -> list[dict[str, Any]]:
+    return [
+        OVERALL | {"judge": name, "statistic": "position_consistency", "estimate": consistency,
+                   "low": None, "high": None},
+        OVERALL | {"judge": name, "statistic": "preference_fairness", "estimate": fairness,
+                   "low": None, "high": None},
+    ]  # fmt: skip
+
+
+def test_names_stand_from_second_to_first_slot(make_estimates: Make) -> None:
+    rows = [*judge("low", 0.5, -0.4), *judge("high", 0.5, 0.4), *judge("mid", 0.9, 0.0)]
+    (panel,) = position_plane(estimates=make_estimates(rows))
+    assert [t for t in texts(panel) if t in {"low", "mid", "high"}] == ["high", "mid", "low"]
+
+
+def test_a_judge_that_cannot_be_placed_is_named_below(make_estimates: Make) -> None:
+    rows = [*judge("a", None, None), *judge("b", 0.9, 0.0), *judge("c", 0.9, None)]
+    (panel,) = position_plane(estimates=make_estimates(rows))
+    assert "Not estimable, so not shown: a and c" in texts(panel)
+
+
+def test_all_null_estimates_still_give_a_plane(make_estimates: Make) -> None:
+    rows = [r for name in "abcd" for r in judge(name, None, None)]
+    (panel,) = position_plane(estimates=make_estimates(rows))
+    assert "Not estimable, so not shown: a and b and 2 others" in texts(panel)
+
+
+@pytest.mark.parametrize("judges", [1, 12])
+def test_many_judges_on_one_spot_keep_their_names_apart(make_estimates: Make, judges: int) -> None:
+    rows = [r for j in range(judges) for r in judge(f"{j} \U0001f600 $", 1.0, 0.0)]
+    (panel,) = position_plane(estimates=make_estimates(rows))
+    assert sum(t.endswith(" \U0001f600 $") for t in texts(panel)) == judges
+
+
+def test_perturbed_arms_are_left_out(make_estimates: Make) -> None:
+    rows = [{"judge": "a", "statistic": "position_consistency"}]
+    assert position_plane(estimates=make_estimates(rows)) == []
+
+
+def test_spread_by_hand() -> None:
+    # 50 and 48 wish for places 2 apart; with a gap of 10 they end 5 to each side of 49.
+    assert spread([50, 48], 10, 0, 100) == [54, 44]
+
+
+@given(st.lists(st.floats(0, 100), max_size=10).map(lambda w: sorted(w, reverse=True)))
+def test_spread_keeps_gap_limits_and_order(wanted: list[float]) -> None:
+    heights = spread(wanted, 10, 0, 100)
+    assert all(a - b >= 10 - 1e-9 for a, b in pairwise(heights))
+    assert all(-1e-9 <= h <= 100 + 1e-9 for h in heights)
