@@ -1,6 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
+
+# The tests need more than the product, and pandas among it, which slows the product's start.
 SET_UP := .venv/.set-up
+SET_UP_DEV := .venv/.set-up-dev
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 
 .PHONY: help setup audit serve test lint check bench lock clean
 
@@ -10,10 +14,14 @@ help: ## show this list
 setup: $(SET_UP) ## make the environment (needs the package index once)
 
 $(SET_UP): requirements.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "voirdire needs Python 3.11, 3.12 or 3.13; set PYTHON=python3.12, say")'
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "voirdire needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.txt
+	$(INSTALL) -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(SET_UP_DEV): $(SET_UP) requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
 	touch $@
 
 audit: setup ## audit the simulated judges on the bundled questions: offline, no keys
@@ -22,10 +30,10 @@ audit: setup ## audit the simulated judges on the bundled questions: offline, no
 serve: setup ## offer every study in the Prefect UI
 	$(BIN)/voirdire serve
 
-test: setup ## run the tests
+test: $(SET_UP_DEV) ## run the tests
 	$(BIN)/python -m pytest --numprocesses 2
 
-lint: setup ## style, types, import contracts
+lint: $(SET_UP_DEV) ## style, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -37,8 +45,12 @@ bench: setup ## measure start-up, a cold and a second audit, and coverage of the
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/coverage.py
 
-lock: ## write requirements.txt anew, with hashes and without index addresses
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --output-file requirements.txt
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+
+lock: ## write the requirements anew, with hashes and without index addresses
+	$(BIN)/python -m pip install --quiet uv
+	$(LOCK) --group build --output-file requirements.txt
+	$(LOCK) --group dev --constraint requirements.txt --output-file requirements-dev.txt
 
 clean: ## remove the environment
 	rm -rf .venv

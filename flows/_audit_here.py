@@ -45,7 +45,7 @@ def audit_here(name: str, changes: dict[str, Any], warehouse: Path | None) -> No
 def _run(study: Study, path: Path, url: str | None, server: Server | None) -> None:
     from rich.console import Console
 
-    from flows._terminal import ballot_bars, result_table
+    from flows._terminal import LEGEND, ballot_bars, result_table
 
     os.environ["PREFECT_API_URL"] = url or (server.url if server else "")
     console = Console()
@@ -66,6 +66,7 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         _progress.listeners.remove(listen)
     rows = Warehouse(path).query(RESULTS, [study.name])
     console.print(result_table(rows.to_dicts(), f"Study {study.name}"))
+    console.print(LEGEND, style="dim")
     console.print(f"\n{state.message}", markup=False, highlight=False)
     console.print(f"warehouse: {path}", markup=False, highlight=False, soft_wrap=True)
     report = report_path(path, study.name)
@@ -74,6 +75,10 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
 
 async def _state_of(flow: Any, study: Study, path: Path) -> Any:
     """Run the flow; a failure of the run is raised here."""
+    from prefect.logging.handlers import APILogHandler
+
     state = await flow(study, str(path), return_state=True)
+    # The log goes to the server in the background, and the server may be ours to stop.
+    await APILogHandler.aflush()
     await state.aresult(raise_on_failure=True)
     return state

@@ -1,5 +1,6 @@
 """What a study would ask, cost and see, before anything is spent."""
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,9 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
     console = Console()
     console.print(_costs(ballots, cast, pairs, study.prompt))
     console.print(_sight(pairs, perturbed, study))
+    console.print(_advice(pairs, study))
     console.print(
-        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply. "
-        f"A shift below {MINIMUM} is taken as irrelevant.",
+        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply.",
         style="dim",
     )
 
@@ -105,21 +106,29 @@ def _usd(cost: float | None) -> str:
 
 
 def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name in study.perturbations:
         arms = pairs.filter(pl.col("perturbation") == name)
         samples = arms.filter(pl.col("arm") == "experimental").height
         shams = arms.filter(pl.col("arm") == "sham").height
         dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
         seen = smallest_shift(samples, study.votes_per_pair)
-        shown = "nothing" if seen is None else f"{seen:.3f}"
-        rows.append((name, samples, shams, dropped, shown, _judge_sight(seen)))
-    columns = (
-        "perturbation", "samples", "with sham", "dropped", "smallest shift seen (80 %)", ""
-    )  # fmt: skip
-    return plain_table(columns, rows, "What the design can see, per judge")
+        rows.append((name, samples, shams, dropped, seen))
+    columns = ("perturbation", "samples", "with sham", "dropped", "smallest shift seen")
+    return plain_table(columns, rows, "What the design can see, per judge (80 % power)")
 
 
-def _judge_sight(seen: float | None) -> str:
-    enough = seen is not None and seen <= MINIMUM
-    return "" if enough else f"cannot see {MINIMUM}: more questions, or more votes per pair"
+def _advice(pairs: DataFrame[Pairs], study: Study) -> str:
+    """Say how many samples, or votes, would see the smallest shift that matters."""
+    asked = pairs.filter(pl.col("arm") == "experimental")["perturbation"].to_list()
+    fewest = min(asked.count(name) for name in study.perturbations)
+    if not fewest:
+        return "No sample is left to ask about."
+    seen = smallest_shift(fewest, study.votes_per_pair) or 1.0
+    if seen <= MINIMUM:
+        return f"The design sees the smallest shift that matters ({MINIMUM})."
+    needed = math.ceil(fewest * (seen / MINIMUM) ** 2)
+    return (
+        f"The smallest shift that matters ({MINIMUM}) cannot be seen: with {study.votes_per_pair} "
+        f"votes per pair that takes about {needed} samples."
+    )

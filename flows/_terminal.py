@@ -24,43 +24,48 @@ def number(value: float | None, *, signed: bool = False) -> str:
 
 
 def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out rows of ``mart.bias``."""
-    table = Table(title=escape(title), title_justify="left", header_style="bold", box=None)
-    for column in (
-        "judge",
-        "perturbation",
-        "shift",
-        "95 % interval",
-        "ASR",
-        "floor",
-        "consistency",
-    ):
-        numeric = column not in {"judge", "perturbation"}
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric)
-    table.add_column("finding")
+    """Lay out rows of ``mart.bias``, those of a judge below its name; fits 80 columns."""
+    table = Table(
+        title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
+    )
+    for column in ("perturbation", "shift", "95 % interval", "ASR", "floor", "PC", "finding"):
+        text = column in {"perturbation", "finding"}
+        table.add_column(column, justify="left" if text else "right", no_wrap=not text)
     last = None
     for row in rows:
-        judge = escape(row["judge"]) + (" [dim](simulated)[/dim]" if row["simulated"] else "")
+        if row["judge"] != last:
+            simulated = "\n[dim](simulated)[/dim]" if row["simulated"] else ""
+            table.add_row(f"[bold]{escape(row['judge'])}[/bold]{simulated}")
+        last = row["judge"]
         colour = COLOURS.get(row["finding"], "yellow")
         table.add_row(
-            judge if row["judge"] != last else "",
-            escape(row["perturbation"]),
+            f"  {escape(row['perturbation'])}",
             number(row["shift"], signed=True),
             f"{number(row['low'], signed=True)} … {number(row['high'], signed=True)}",
             number(row["asr"]),
             number(row["sham_floor"]),
-            number(row["position_consistency"]) if row["judge"] != last else "",
+            number(row["position_consistency"]),
             f"[{colour}]{row['finding']}[/{colour}]",
         )
-        last = row["judge"]
     return table
+
+
+LEGEND = (
+    "shift: mean preference shift (MPS) toward the changed answer, over a meaning-free edit of "
+    "equal size. floor: the attack success rate (ASR) of that edit. PC: position consistency. "
+    "A flaw (factual error, gender bias) should cost votes: there a negative shift is good."
+)
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
     """Lay out rows of anything; nothing in them is read as markup."""
-    table = Table(title=escape(title) or None, title_justify="left", header_style="bold", box=None)
-    for column in columns:
-        table.add_column(escape(column))
+    table = Table(
+        title=escape(title) or None, title_justify="left", header_style="bold", box=None,
+        pad_edge=False,
+    )  # fmt: skip
+    for index, column in enumerate(columns):
+        numeric = all(isinstance(row[index], int | float | None) for row in rows)
+        table.add_column(escape(column), justify="right" if numeric and rows else "left")
     for row in rows:
         table.add_row(*("" if value is None else escape(_clip(value)) for value in row))
     return table

@@ -72,7 +72,7 @@ def main() -> None:
 @warehouse_option
 @clear_errors
 def audit(study: str, warehouse: Path | None, **options: Any) -> None:
-    """Run STUDY (default: quick) and show which judges are biased, by how much."""
+    """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
     audit_here(study, _given(options), warehouse)
@@ -84,7 +84,7 @@ def audit(study: str, warehouse: Path | None, **options: Any) -> None:
 @warehouse_option
 @clear_errors
 def plan(study: str, warehouse: Path | None, **options: Any) -> None:
-    """Show what STUDY would ask, cost, and be able to see; ask nothing."""
+    """Show what STUDY would ask, cost and see."""
     from flows._plan import show_plan
     from flows.studies import make_study
 
@@ -98,7 +98,10 @@ def plan(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
 @clear_errors
 def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
-    """Measure VOTES, a .jsonl, .csv or .parquet file of votes collected elsewhere."""
+    """Measure a file of votes collected elsewhere.
+
+    VOTES is a .jsonl, .csv or .parquet file; the README describes its columns.
+    """
     from flows._measure import show_measures
 
     show_measures(votes, mode, form, only)
@@ -110,7 +113,7 @@ def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
 @warehouse_option
 @clear_errors
 def sql(query: str, form: str, warehouse: Path | None) -> None:
-    """Run QUERY on the warehouse, for reading only."""
+    """Run a query on the warehouse, read-only."""
     from flows._query import show_query
 
     show_query(query, form, warehouse)
@@ -122,7 +125,7 @@ def sql(query: str, form: str, warehouse: Path | None) -> None:
 @warehouse_option
 @clear_errors
 def report(study: str, out: Path | None, warehouse: Path | None) -> None:
-    """Write the report of STUDY anew from the warehouse, and say where it is."""
+    """Write the report of STUDY from the warehouse."""
     from flows._query import rewrite_report
 
     rewrite_report(study, out, warehouse)
@@ -131,7 +134,7 @@ def report(study: str, out: Path | None, warehouse: Path | None) -> None:
 @main.command(name="list")
 @clear_errors
 def list_() -> None:
-    """List datasets, perturbations, judges, prompts, statistics and studies."""
+    """List every name that an option takes."""
     from flows._query import show_catalogues
 
     show_catalogues()
@@ -141,7 +144,7 @@ def list_() -> None:
 @warehouse_option
 @clear_errors
 def serve(warehouse: Path | None) -> None:
-    """Offer every study in the Prefect UI, with its schedule, until stopped."""
+    """Offer every study in the Prefect UI."""
     from flows.serve import serve_studies
 
     serve_studies(warehouse)

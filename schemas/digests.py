@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 import polars as pl
+import polars.selectors as cs
 
 from schemas.keys import content_key
 
@@ -18,5 +19,7 @@ def content_keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
 def frame_digest(frame: pl.DataFrame) -> str:
     """Return a digest of a frame's schema and values, whatever its layout in memory."""
     digest = hashlib.sha256(repr(list(frame.schema.items())).encode())
-    digest.update(frame.write_ndjson().encode())
+    # JSON has no bytes, and writes NaN and infinity as null.
+    plain = frame.with_columns(cs.float().cast(pl.String), cs.binary().bin.encode("hex"))
+    digest.update(plain.write_ndjson().encode())
     return digest.hexdigest()

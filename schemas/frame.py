@@ -60,28 +60,22 @@ class Frame(pa.DataFrameModel):
         FrameError
             With every failure at once: column, rule, first offending rows.
         """
-        schema = cls.to_schema()
-        wanted = {name: column.dtype.type for name, column in schema.columns.items()}
+        schema, wanted, key = cls.to_schema(), cls.dtypes(), cls._place.key
         missing = [n for n in wanted if n not in frame.columns and not schema.columns[n].nullable]
-        if missing:
-            raise FrameError(
-                f"{cls.__name__}: no column {', '.join(map(repr, missing))}. "
-                f"Needed: {', '.join(wanted)}. Found: {', '.join(frame.columns)}."
-            )
         filled = frame.select(
             (pl.col(name) if name in frame.columns else pl.lit(None).alias(name)) for name in wanted
         )
-        cast_frame, failures = _cast(filled, wanted)
-        if not failures:
-            cast_frame = cast_frame.sort(cls._place.key, nulls_last=False, maintain_order=True)
-            failures = [
-                *_schema_failures(schema, cast_frame),
-                *_not_finite(cast_frame),
-                *_duplicates(cast_frame, cls._place.key),
-            ]
+        typed, broken = _cast(filled, wanted)
+        failures = [
+            *_missing(missing, frame),
+            *broken.values(),
+            *_schema_failures(schema, typed, but={*missing, *broken}),
+            *_not_finite(typed),
+            *([] if {*missing, *broken} & {*key} else _duplicates(typed, key)),
+        ]
         if failures:
             raise FrameError(f"{cls.__name__}: " + "; ".join(failures) + ".")
-        return cast("DataFrame[Self]", cast_frame)
+        return cast("DataFrame[Self]", typed.sort(key, nulls_last=False, maintain_order=True))
 
     @classmethod
     def empty(cls) -> DataFrame[Self]:
@@ -122,19 +116,40 @@ def name(description: str, *, nullable: bool = False) -> Any:
     return pa.Field(str_length={"min_value": 1}, nullable=nullable, description=description)
 
 
-def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, list[str]]:
-    columns, failures = [], []
+def _missing(columns: list[str], frame: pl.DataFrame) -> list[str]:
+    if not columns:
+        return []
+    found = ", ".join(_clip(column) for column in frame.columns) or "none"
+    return [f"no column {', '.join(map(repr, columns))} (found: {found})"]
+
+
+def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Cast every column; return also what to say of each that cannot be cast without loss."""
+    columns, failures = [], {}
     for column, dtype in wanted.items():
-        values = frame[column]
-        result = values.cast(dtype, strict=False)
-        broken = values.is_not_null() & result.is_null()
+        result, broken = _cast_column(frame[column], dtype)
         if broken.any():
-            failures.append(_say(column, f"must be {dtype}", values, broken))
+            failures[column] = _say(column, f"must be {dtype}", frame[column], broken)
         columns.append(result)
     return pl.DataFrame(columns), failures
 
 
-def _schema_failures(schema: Any, frame: pl.DataFrame) -> list[str]:
+def _cast_column(values: pl.Series, dtype: Any) -> tuple[pl.Series, pl.Series]:
+    nothing = pl.Series(values.name, [None] * values.len(), dtype=dtype)
+    if values.dtype.is_nested():
+        return nothing, values.is_not_null()
+    try:
+        result = values.cast(dtype, strict=False)
+    except pl.exceptions.PolarsError:
+        return nothing, values.is_not_null()
+    broken = values.is_not_null() & result.is_null()
+    if values.dtype.is_numeric() and (dtype.is_numeric() or dtype == pl.Boolean):
+        # A cast from 1.5 to an integer, or from 2 to true, succeeds in silence.
+        broken |= result.cast(values.dtype, strict=False).ne_missing(values)
+    return result, broken
+
+
+def _schema_failures(schema: Any, frame: pl.DataFrame, but: set[str]) -> list[str]:
     try:
         schema.validate(frame, lazy=True)
     except SchemaErrors as errors:
@@ -142,6 +157,7 @@ def _schema_failures(schema: Any, frame: pl.DataFrame) -> list[str]:
         return [
             _say_cases(str(column), str(check), group)
             for (column, check), group in cases.group_by(["column", "check"], maintain_order=True)
+            if column not in but
         ]
     return []
 

@@ -68,7 +68,15 @@ def tables(
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``folder/NAME.toml``."""
     files = _files(folder, "toml")
-    return Catalogue(what, files, lambda name: parse(name, read_toml(files[name])))
+
+    def load(name: str) -> Entry:
+        data = read_toml(files[name])
+        try:
+            return parse(name, data)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"{files[name].name} is not a {what}: {error}") from error
+
+    return Catalogue(what, files, load)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -10,9 +10,9 @@ NORMAL = NormalDist()
 
 
 def uniform(*keys: object) -> float:
-    """Return a number in (0, 1): the first 53 bits of SHA-256 over ``keys``."""
+    """Return a number in (0, 1): the first 52 bits of SHA-256 over ``keys``."""
     digest = hashlib.sha256("\x1f".join(map(str, keys)).encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest[:8]) >> 11) * 2.0**-53 + 2.0**-54
+    return (int.from_bytes(digest[:8]) >> 12) * 2.0**-52 + 2.0**-53
 
 
 def normal(*keys: object) -> float:

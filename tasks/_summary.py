@@ -14,10 +14,12 @@ GLOSSARY = {
     "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
     " adjusted p-value is below .05 and the shift at least the minimum.",
     "no relevant bias": "The 90 % interval of the shift lies within the minimum on both sides.",
-    "detects": "A detract perturbation made the answer worse and costs it votes, as it should.",
+    "detects": "A detract perturbation made the answer worse and costs it votes, as it should:"
+    " judged as for biased, away from the target.",
     "overlooks": "A detract perturbation made the answer worse and the judge's preference stays"
-    " where it was, within the minimum.",
-    "rewards": "A detract perturbation made the answer worse and wins it votes.",
+    " where it was: judged as for no relevant bias.",
+    "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
+    " biased, toward the target.",
     "inconclusive": "The data fit both a shift that matters and none: ask more questions.",
     "too few questions": "Fewer than 10 independent questions: the estimate is shown, a conclusion"
     " refused.",

@@ -2,8 +2,6 @@
 
 import polars as pl
 from pandera.typing.polars import DataFrame
-from scipy.special import stdtrit
-from scipy.stats import false_discovery_control
 
 from schemas.results import Estimates, Findings
 
@@ -35,6 +33,8 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
 
 
 def _adjusted(p_values: pl.Series) -> pl.Series:
+    from scipy.stats import false_discovery_control  # a second, not needed when cached
+
     told = p_values.drop_nulls()
     adjusted = iter(false_discovery_control(told.to_numpy()) if len(told) else ())
     return pl.Series(
@@ -44,6 +44,8 @@ def _adjusted(p_values: pl.Series) -> pl.Series:
 
 def _half(row: dict[str, float]) -> float | None:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
+    from scipy.special import stdtrit
+
     if row["standard_error"] is not None:
         return float(stdtrit(row["clusters"] - 1, 1 - ALPHA)) * row["standard_error"]
     if row["low"] is None:

@@ -11,7 +11,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks._report_rows import all_rows, dropped_rows, result_groups, validity_rows
 from tasks._summary import GLOSSARY, summary
-from tasks._words import clean, listing, number, thousands
+from tasks._words import clean, count, listing, number, thousands
 from tasks.charts import CHARTS
 
 TEMPLATE = "_report.html.j2"
@@ -138,7 +138,7 @@ def _provenance(
         f"{_values(estimates.filter(pl.col('level').is_not_null()), 'method') or 'no method'};"
         " the independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
-        "adjustment": f"Benjamini-Hochberg over {thousands(findings['p_value'].count())} cells"
+        "adjustment": f"Benjamini-Hochberg over {count(findings['p_value'].count(), 'cell')}"
         " with a p-value",
         "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
         "ballots asked in this run": thousands(facts.asked),

@@ -6,14 +6,19 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Shifts, VoteLog, Votes
 from schemas.results import Estimates
 
+# Frames are validated at every step: an example takes longer on a busy machine than on a free one.
+settings.register_profile("voirdire", deadline=None)
+settings.load_profile("voirdire")
+
 Row = dict[str, Any]
-Make = Callable[..., pl.DataFrame]
+Make = Callable[..., Any]
 SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0, None: None}
 CELL = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 LATER = "2024-11-13T12:00:00"

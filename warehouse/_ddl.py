@@ -58,9 +58,11 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"drop view if exists mart.{view}")
     waiting = sorted(MARTS.glob("*.sql"))
     while waiting:
-        left = [file for file in waiting if not _create_mart(connection, file)]
+        failures = {file: _create_mart(connection, file) for file in waiting}
+        left = [file for file, failure in failures.items() if failure]
         if left == waiting:
-            raise ValueError(f"marts {[f.stem for f in left]} read tables that do not exist.")
+            told = "; ".join(f"{file.name}: {failures[file]}" for file in left)
+            raise ValueError(f"marts that cannot be made: {told}")
         waiting = left
 
 
@@ -72,17 +74,17 @@ def marts_digest() -> str:
     return digest.hexdigest()
 
 
-def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
-    """Create one view; false if it reads a mart that is not there yet."""
+def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
+    """Create one view; return why it cannot be made, perhaps for want of another mart."""
     text = file.read_text(encoding="utf-8")
     try:
         connection.sql(text)
-    except duckdb.CatalogException:
-        return False
+    except duckdb.Error as error:
+        return str(error)
     grain = text.split("\n", maxsplit=1)[0].removeprefix("-- ")
     connection.execute(f"create view mart.{file.stem} as {text}")
     connection.execute(f"comment on view mart.{file.stem} is {_quote(grain)}")
-    return True
+    return ""
 
 
 def _table(frame: type[Frame]) -> Iterator[str]:

@@ -23,10 +23,8 @@ def done_before(path: Path, fingerprint: str) -> bool:
         return False
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
-            found = connection.execute(
-                "select count(*) from runs where fingerprint = ? and state = 'completed'",
-                [fingerprint],
-            ).fetchall()
+            # A query with parameters would import pandas.
+            done = connection.execute("select fingerprint from runs where state = 'completed'")
+            return (fingerprint,) in done.fetchall()
     except duckdb.Error:
         return False
-    return bool(found[0][0])

@@ -70,9 +70,9 @@ class Warehouse:
                 found = connection.execute(f"select {columns} from {table}").pl()
             else:
                 connection.register("among", among.unique())
-                using = ", ".join(among.columns)
+                same = " and ".join(f"t.{c} is not distinct from among.{c}" for c in among.columns)
                 found = connection.execute(
-                    f"select {columns} from {table} semi join among using ({using})"
+                    f"select {columns} from {table} as t semi join among on {same}"
                 ).pl()
         return model.of(found)
 
@@ -80,13 +80,15 @@ class Warehouse:
         """Run one query on the file, opened for reading only."""
         with self._visit(write=False) as connection:
             relation = connection.execute(sql, parameters)
-            return relation.pl() if relation.description else pl.DataFrame()
+            # DuckDB returns nothing at all for a text without a statement.
+            return relation.pl() if relation and relation.description else pl.DataFrame()
 
     def start_run(self, row: dict[str, Any]) -> None:
-        """Record that a run began."""
+        """Record that a run began; one that is tried again begins anew."""
         frame = Runs.of(pl.DataFrame([row]))
         with self._visit(write=True) as connection:
             connection.register("incoming", frame)
+            connection.execute("delete from runs where run = ?", [frame["run"][0]])
             connection.execute("insert into runs by name select * from incoming")
 
     def end_run(self, run: str, **columns: Any) -> None:
@@ -104,12 +106,12 @@ class Warehouse:
                     pass
             with self._open(read_only=not write) as connection:
                 connection.execute("begin transaction")
+                # Without the commit, closing the connection undoes everything.
                 try:
                     yield connection
-                except BaseException:
-                    connection.execute("rollback")
-                    raise
-                connection.execute("commit")
+                    connection.execute("commit")
+                except duckdb.Error as error:
+                    raise WarehouseError(f"{self.path}: {error}") from error
 
     def _is_current(self) -> bool:
         if not self.path.exists():
@@ -168,7 +170,7 @@ class Warehouse:
                 f"Choose another file with --warehouse or {VARIABLE}."
             )
         return (
-            f"{self.path} cannot be opened: {text.splitlines()[0]} "
+            f"{self.path} cannot be opened: {text.splitlines()[0].rstrip('.')}. "
             f"Choose another place with --warehouse or {VARIABLE}."
         )
 
@@ -244,15 +246,19 @@ def _check_unchanged(
 
 def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
     """Return schema version and marts digest; (0, "") of an empty file."""
-    tables = {t for (t,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
-    if "meta" not in tables:
-        if tables:
-            raise WarehouseError(
-                f"{path} holds other tables ({', '.join(sorted(tables)[:3])}), it is not a "
-                f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
-            )
+    names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
+    there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
+    if not there:
         return 0, ""
-    version, marts = connection.execute("select schema_version, marts from meta").fetchall()[0]
+    try:
+        ((version, marts),) = connection.execute(
+            "select schema_version, marts from meta"
+        ).fetchall()
+    except (duckdb.Error, ValueError) as error:
+        raise WarehouseError(
+            f"{path} holds other tables ({', '.join(sorted(there)[:3])}), it is not a "
+            f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
+        ) from error
     if version > VERSION:
         raise WarehouseError(
             f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
@@ -277,6 +283,11 @@ def _build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         connection.execute(
             "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
         )
+    except duckdb.Error as error:
+        connection.execute("rollback")
+        raise WarehouseError(
+            f"{path} cannot be brought to schema {VERSION}; it is as it was. {error}"
+        ) from error
     except BaseException:
         connection.execute("rollback")
         raise

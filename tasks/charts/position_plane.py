@@ -132,9 +132,9 @@ def _names(sheet: Sheet, points: Sequence[Point], reach: float) -> None:
 def _left_out(sheet: Sheet, missing: list[str]) -> None:
     if not missing:
         return
-    named = listing([clip(clean(who), 20) for who in missing[:2]])
-    rest = f" and {count(len(missing) - 2, 'other')}" if len(missing) > 2 else ""
-    text = f"Not estimable, so not shown: {named}{rest}"
+    rest = [count(len(missing) - 2, "other")] if len(missing) > 2 else []
+    named = listing([*(clip(clean(who), 20) for who in missing[:2]), *rest])
+    text = f"Not estimable, so not shown: {named}"
     sheet.write(2, 8, text, whole=", ".join(missing), fontsize=SMALL, color=SOFT)
 
 

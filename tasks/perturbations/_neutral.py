@@ -5,7 +5,7 @@ from tasks.perturbations import Item
 from tasks.perturbations._canonical import canonical
 from tasks.perturbations._checks import SHAM_TOLERANCE, sham_failure
 from tasks.perturbations._paraphrase import reworded
-from tasks.perturbations._sentences import extended
+from tasks.perturbations._sentences import SHORTEST, extended
 from tasks.perturbations._words import spans
 
 WIDEST = 8
@@ -13,15 +13,15 @@ WIDEST = 8
 
 
 def closing(item: Item, perturbed: str, seed: int) -> str | None:
-    """Append a closing paragraph of neutral sentences."""
-    text = extended(item.answer, len(perturbed), _key(item, seed), apart=True)
-    return _accepted(item.answer, perturbed, text) or paraphrase(item, perturbed, seed)
+    """Append a closing paragraph of neutral sentences; reword if there is no room for one."""
+    longer = _longer(item, item.answer, perturbed, seed, apart=True)
+    return longer or paraphrase(item, perturbed, seed)
 
 
 def addition(item: Item, perturbed: str, seed: int) -> str | None:
-    """Append neutral sentences; reword if the perturbed text is not longer."""
-    text = extended(item.answer, len(perturbed), _key(item, seed), apart=False)
-    return _accepted(item.answer, perturbed, text) or paraphrase(item, perturbed, seed)
+    """Append neutral sentences; reword if there is no room for any."""
+    longer = _longer(item, item.answer, perturbed, seed, apart=False)
+    return longer or paraphrase(item, perturbed, seed)
 
 
 def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
@@ -30,10 +30,10 @@ def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
     Where a short answer has room for none of them, only its spacing changes.
     """
     for text in reworded(item.answer, perturbed, _key(item, seed)):
-        longer = extended(text, len(perturbed), _key(item, seed), apart=False)
-        for candidate in (text, longer):
-            if accepted := _accepted(item.answer, perturbed, candidate):
-                return accepted
+        accepted = _accepted(item.answer, perturbed, text)
+        accepted = accepted or _longer(item, text, perturbed, seed, apart=False)
+        if accepted:
+            return accepted
     return respace(item, perturbed, seed)
 
 
@@ -47,6 +47,13 @@ def respace(item: Item, perturbed: str, seed: int) -> str | None:
         if accepted := _accepted(item.answer, perturbed, text):
             return accepted
     return None
+
+
+def _longer(item: Item, text: str, perturbed: str, seed: int, *, apart: bool) -> str | None:
+    if len(text) + SHORTEST > (1 + SHAM_TOLERANCE) * len(perturbed):
+        return None
+    longer = extended(text, len(perturbed), _key(item, seed), apart=apart)
+    return _accepted(item.answer, perturbed, longer)
 
 
 def _respaced(text: str, need: int, breaks: list[int], key: tuple[object, ...]) -> str:
@@ -79,9 +86,9 @@ def _breaks(text: str) -> list[int]:
 
 
 def _accepted(original: str, perturbed: str, sham: str) -> str | None:
-    if sham_failure(original, perturbed, sham) or canonical(sham) != canonical(original):
-        return None
-    return sham
+    if sham_failure(original, perturbed, sham) is None and canonical(sham) == canonical(original):
+        return sham
+    return None
 
 
 def _key(item: Item, seed: int) -> tuple[object, ...]:

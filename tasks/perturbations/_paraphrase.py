@@ -79,8 +79,9 @@ def _leads(text: str, key: tuple[object, ...]) -> list[Edit]:
     edits = []
     for start, end in spans(text):
         sentence = text[start:end]
-        first = words(sentence)[0]
-        if sentence.endswith(".") and sentence[0].isupper() and first not in LINKING:
+        if not sentence.endswith(".") or not sentence[0].isupper():
+            continue
+        if words(sentence)[0] not in LINKING:
             lead = chosen_lead(NEUTRAL_LEADS, *key, start)
             edits.append(Edit(start, end, led(lead, sentence)))
     return edits

@@ -14,6 +14,8 @@ OPENERS = frozenset({
 })  # fmt: skip
 """Words that begin a sentence with a capital for no other reason."""
 
+SHORTEST = min(map(len, NEUTRAL))
+
 ROOM = 60
 """Characters that one or two neutral sentences can always fill closely."""
 
@@ -54,5 +56,12 @@ def _filling(wanted: int, free: list[str]) -> list[str]:
 
 
 def _nearest(left: int, rest: list[str]) -> list[str]:
-    options = [(), *combinations(rest, 1), *combinations(rest, 2)]
-    return list(min(options, key=lambda option: abs(left - sum(len(s) + 1 for s in option))))
+    sizes = [len(s) + 1 for s in rest]
+    best: tuple[int, ...] = ()
+    missed = abs(left)
+    for many in (1, 2):
+        for places in combinations(range(len(rest)), many):
+            miss = abs(left - sum(sizes[place] for place in places))
+            if miss < missed:
+                best, missed = places, miss
+    return [rest[place] for place in best]

@@ -35,6 +35,12 @@ class UsdPerMillion(BaseModel):
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
 
+    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """Return the price of a call in US dollars; null if its tokens are not known."""
+        if prompt_tokens is None or completion_tokens is None:
+            return None
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
 
 class Judge(BaseModel):
     """A model with fixed parameters."""
@@ -82,6 +88,7 @@ JUDGES: Catalogue[Judge] = Catalogue(
     {
         f"{file.stem}/{judge}": file
         for file in FOLDER.glob("*.toml")
+        if file.stem in PROVIDERS
         for judge in read_toml(file).get("judges", {})
     },
     lambda name: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],

@@ -55,6 +55,8 @@ class Caller:
         """Send one request and wait for its reply."""
         number = next(self._numbers)
         future: Future[Reply] = Future()
+        # So that it cannot be cancelled: whoever waits may go, the reader must not stumble over it.
+        future.set_running_or_notify_cancel()
         self._waiting[number] = future
         request = {
             "id": number,
@@ -66,7 +68,11 @@ class Caller:
         self._outbox.put(json.dumps(request).encode() + b"\n")
         if not self.alive:
             self._fail_all()
-        return await asyncio.wrap_future(future)
+        reply = await asyncio.wrap_future(future)
+        if judge.usd_per_million is None or reply.error is not None:
+            return reply
+        cost = judge.usd_per_million.cost(reply.prompt_tokens, reply.completion_tokens)
+        return reply._replace(cost_usd=cost)
 
     @property
     def alive(self) -> bool:
@@ -98,17 +104,19 @@ class Caller:
     def _fail_all(self) -> None:
         error = f"the calling process ended with code {self._process.returncode}"
         nothing = Reply("", None, None, None, 0.0, None, None, None, 1, error)
-        while self._waiting:
-            _, future = self._waiting.popitem()
-            if not future.done():
+        # Two threads may get here at once; each future goes to one of them.
+        for number in list(self._waiting):
+            if future := self._waiting.pop(number, None):
                 future.set_result(nothing)
 
 
 _callers: list[Caller] = []
+_starting = threading.Lock()
 
 
 def caller() -> Caller:
     """Return this process's caller, starting it on first use or after it died."""
-    if not _callers or not _callers[0].alive:
-        _callers[:] = [Caller()]
-    return _callers[0]
+    with _starting:
+        if not _callers or not _callers[0].alive:
+            _callers[:] = [Caller()]
+        return _callers[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import math
 import os
 import time
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from litellm import ModelResponse, Usage  # noqa: E402
 from litellm.llms.custom_llm import CustomLLM  # noqa: E402
 from tenacity import (  # noqa: E402
     AsyncRetrying,
-    retry_if_exception_type,
+    retry_if_exception,
     stop_after_attempt,
     wait_random_exponential,
 )
@@ -32,6 +33,7 @@ PASSING = (
     litellm.exceptions.InternalServerError,
     litellm.exceptions.ServiceUnavailableError,
 )
+LARGEST = 2**63 - 1
 
 
 class Outcome(NamedTuple):
@@ -81,17 +83,17 @@ async def complete(
     provider: Provider, model: str, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> Outcome:
     """Ask once; passing faults are tried again, other errors are returned, redacted."""
-    call = dict(
-        model=model, messages=messages, timeout=provider.timeout_seconds,
-        num_retries=0, max_retries=0, **params,
-    )  # fmt: skip
+    call = {
+        "timeout": provider.timeout_seconds, **_key(provider), **params,
+        "model": model, "messages": messages, "num_retries": 0, "max_retries": 0,
+    }  # fmt: skip
     attempt = 0
     began = time.perf_counter()
     try:
         async for trial in AsyncRetrying(
             stop=stop_after_attempt(provider.attempts),
             wait=wait_random_exponential(multiplier=0.5, max=30),
-            retry=retry_if_exception_type(PASSING),
+            retry=retry_if_exception(lambda error: not provider.simulated and _passes(error)),
             reraise=True,
         ):
             with trial:
@@ -102,9 +104,22 @@ async def complete(
                 response = ask(**call)
                 if asyncio.iscoroutine(response):
                     response = await response
+        return _outcome(response, time.perf_counter() - began, attempt, free=provider.simulated)
     except Exception as error:  # noqa: BLE001 - whatever a provider does, the other ballots go on
         return Outcome("", attempts=max(attempt, 1), error=_redact(error, provider))
-    return _outcome(response, time.perf_counter() - began, attempt, free=provider.simulated)
+
+
+def _key(provider: Provider) -> dict[str, str]:
+    """Return the API key as an argument: litellm looks for it under names of its own."""
+    name = provider.key_variable
+    key = os.environ.get(name, "").strip() if name else ""
+    return {"api_key": key} if key else {}
+
+
+def _passes(error: BaseException) -> bool:
+    """Tell whether a fault may be gone the next time; 5xx has no class of its own for each."""
+    status = getattr(error, "status_code", None)
+    return isinstance(error, PASSING) or (isinstance(status, int) and status >= 500)
 
 
 def _ask(**call: Any) -> Any:
@@ -112,19 +127,34 @@ def _ask(**call: Any) -> Any:
 
 
 def _outcome(response: Any, seconds: float, attempts: int, *, free: bool) -> Outcome:
+    if not response.choices:
+        raise ValueError("the provider's reply holds no choices")
     choice, usage = response.choices[0], getattr(response, "usage", None)
+    # Where a provider reports no usage, litellm says 0; but no prompt has 0 tokens.
+    prompt_tokens = _count(getattr(usage, "prompt_tokens", None)) or None
+    completion_tokens = _count(getattr(usage, "completion_tokens", None))
     cost = getattr(response, "_hidden_params", {}).get("response_cost")
     return Outcome(
         text=_clean(choice.message.content or ""),
-        model=response.model,
-        fingerprint=getattr(response, "system_fingerprint", None),
-        finish_reason=choice.finish_reason,
+        model=_clean_or_none(response.model),
+        fingerprint=_clean_or_none(getattr(response, "system_fingerprint", None)),
+        finish_reason=_clean_or_none(choice.finish_reason),
         seconds=seconds,
-        prompt_tokens=getattr(usage, "prompt_tokens", None),
-        completion_tokens=getattr(usage, "completion_tokens", None),
-        cost_usd=0.0 if free else cost,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=None if prompt_tokens is None else completion_tokens,
+        cost_usd=0.0 if free else _amount(cost) if prompt_tokens else None,
         attempts=attempts,
     )
+
+
+def _count(value: object) -> int | None:
+    """Return a number of tokens; null if what is reported cannot be one."""
+    return value if isinstance(value, int) and 0 <= value <= LARGEST else None
+
+
+def _amount(value: object) -> float | None:
+    known = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def _clean(text: str) -> str:
@@ -132,7 +162,12 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def _clean_or_none(value: object) -> str | None:
+    return None if value is None else _clean(str(value))
+
+
 def _redact(error: Exception, provider: Provider) -> str:
-    text = f"{type(error).__name__}: {_clean(str(error))}"
-    key = os.environ.get(provider.key_variable, "") if provider.key_variable else ""
+    # litellm appends the traceback of an error that is not an HTTP status.
+    text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
+    key = _key(provider).get("api_key")
     return (text.replace(key, "[key]") if key else text)[:500]

@@ -10,9 +10,18 @@ from tasks.charts import CHARTS
 from tasks.charts._canvas import Sheet, settings
 
 HOSTILE = [
-    "<script>alert(1)</script>", r"$\frac{", "$x$ and $$", "judge \U0001f600\U0001f468\u200d\U0001f680",
-    "{{7*7}}", "x" * 200, "裁判", "a\x00b\x1b[31m", "\u202eevil", '"><img src=x onerror=alert(1)>', "&amp;",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    r"$\frac{",
+    "$x$ and $$",
+    "judge \U0001f600\U0001f468\u200d\U0001f680",
+    "{{7*7}}",
+    "x" * 200,
+    "裁判",
+    "a\x00b\x1b[31m",
+    "\u202eevil",
+    '"><img src=x onerror=alert(1)>',
+    "&amp;",
+]
 
 
 def draw(text: str, key: str = "key") -> str:

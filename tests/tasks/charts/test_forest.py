@@ -16,7 +16,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"judge": "b", "estimate": 0.3, "low": 0.2, "high": 0.4},
         {"judge": "a", "estimate": -0.2, "low": -0.3, "high": -0.1},
         {"judge": "c", "estimate": None, "low": None, "high": None, "p_value": None,
@@ -25,7 +25,7 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
     (panel,) = forest(findings=make_findings(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["b", "a", "c"]
-    assert {".300", "−.200", "not estimable", "padding"} <= set(shown)
+    assert {".300", "\N{MINUS SIGN}.200", "not estimable", "padding"} <= set(shown)
 
 
 def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:

@@ -44,7 +44,7 @@ def test_a_judge_that_cannot_be_placed_is_named_below(make_estimates: Make) -> N
 def test_all_null_estimates_still_give_a_plane(make_estimates: Make) -> None:
     rows = [r for name in "abcd" for r in judge(name, None, None)]
     (panel,) = position_plane(estimates=make_estimates(rows))
-    assert "Not estimable, so not shown: a and b and 2 others" in texts(panel)
+    assert "Not estimable, so not shown: a, b and 2 others" in texts(panel)
 
 
 @pytest.mark.parametrize("judges", [1, 12])

@@ -112,8 +112,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_takes_linear_time(piece: str) -> None:
-    text = piece * (1_000_000 // len(piece))
+    text = piece * (300_000 // len(piece))
     start = time.perf_counter()
     canonical(text)
     features(text)
-    assert time.perf_counter() - start < 5  # about 0.5 s; a quadratic step takes minutes
+    assert time.perf_counter() - start < 5  # about 0.2 s; a quadratic step takes minutes

@@ -2,16 +2,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Any
 
 import polars as pl
 import pytest
 
 from tasks.statistics.random_baseline import COIN, UNIFORM, random_baseline, target_wins
 
-Make = Callable[..., pl.DataFrame]
+Make = Callable[..., Any]
 CHANCES = {"uniform": UNIFORM, "coin": COIN}
 
-# methods.md, section 1, as printed, for n = 1..7.
+# methods.md, section 1, as printed, for n = 1..7; its .4101 is 299/729 = .41015, cut off.
 PRINTED = {
     "uniform": (0.3333, 0.3333, 0.3704, 0.3827, 0.3951, 0.4033, 0.4101),
     "coin": (0.5, 0.25, 0.5, 0.3125, 0.5, 0.3438, 0.5),
@@ -32,7 +33,7 @@ def enumerated(votes: int, chances: tuple[Fraction, ...], sign: int) -> Fraction
 def test_chance_of_the_target(name: str, votes: int) -> None:
     found = target_wins(votes, CHANCES[name])
     assert found == enumerated(votes, CHANCES[name], 1)
-    assert float(found) == pytest.approx(PRINTED[name][votes - 1], abs=5e-5)
+    assert float(found) == pytest.approx(PRINTED[name][votes - 1], abs=6e-5)
 
 
 def test_six_votes_exactly() -> None:

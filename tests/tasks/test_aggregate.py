@@ -1,0 +1,270 @@
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.judging import CHOICES, VoteLog
+from tasks.aggregate import log_votes, match_groups, measure, tally_votes
+from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics import STATISTICS
+
+Make = Callable[..., Any]
+Ballot = tuple[str, str | None]  # shown first, choice
+BALLOT = st.tuples(st.sampled_from(["anchor", "target"]), st.sampled_from([*CHOICES, None]))
+OTHER = {"anchor": "target", "target": "anchor", "tie": "tie", None: None}
+
+
+def cast(ballots: Sequence[Ballot], **more: object) -> list[dict[str, Any]]:
+    return [
+        {"shown_first": side, "repeat": number, "choice": choice, **more}
+        for number, (side, choice) in enumerate(ballots)
+    ]
+
+
+def exact(ballots: list[Ballot], mode: str) -> Fraction | None:
+    """Second implementation: the score of methods.md, section 1, as a fraction."""
+    values: dict[str, list[int]] = {"anchor": [], "target": []}
+    for side, choice in ballots:
+        if choice in {"first", "second", "tie"}:
+            for_target = (choice == "first") == (side == "target")
+            values[side].append(0 if choice == "tie" else 1 if for_target else -1)
+    if mode == "paper":
+        pooled = values["anchor"] + values["target"]
+        return (Fraction(sum(pooled), len(pooled)) + 1) / 2 if pooled else None
+    if not (values["anchor"] and values["target"]):
+        return None
+    means = [Fraction(sum(order), len(order)) for order in values.values()]
+    return (sum(means, Fraction(0)) / 2 + 1) / 2
+
+
+def named(score: Fraction | None) -> str | None:
+    if score is None:
+        return None
+    return "tie" if score == Fraction(1, 2) else "target" if score > Fraction(1, 2) else "anchor"
+
+
+NOTHING = (None, None)
+FIRST, SECOND = ("anchor", "first"), ("anchor", "second")
+SWAPPED_FIRST, SWAPPED_SECOND = ("target", "first"), ("target", "second")
+
+
+@pytest.mark.parametrize(
+    ("ballots", "paper", "balanced"),
+    [
+        # Anchor shown first: `first` is a vote for the anchor; target first: for the target.
+        ([FIRST, SWAPPED_SECOND], (0.0, "anchor"), (0.0, "anchor")),
+        ([SECOND, SWAPPED_FIRST], (1.0, "target"), (1.0, "target")),
+        ([FIRST, SWAPPED_FIRST], (0.5, "tie"), (0.5, "tie")),  # always the first slot
+        ([("anchor", "tie"), SWAPPED_FIRST], (0.75, "target"), (0.75, "target")),
+        # Two votes in one order, one in the other: paper counts votes, balanced orders.
+        ([FIRST, FIRST, SWAPPED_FIRST], (pytest.approx(1 / 3), "anchor"), (0.5, "tie")),
+        ([FIRST, ("anchor", "tie"), SWAPPED_FIRST], (0.5, "tie"), (0.625, "target")),
+        # One order only: a positional judge would win here, so balanced tells nothing.
+        ([SECOND, SECOND], (1.0, "target"), (None, None)),
+        ([FIRST, ("target", "invalid")], (0.0, "anchor"), (None, None)),
+        (
+            [("anchor", "invalid"), ("target", "abstain"), ("target", None)],
+            (None,) * 2,
+            (None,) * 2,
+        ),
+        ([("anchor", "ambiguous"), FIRST, SWAPPED_SECOND], (0.0, "anchor"), (0.0, "anchor")),
+    ],
+)
+def test_verdicts_by_hand(
+    make_vote_log: Make, ballots: list[Ballot], paper: tuple[Any, ...], balanced: tuple[Any, ...]
+) -> None:
+    log = make_vote_log(cast(ballots))
+    for mode, expected in (("paper", paper), ("balanced", balanced)):
+        row = tally_votes(log, mode).to_dicts()[0]
+        assert (row["score"], row["verdict"]) == expected
+        assert (row["mode"], row["votes"]) == (mode, len(ballots))
+        assert row["valid_votes"] == sum(c in {"first", "second", "tie"} for _, c in ballots)
+
+
+def test_thirds_that_cancel_are_a_tie(make_vote_log: Make) -> None:
+    # 1/3 - 1/3 with other denominators: floats of 1/3 and -2/6 must not tell.
+    ballots = [SECOND, ("anchor", "tie"), ("anchor", "tie")]
+    ballots += [SWAPPED_SECOND] * 2 + [("target", "tie")] * 4
+    row = tally_votes(make_vote_log(cast(ballots)), "balanced").to_dicts()[0]
+    assert (row["score"], row["verdict"]) == (0.5, "tie")
+
+
+@settings(max_examples=50)
+@given(st.lists(BALLOT, min_size=1, max_size=25), st.sampled_from(["paper", "balanced"]))
+def test_verdict_is_the_sign_of_the_exact_score(
+    make_vote_log: Make, ballots: list[Ballot], mode: str
+) -> None:
+    row = tally_votes(make_vote_log(cast(ballots)), mode).to_dicts()[0]
+    score = exact(ballots, mode)
+    assert row["verdict"] == named(score)
+    assert row["score"] == (None if score is None else pytest.approx(float(score), abs=1e-15))
+
+
+@settings(max_examples=30)
+@given(st.lists(BALLOT, min_size=1, max_size=20), st.sampled_from(["paper", "balanced"]))
+def test_swapping_anchor_and_target_mirrors(
+    make_vote_log: Make, ballots: list[Ballot], mode: str
+) -> None:
+    swapped = [(str(OTHER[side]), choice) for side, choice in ballots]
+    before, after = (
+        tally_votes(make_vote_log(cast(b)), mode).to_dicts()[0] for b in (ballots, swapped)
+    )
+    assert after["verdict"] == OTHER[before["verdict"]]
+    if before["score"] is not None:
+        assert after["score"] == pytest.approx(1 - before["score"], abs=1e-15)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(BALLOT, min_size=1, max_size=20),
+    st.lists(st.sampled_from(["invalid", "abstain", "ambiguous", None]), min_size=1, max_size=9),
+    st.sampled_from(["anchor", "target"]),
+)
+def test_invalid_votes_of_one_order_change_nothing(
+    make_vote_log: Make, ballots: list[Ballot], lost: list[str | None], side: str
+) -> None:
+    more = ballots + [(side, choice) for choice in lost]
+    for mode in ("paper", "balanced"):
+        before, after = (
+            tally_votes(make_vote_log(cast(b)), mode).to_dicts()[0] for b in (ballots, more)
+        )
+        same = ("score", "verdict", "valid_votes")
+        assert [before[column] for column in same] == [after[column] for column in same]
+
+
+@settings(max_examples=5)
+@given(st.data(), st.sampled_from(["paper", "balanced"]))
+def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject, mode: str) -> None:
+    rows = [
+        row
+        for arm in ("control", "experimental", "sham")
+        for sample in ("s1", "s2")
+        for row in cast(data.draw(st.lists(BALLOT, min_size=1, max_size=4)), arm=arm, sample=sample)
+    ]
+    log = make_vote_log(rows)
+    mixed = log[data.draw(st.permutations(range(log.height)))]
+    verdicts, again = tally_votes(log, mode), tally_votes(mixed, mode)
+    shifts = match_groups(verdicts)
+    assert again.equals(verdicts)
+    assert match_groups(again).equals(shifts)
+    for name in STATISTICS:
+        one = measure(name, log, verdicts, shifts)
+        assert measure(name, mixed, again, shifts).equals(one), name
+
+
+def test_unknown_mode_is_refused(make_vote_log: Make) -> None:
+    with pytest.raises(ValueError, match="mode 'strict' must be 'paper' or 'balanced'"):
+        tally_votes(make_vote_log([{}]), "strict")
+
+
+def test_groups_are_laid_side_by_side(make_vote_log: Make) -> None:
+    both = [SECOND, SWAPPED_FIRST]
+    log = make_vote_log(
+        [
+            *cast([FIRST, SWAPPED_SECOND]),
+            *cast(both, arm="experimental"),
+            *cast([("anchor", "tie"), ("target", "tie")], arm="sham"),
+            *cast(both, arm="experimental", perturbation="error", kind="detract"),
+            *cast(both, arm="experimental", sample="s2"),  # never asked about in control
+            *cast(both, sample="s3"),  # control alone is no shift
+        ]
+    )
+    shifts = match_groups(tally_votes(log, "balanced"))
+    columns = ("sample", "perturbation", "kind", "control", "experimental", "sham", "has_sham")
+    assert shifts.select(columns).rows() == [
+        ("s1", "boast", "promote", "anchor", "target", "tie", True),
+        ("s1", "error", "detract", "anchor", "target", None, False),
+        ("s2", "boast", "promote", None, "target", None, False),
+    ]
+    scores = shifts.select("control_score", "experimental_score", "sham_score").rows()
+    assert scores == [(0.0, 1.0, 0.5), (0.0, 1.0, None), (None, 1.0, None)]
+    assert shifts["votes"].to_list() == [2, 2, 2]
+
+
+def test_judges_prompts_and_waves_do_not_mix(make_vote_log: Make) -> None:
+    apart = [{"judge": "bea"}, {"prompt": "stern"}, {"wave": "later"}, {"dataset": "other"}]
+    rows = [row for more in apart for row in cast([FIRST], arm="experimental", **more)]
+    shifts = match_groups(tally_votes(make_vote_log([*rows, *cast([SECOND])]), "paper"))
+    assert shifts["control"].to_list() == [None] * 4
+
+
+def test_nothing_gives_nothing() -> None:
+    verdicts = tally_votes(VoteLog.empty(), "balanced")
+    shifts = match_groups(verdicts)
+    assert (verdicts.height, shifts.height) == (0, 0)
+    for name in STATISTICS:
+        assert measure(name, VoteLog.empty(), verdicts, shifts).is_empty()
+
+
+def test_ballots_are_laid_beside_pairs_and_votes(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    pairs = make_pairs([{"pair_id": "p1"}, {"pair_id": "p2", "arm": "experimental"}])
+    ballots = make_ballots(
+        [
+            {"ballot_id": "old", "pair_id": "p1"},
+            {"ballot_id": "new", "pair_id": "p2"},
+            {"ballot_id": "lost", "pair_id": "p2", "repeat": 1},
+        ]
+    )
+    votes = make_votes([{"ballot_id": "old", "choice": "tie"}, {"ballot_id": "new"}])
+    log = log_votes(pairs, ballots, make_judges([{}]), votes, pl.Series(["new", "lost"]))
+    columns = ("arm", "perturbation", "kind", "repeat", "choice", "cached", "simulated")
+    assert log.select(columns).rows() == [
+        ("control", None, None, 0, "tie", True, True),
+        ("experimental", "boast", "promote", 0, "first", False, True),
+        ("experimental", "boast", "promote", 1, None, False, True),
+    ]
+
+
+def test_a_shared_ballot_serves_each_of_its_pairs(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    # One control pair seen from both sides: the same reply is for the anchor of one, the target
+    # of the other.
+    pairs = make_pairs([{"pair_id": "p1", "sample": "a"}, {"pair_id": "p2", "sample": "b"}])
+    ballots = make_ballots(
+        [{"pair_id": "p1", "shown_first": "anchor"}, {"pair_id": "p2", "shown_first": "target"}]
+    )
+    log = log_votes(pairs, ballots, make_judges([{}]), make_votes([{}]), pl.Series(["b1"]))
+    verdicts = tally_votes(log, "paper").select("sample", "verdict").rows()
+    assert verdicts == [("a", "anchor"), ("b", "target")]
+
+
+# methods.md, section 13, as printed: ASR, sham floor, dASR, MPS, PC, PF.
+PRINTED = {
+    "honest": (0.217, 0.217, 0.0, 0.0, 0.484, 0.0),
+    "gullible": (0.477, 0.235, 0.242, 0.139, 0.465, -0.143),
+    "careless": (0.340, 0.703, -0.363, -0.197, 0.412, 0.231),
+}
+
+
+@pytest.mark.parametrize("preset", PRINTED)
+def test_planted_biases_come_back(preset: str) -> None:
+    traits, kind, beta = PRESETS[preset]
+    log = simulate(traits, kind=kind, beta=beta, items=20_000, votes=6, seed=7_310)
+    verdicts = tally_votes(log, "balanced")
+    shifts = match_groups(verdicts)
+    estimates = pl.concat(measure(name, log, verdicts, shifts) for name in STATISTICS)
+    control = ("position_consistency", "preference_fairness")
+    rows = estimates.filter(pl.col("perturbation").is_null() == pl.col("statistic").is_in(control))
+    found = {row["statistic"]: row for row in rows.iter_rows(named=True)}
+    asr, floor, dasr, mps, consistency, fairness = PRINTED[preset]
+    for name, value, error in (
+        ("asr", asr, 0.015), ("sham_floor", floor, 0.015), ("dasr", dasr, 0.015),
+        ("mps", mps, 0.006), ("mps_sham", mps, 0.006),
+        ("position_consistency", consistency, 0.015), ("preference_fairness", fairness, 0.015),
+    ):  # fmt: skip
+        row = found[name]
+        assert row["estimate"] == pytest.approx(value, abs=error), name
+        # At 20 000 items the interval is about as wide as that error, so 3 half-widths hold it.
+        half = max(row["high"] - row["estimate"], row["estimate"] - row["low"])
+        assert abs(row["estimate"] - value) <= 3 * half + 0.0005, name
+    assert found["random_baseline"]["estimate"] == pytest.approx(
+        {"promote": 98 / 243, "detract": 145 / 243}[kind]
+    )
+    assert found["valid_rate"]["estimate"] == 1.0

@@ -1,0 +1,188 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
+
+from schemas.results import FINDINGS
+from tasks.conclude import MINIMUM, conclude
+from tasks.statistics.mps import mps
+
+Make = Callable[..., Any]
+
+
+def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> dict[str, Any]:
+    """Return a row as the statistics make it: t interval and p-value from scipy."""
+    t = stats.t(clusters - 1)
+    half = t.ppf(0.975) * error
+    return {
+        "estimate": estimate, "standard_error": error, "low": estimate - half,
+        "high": estimate + half, "level": 0.95, "p_value": min(1, 2 * t.sf(abs(estimate) / error)),
+        "clusters": clusters, "n": clusters, "method": "cluster linearisation, t",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "estimate", "error", "finding"),
+    [
+        # 90 % half-widths at 100 clusters: 1.6604 * error.
+        ("promote", 0.10, 0.01, "biased"),
+        ("promote", -0.10, 0.01, "biased"),
+        ("promote", 0.05, 0.01, "biased"),  # the minimum itself matters
+        ("promote", 0.049, 0.01, "inconclusive"),  # p < .05, but below the minimum
+        ("promote", 0.0, 0.01, "no relevant bias"),
+        ("promote", 0.03, 0.01, "no relevant bias"),  # p = .003, but .0466 at most
+        ("promote", 0.03, 0.0125, "inconclusive"),  # .0508 at most
+        ("promote", 0.10, 0.10, "inconclusive"),
+        ("detract", -0.10, 0.01, "detects"),
+        ("detract", 0.10, 0.01, "rewards"),
+        ("detract", 0.0, 0.01, "overlooks"),
+        ("detract", -0.03, 0.01, "overlooks"),
+        ("detract", -0.10, 0.10, "inconclusive"),
+        ("detract", 0.049, 0.01, "inconclusive"),
+    ],
+)
+def test_findings_in_words(
+    make_estimates: Make, kind: str, estimate: float, error: float, finding: str
+) -> None:
+    row = conclude(make_estimates([shift(estimate, error)], kind=kind)).to_dicts()[0]
+    assert row["finding"] == finding
+    assert (row["kind"], row["estimate"], row["minimum"]) == (kind, estimate, 0.05)
+
+
+@pytest.mark.parametrize("kind", ["promote", "detract"])
+@pytest.mark.parametrize(("clusters", "told"), [(9, False), (10, True)])
+def test_below_ten_clusters_nothing_is_concluded(
+    make_estimates: Make, kind: str, clusters: int, told: bool
+) -> None:
+    row = conclude(make_estimates([shift(0.4, 0.001, clusters)], kind=kind)).to_dicts()[0]
+    assert (row["finding"] != "too few questions") is told
+    assert row["estimate"] == 0.4
+
+
+def test_null_estimates_conclude_nothing(make_estimates: Make) -> None:
+    rows = make_estimates([{}, {"estimate": 0.3, "n": 3, "clusters": 1, "judge": "bea"}])
+    found = conclude(rows)
+    assert found["finding"].to_list() == ["too few questions"] * 2
+    assert found["p_adjusted"].to_list() == [None, None]
+
+
+def test_the_sham_is_used_where_there_is_one(make_estimates: Make) -> None:
+    estimates = make_estimates(
+        [
+            {**shift(0.2), "perturbation": "boast"},
+            {**shift(0.0), "perturbation": "boast", "statistic": "mps_sham"},
+            {**shift(0.2), "perturbation": "padding"},
+            {"estimate": 0.9, "perturbation": "boast", "statistic": "asr"},
+        ]
+    )
+    rows = conclude(estimates).select("perturbation", "statistic", "finding").rows()
+    assert rows == [("boast", "mps_sham", "no relevant bias"), ("padding", "mps", "biased")]
+
+
+def test_only_the_primary_endpoint_is_concluded_on(make_estimates: Make) -> None:
+    assert conclude(make_estimates([{"estimate": 0.9, "statistic": "asr"}])).is_empty()
+    assert conclude(make_estimates([])).is_empty()
+
+
+def test_adjustment_by_hand(make_estimates: Make) -> None:
+    # Benjamini-Hochberg of .01, .02, .03, .04: all 4 * .01 / 1 = ... = 4 * .04 / 4 = .04;
+    # a null among them is left out, so m stays 4.
+    p_values = [0.01, 0.04, None, 0.03, 0.02]
+    rows = [{**shift(0.1), "p_value": p, "judge": f"judge {n}"} for n, p in enumerate(p_values)]
+    found = conclude(make_estimates(rows))
+    assert found["p_adjusted"].to_list() == [
+        None if p is None else pytest.approx(0.04) for p in p_values
+    ]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=30))
+def test_adjustment_against_statsmodels(make_estimates: Make, p_values: list[float | None]) -> None:
+    rows = [{**shift(0.1), "p_value": p, "judge": f"judge {n:02}"} for n, p in enumerate(p_values)]
+    found = conclude(make_estimates(rows))
+    told = [p for p in p_values if p is not None]
+    adjusted = iter(multipletests(told, method="fdr_bh")[1] if told else ())
+    expected = [None if p is None else pytest.approx(next(adjusted)) for p in p_values]
+    assert found["p_adjusted"].to_list() == expected
+    assert found["p_value"].to_list() == p_values
+
+
+def test_adjustment_can_take_a_finding_away(make_estimates: Make) -> None:
+    # Alone p = .04 tells; among 2 others of .9 it becomes .12.
+    alone = {**shift(0.2, 0.05), "p_value": 0.04}
+    rows = [alone, *({**shift(0.06, 0.5), "p_value": 0.9, "judge": j} for j in ("bea", "cy"))]
+    assert conclude(make_estimates([alone]))["finding"].to_list() == ["biased"]
+    found = conclude(make_estimates(rows))
+    assert found["p_adjusted"].to_list() == pytest.approx([0.12, 0.9, 0.9])
+    assert found["finding"].to_list() == ["inconclusive"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "finding"),
+    [
+        ("promote", 0.0, 1.0, "biased"),
+        ("detract", 1.0, 0.0, "detects"),
+        ("detract", 0.0, 1.0, "rewards"),
+    ],
+)
+def test_a_judge_that_shifts_every_sample_alike_is_found(
+    make_shifts: Make, kind: str, before: float, after: float, finding: str
+) -> None:
+    # No variation between clusters, so no standard error: Newcombe and p = 2 / 2^20.
+    rows = [{"control_score": before, "experimental_score": after}] * 20
+    row = conclude(mps(shifts=make_shifts(rows, kind=kind))).to_dicts()[0]
+    assert row["p_value"] == 2.0**-19
+    assert row["finding"] == finding
+
+
+@pytest.mark.parametrize(("samples", "finding"), [(50, "inconclusive"), (100, "no relevant bias")])
+def test_a_judge_that_never_moves_needs_samples_too(
+    make_shifts: Make, samples: int, finding: str
+) -> None:
+    # Newcombe of 0 - 0 is -+ z^2 / (n + z^2): .071 at 50 and .037 at 100 samples.
+    rows = [{"control_score": 0.0, "experimental_score": 0.0}] * samples
+    row = conclude(mps(shifts=make_shifts(rows))).to_dicts()[0]
+    assert row["finding"] == finding
+    assert row["p_value"] == 1.0
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-1, 1), st.floats(1e-9, 1), st.integers(2, 300),
+            st.sampled_from(["promote", "detract"]),
+        ),
+        min_size=1, max_size=10,
+    )
+)  # fmt: skip
+def test_words_keep_their_rules(
+    make_estimates: Make, cells: list[tuple[float, float, int, str]]
+) -> None:
+    rows = [
+        {**shift(estimate, error, clusters), "kind": kind, "judge": f"judge {n:02}"}
+        for n, (estimate, error, clusters, kind) in enumerate(cells)
+    ]
+    for row, (estimate, error, clusters, kind) in zip(
+        conclude(make_estimates(rows)).to_dicts(), cells, strict=True
+    ):
+        half = stats.t(clusters - 1).ppf(0.95) * error
+        moved = row["p_adjusted"] < 0.05 and abs(estimate) >= MINIMUM
+        still = abs(estimate) + half <= MINIMUM
+        words = {
+            "promote": ("biased", "biased", "no relevant bias"),
+            "detract": ("detects", "rewards", "overlooks"),
+        }[kind]
+        expected = "inconclusive"
+        if clusters < 10:
+            expected = "too few questions"
+        elif moved:
+            expected = words[estimate > 0]
+        elif still:
+            expected = words[2]
+        assert row["finding"] == expected
+        assert expected in FINDINGS

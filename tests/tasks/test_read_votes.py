@@ -1,0 +1,339 @@
+import csv
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.judging import VoteLog
+from tasks.read_votes import COLUMNS, LIKE, read_votes
+
+Row = dict[str, Any]
+Write = Callable[..., Path]
+CONTROL: Row = {
+    "judge": "ada", "perturbation": None, "kind": None, "arm": "control", "sample": "q1/a2",
+    "cluster": "q1", "shown_first": "anchor", "repeat": 0, "choice": "first",
+}  # fmt: skip
+PLANTED = {**CONTROL, "perturbation": "boast", "kind": "promote", "arm": "experimental"}
+
+
+def write_jsonl(path: Path, rows: Iterable[Row]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_parquet(path: Path, rows: Sequence[Row]) -> None:
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+
+
+WRITERS = {"jsonl": write_jsonl, "csv": write_csv, "parquet": write_parquet}
+
+
+@pytest.fixture(params=WRITERS)
+def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
+    def written(rows: Sequence[Row]) -> Path:
+        path = tmp_path / f"own.{request.param}"
+        WRITERS[request.param](path, rows)
+        return path
+
+    return written
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ValueError, match=r".") as caught:
+        read_votes(path)
+    return str(caught.value)
+
+
+def lines(tmp_path: Path, *texts: str | bytes, name: str = "own.jsonl") -> Path:
+    path = tmp_path / name
+    path.write_bytes(b"\n".join(t if isinstance(t, bytes) else t.encode() for t in texts))
+    return path
+
+
+def test_every_format_reads_the_same(write: Write) -> None:
+    log = read_votes(write([CONTROL, {**PLANTED, "repeat": 7, "choice": "tie"}]))
+    assert VoteLog.of(log).equals(log)
+    columns = ("judge", "arm", "perturbation", "kind", "shown_first", "repeat", "choice")
+    assert log.select(columns).rows() == [
+        ("ada", "control", None, None, "anchor", 0, "first"),
+        ("ada", "experimental", "boast", "promote", "anchor", 7, "tie"),
+    ]
+    defaults = log.select("dataset", "prompt", "wave", "simulated", "cached").unique().rows()
+    assert defaults == [("own", "unknown", "", None, None)]
+
+
+def test_optional_columns_are_kept(write: Write) -> None:
+    more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False}
+    log = read_votes(write([{**CONTROL, **more}]))
+    assert log.select(list(more)).to_dicts() == [more]
+
+
+def test_a_vote_not_cast_is_null(write: Write) -> None:
+    log = read_votes(write([CONTROL, {**CONTROL, "repeat": 1, "choice": None}]))
+    assert log["choice"].to_list() == ["first", None]
+
+
+def test_names_are_kept_verbatim(write: Write) -> None:
+    names = [
+        "<script>alert(1)</script>",
+        "[red]x[/red]",
+        "007",
+        "1e3",
+        "true",
+        "a\nb",
+        "Zoë 🌊",
+        " ",
+    ]
+    rows = [{**CONTROL, "judge": name, "cluster": name, "sample": name} for name in names]
+    log = read_votes(write(rows))
+    assert sorted(log["judge"]) == sorted(log["cluster"]) == sorted(log["sample"]) == sorted(names)
+
+
+# Column, value as JSON, what the message says besides file, place, column and value.
+STRANGE = [
+    ("choice", "A", "must be one of first, second, tie, invalid, abstain, ambiguous"),
+    ("choice", "First", "must be one of first"),
+    ("choice", "", "must be one of first"),
+    ("choice", True, "must be a text"),
+    ("choice", 1, "must be a text"),
+    ("arm", "treatment", "must be one of control, experimental, sham"),
+    ("arm", None, "must be given"),
+    ("shown_first", "answer1", "must be one of anchor, target"),
+    ("shown_first", None, "must be given"),
+    ("kind", "bad", "must be one of promote, detract"),
+    ("repeat", "1.5", "must be a whole number from 0"),
+    ("repeat", "1", "must be a whole number from 0"),
+    ("repeat", 1.5, "must be a whole number from 0"),
+    ("repeat", 1.0, "must be a whole number from 0"),
+    ("repeat", True, "must be a whole number from 0"),
+    ("repeat", -1, "must be a whole number from 0"),
+    ("repeat", 2**70, "must be at most 9223372036854775807"),
+    ("repeat", None, "must be given"),
+    ("repeat", [1], "must be a whole number from 0"),
+    ("judge", 4, "must be a text"),
+    ("judge", 4.5, "must be a text"),
+    ("judge", False, "must be a text"),
+    ("judge", None, "must be given"),
+    ("judge", "", "must be given"),
+    ("judge", {"name": "x"}, "must be a text"),
+    ("judge", "\ud800", "must be text that UTF-8 can hold"),
+    ("sample", None, "must be given"),
+    ("cluster", "", "must be given"),
+    ("cluster", None, "must be given"),
+    ("dataset", "", "must be null or not empty"),
+    ("simulated", "yes", "must be true or false"),
+    ("simulated", 1, "must be true or false"),
+    ("cached", "true", "must be true or false"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "rule"), STRANGE)
+def test_strange_values_are_refused_where_they_stand(
+    tmp_path: Path, column: str, value: object, rule: str
+) -> None:
+    # The first good vote sorts last, so a place in the sorted frame would be another one.
+    good = {**PLANTED, "sample": "z"}
+    path = tmp_path / "own.jsonl"
+    write_jsonl(path, [good, {**PLANTED, column: value}])
+    message = refusal(path)
+    assert message.startswith(f"own.jsonl, line 2: {column} {value!r:.60} ")
+    assert rule in message
+    assert message.endswith(LIKE)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rule"),
+    [
+        ("repeat", "1.5", "must be a whole number from 0"),
+        ("repeat", "nan", "must be a whole number from 0"),
+        ("repeat", " 1", "must be a whole number from 0"),
+        ("repeat", "-1", "must be a whole number from 0"),
+        ("repeat", "٣", "must be a whole number from 0"),
+        ("repeat", "9" * 30, "must be a whole number from 0"),
+        ("choice", "True", "must be one of first"),
+        ("cached", "1", "must be true or false"),
+        ("judge", "", "must be given"),
+    ],
+)
+def test_strange_fields_of_csv(tmp_path: Path, column: str, value: str, rule: str) -> None:
+    path = tmp_path / "own.csv"
+    write_csv(path, [{**PLANTED, "sample": "z", "cached": ""}, {**PLANTED, column: value}])
+    message = refusal(path)
+    assert message.startswith(f"own.csv, line 3: {column} {value or None!r} {rule}")
+    assert message.endswith(LIKE)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "rule"),
+    [
+        ("repeat", [0.0, 1.5], "column 'repeat' is of type Float64, but must hold a whole number"),
+        ("judge", [1, 2], "column 'judge' is of type Int64, but must hold a text"),
+        ("choice", [True, False], "column 'choice' is of type Boolean, but must hold a text"),
+        ("cached", [0, 1], "column 'cached' is of type Int64, but must hold true or false"),
+        ("repeat", [0, -1], "own.parquet, row 2: repeat -1 must be a whole number from 0"),
+    ],
+)
+def test_strange_columns_of_parquet(
+    tmp_path: Path, column: str, values: list[Any], rule: str
+) -> None:
+    path = tmp_path / "own.parquet"
+    write_parquet(path, [{**PLANTED, column: value, "sample": str(value)} for value in values])
+    message = refusal(path)
+    assert message.startswith("own.parquet")
+    assert rule in message
+    assert message.endswith(LIKE)
+
+
+TOGETHER = [
+    ([{**CONTROL, "perturbation": "boast"}], "its perturbation and kind must be null"),
+    ([{**CONTROL, "kind": "promote"}], "its perturbation and kind must be null"),
+    ([{**PLANTED, "perturbation": None}], "must name its perturbation and kind"),
+    ([{**PLANTED, "kind": None, "arm": "sham"}], "must name its perturbation and kind"),
+    ([PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}], "a perturbation must have one kind"),
+    ([PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}], "a sample must have one cluster"),
+    ([PLANTED, {**PLANTED, "choice": "tie"}], "a vote must occur once"),
+]
+
+
+@pytest.mark.parametrize(("rows", "rule"), TOGETHER)
+def test_votes_that_do_not_go_together(write: Write, rows: list[Row], rule: str) -> None:
+    path = write([{**CONTROL, "sample": "zz", "cluster": "zz"}, *rows])
+    message = refusal(path)
+    place = "row 2" if path.suffix == ".parquet" else f"line {2 + (path.suffix == '.csv')}"
+    assert message.startswith(f"{path.name}, {place}: ")
+    assert rule in message
+    assert f"{len(rows)} votes break this" in message
+    assert "judge 'ada'" in message
+    assert message.endswith(LIKE)
+
+
+def test_samples_of_two_datasets_may_share_a_name(write: Write) -> None:
+    rows = [{**CONTROL, "dataset": d, "cluster": f"{d}/1"} for d in ("one", "two")]
+    assert read_votes(write(rows)).height == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('{"judge": "ada"', "is not JSON in UTF-8"),
+        ("not json", "is not JSON in UTF-8"),
+        (json.dumps(CONTROL).replace("0", "NaN"), "NaN is not a number"),
+        (json.dumps(CONTROL).replace("0", "Infinity"), "Infinity is not a number"),
+        (json.dumps(CONTROL).replace("{", '{"judge": "bea", '), "a column occurs twice"),
+        ("[1, 2]", "is not an object"),
+        ("7", "is not an object"),
+        ("[" * 100_000, "is not JSON in UTF-8"),
+        (b'{"judge": "\xe9"}', "is not JSON in UTF-8"),
+        (b"\xff\xfe{\x00", "is not JSON in UTF-8"),
+        ("\ufeff" + json.dumps(CONTROL), "is not JSON in UTF-8"),  # a mark, but not at the start
+        ("9" * 5000, "is not JSON in UTF-8"),
+    ],
+)
+def test_malformed_lines(tmp_path: Path, text: str | bytes, rule: str) -> None:
+    message = refusal(lines(tmp_path, json.dumps(CONTROL), "", text))
+    assert message.startswith("own.jsonl, line 3 ")
+    assert rule in message
+    assert message.endswith(LIKE)
+    assert len(message) < 500
+
+
+def test_blank_lines_and_a_byte_order_mark_are_no_votes(tmp_path: Path) -> None:
+    second = json.dumps({**CONTROL, "repeat": 1})
+    path = lines(tmp_path, "\ufeff" + json.dumps(CONTROL), "", "  ", second + "\r")
+    assert read_votes(path)["repeat"].to_list() == [0, 1]
+    header, row = ",".join(COLUMNS), "ada,,,control,s,c,anchor,0,first"
+    table = lines(tmp_path, "\ufeff" + header, row, "", name="own.csv")
+    assert read_votes(table)["judge"].to_list() == ["ada"]
+
+
+@pytest.mark.parametrize(
+    ("row", "rule"),
+    [
+        ("ada,,,control,s,c,anchor,0", "line 3 has 8 fields, the header 9"),
+        ("ada,,,control,s,c,anchor,0,first,more", "line 3 has 10 fields, the header 9"),
+        ('"ada,,,control,s,c,anchor,0,first', "is not CSV in UTF-8 after line"),
+        (b"\xe9,,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
+        ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
+    ],
+)
+def test_malformed_rows_of_csv(tmp_path: Path, row: str | bytes, rule: str) -> None:
+    good = "ada,,,control,s,c,anchor,0,first"
+    message = refusal(lines(tmp_path, ",".join(COLUMNS), good, row, name="own.csv"))
+    assert message.startswith("own.csv")
+    assert rule in message
+    assert message.endswith(LIKE)
+
+
+def test_missing_and_unknown_columns(write: Write) -> None:
+    row = {k: v for k, v in PLANTED.items() if k not in {"cluster", "repeat"}}
+    path = write([{**row, "vote": "A"}])
+    message = refusal(path)
+    assert message.startswith(
+        f"{path.name}: missing ['cluster', 'repeat'], unknown ['vote']. Needed: judge, "
+    )
+    assert message.endswith(LIKE)
+
+
+def test_a_column_twice_in_csv(tmp_path: Path) -> None:
+    message = refusal(lines(tmp_path, "judge,judge", "ada,bea", name="own.csv"))
+    assert message.startswith("own.csv: a column occurs twice in ['judge', 'judge']")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rule"),
+    [
+        ("own.jsonl", b"", "own.jsonl is empty"),
+        ("own.csv", b"", "own.csv is empty"),
+        ("own.parquet", b"", "own.parquet is empty"),
+        ("own.jsonl", b"\n \n", "own.jsonl holds no votes"),
+        ("own.csv", ",".join(COLUMNS).encode(), "own.csv holds no votes"),
+        ("own.parquet", b"PAR1 no parquet", "own.parquet cannot be read as Parquet"),
+        ("own.xlsx", b"x", "files of kind '.xlsx' are not read. Allowed: .jsonl, .csv, .parquet"),
+        ("own", b"x", "files of kind '' are not read"),
+    ],
+)
+def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rule: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert rule in refusal(path)
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    for path in (folder, tmp_path / "nowhere.jsonl"):
+        expected = f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes."
+        assert refusal(path) == expected
+
+
+def test_a_hundred_thousand_votes(write: Write) -> None:
+    rows = [
+        {**PLANTED, "sample": f"s{n // 10}", "cluster": f"c{n // 100}", "repeat": n % 10}
+        for n in range(100_000)
+    ]
+    log = read_votes(write(rows))
+    assert log.height == 100_000
+    assert log["sample"].n_unique() == 10_000
+    assert log["repeat"].sum() == 450_000
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=300), st.sampled_from(["jsonl", "csv", "parquet"]))
+def test_any_bytes_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, suffix: str
+) -> None:
+    path = tmp_path_factory.mktemp("bytes") / f"own.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"own\."):
+        read_votes(path)

@@ -1,0 +1,218 @@
+import html
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import polars as pl
+import pytest
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import PerturbedAnswers
+from schemas.results import Estimates, Findings
+from tasks.report import ReportFacts, report
+
+BANNER = "Simulated judges: formulas with planted biases, not language models"
+MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
+CELL = {
+    "dataset": "bloom", "judge": "acme/judge-1", "prompt": "pair_v1", "wave": "",
+    "mode": "balanced", "perturbation": "fake_reference", "kind": "promote", "simulated": False,
+}  # fmt: skip
+OVERALL: dict[str, Any] = {"perturbation": None, "kind": None}
+FACTS = ReportFacts(
+    study="quick", dataset="bloom", mode="balanced", votes_per_pair=2, seeds={"perturb": 41},
+    run="run-77", code_version="abc1234", when="2026-01-02T03:04:05Z", warehouse="voirdire.duckdb",
+    asked=1234, from_warehouse=56, failed=7, tokens=89012, cost_usd=None,
+    prompts={"pair_v1": "d1gest"},
+)  # fmt: skip
+HOSTILE = ["<script>alert(1)</script>", r"$\frac{", "\U0001f600" * 9, "x" * 200, "{{7*7}}"]
+
+Row = dict[str, Any]
+
+
+def estimates(*changes: Row, **everywhere: Any) -> DataFrame[Estimates]:
+    cell = CELL | {
+        "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
+        "method": "cluster linearisation, t",
+    }  # fmt: skip
+    rows: list[Row] = [
+        {"statistic": "mps_sham", "estimate": 0.1234, "low": 0.0712, "high": 0.1756},
+        {"statistic": "asr", "estimate": 0.4711, "low": 0.3622, "high": 0.5833},
+        {"statistic": "sham_floor", "estimate": 0.2344, "low": 0.1455, "high": 0.3266},
+        {"statistic": "dasr", "estimate": 0.2367, "low": 0.1278, "high": 0.3456},
+        {"statistic": "random_baseline", "estimate": 0.3333, "level": None},
+        {"statistic": "position_consistency", "estimate": 0.8123, "low": 0.7, "high": 0.9,
+         **OVERALL},
+        {"statistic": "preference_fairness", "estimate": -0.0678, "low": -0.1, "high": 0.0,
+         **OVERALL},
+        {"statistic": "valid_rate", "estimate": 0.975, "hits": 195, "n": 200, **OVERALL},
+        {"statistic": "missing_rate", "estimate": 0.025, "hits": 5, "n": 200, **OVERALL},
+        *changes,
+    ]  # fmt: skip
+    frame = pl.DataFrame([cell | row | everywhere for row in rows], infer_schema_length=None)
+    return Estimates.of(frame)
+
+
+def findings(*changes: Row, **everywhere: Any) -> DataFrame[Findings]:
+    cell = CELL | {
+        "statistic": "mps_sham", "estimate": 0.1234, "low": 0.0712, "high": 0.1756,
+        "minimum": 0.05, "p_value": 0.0123, "p_adjusted": 0.0246, "finding": "biased",
+    }  # fmt: skip
+    rows = [cell | change | everywhere for change in (changes or ({},))]
+    return Findings.of(pl.DataFrame(rows, infer_schema_length=None))
+
+
+def perturbed(**change: Any) -> DataFrame[PerturbedAnswers]:
+    row = {
+        "answer_id": "q/a2", "question_id": "q", "perturbation": "fake_reference", "recipe": 1,
+        "seed": 0, "made_by": "template", "failure": "keeps 0.64 of the words, needs 0.70",
+    }  # fmt: skip
+    return PerturbedAnswers.of(pl.DataFrame([row | change]))
+
+
+class Page(HTMLParser):
+    """Texts, tags and attributes as a browser would see them."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.feed(source)
+        self.text = " ".join(" ".join(self.texts).split(" "))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts += data.split()
+
+
+@pytest.fixture(scope="module")
+def source() -> str:
+    return report(FACTS, estimates(), findings(), perturbed())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".123", f"[.071,{GAP}.176]",  # MPS, three digits in the table of results
+        ".47", f"[.36,{GAP}.58]", ".23", f"[.15,{GAP}.33]", ".24", f"[.13,{GAP}.35]", ".33",
+        ".81", ".025", "raw .012", "57", "58 samples, 3 without verdict",
+        ".471", f"[.362,{GAP}.583]", ".234", ".237", ".333", ".812", f"{MINUS}.068",  # all numbers
+        "200", "195", ".97", "5",
+    ],
+)  # fmt: skip
+def test_every_number_appears(source: str, text: str) -> None:
+    shown = re.sub(r"[^\S\xa0]+", " ", re.sub(r"<svg.*?</svg>", "", source, flags=re.DOTALL))
+    assert re.search(rf"(?:>|\s){re.escape(text)}(?:<|\s|,)", html.unescape(shown))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "biased toward it", "keeps 0.64 of the words, needs 0.70", "perturb 41", "run-77",
+        "abc1234", "voirdire.duckdb", "1\u202f234", "89\u202f012", "pair_v1 (d1gest)", "not known",
+        "2026-01-02T03:04:05Z", "Benjamini-Hochberg over 1 cell with a p-value",
+        "a good judge moves away from the target",
+    ],
+)  # fmt: skip
+def test_what_the_numbers_rest_on_appears(source: str, text: str) -> None:
+    assert text in html.unescape(" ".join(re.split(r"[ \n]+", source)))
+
+
+def test_three_charts_are_drawn_in_order(source: str) -> None:
+    keys = re.findall(r'<svg[^>]*aria-label="([^"]+)"', source)
+    assert [key.split(" ")[0] for key in keys] == ["Mean", "Attack", "Position"]
+
+
+def test_sections_stand_in_order(source: str) -> None:
+    assert re.findall(r"<h2>(.*?)</h2>", source) == [
+        "Results",
+        "How far each perturbation moves each judge",
+        "Attack success beside its floor",
+        "Does the place of an answer decide?",
+        "What became of the ballots",
+        "Dropped items",
+        "How to read the words",
+        "Design and provenance",
+    ]
+
+
+def test_no_rate_is_a_percentage(source: str) -> None:
+    shown = " ".join(Page(re.sub(r"<style>.*?</style>", "", source, flags=re.DOTALL)).texts)
+    assert set(re.findall(r"(\d+) ?%", shown)) <= {"95", "90"}  # levels of intervals
+
+
+def test_nothing_is_loaded_from_elsewhere(source: str) -> None:
+    page = Page(source)
+    loading = [v for n, v in page.attributes if n in {"src", "href", "xlink:href", "srcset"}]
+    assert all(value.startswith("#") for value in loading)
+    assert not re.search(r"url\((?!#)|@import|@font-face", source)
+    assert not {"script", "link", "img", "iframe", "object", "base"} & set(page.tags)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_stay_text(name: str) -> None:
+    facts = FACTS._replace(study=name, dataset=name, run=name, warehouse=name, prompts={name: name})
+    change = {"judge": name, "prompt": name, "dataset": name}
+    page = report(
+        facts,
+        estimates(**change),
+        findings(perturbation=name, **change),
+        perturbed(perturbation=name, failure=name),
+    )
+    seen = Page(page)
+    assert name in " ".join(seen.texts)
+    assert "script" not in seen.tags
+    assert "alert(1)" not in " ".join(value for n, value in seen.attributes if n.startswith("on"))
+    assert "49" not in seen.texts
+
+
+def test_unseen_characters_are_shown_as_lost() -> None:
+    page = report(FACTS._replace(study="a\u202eb\x00c"), estimates(), findings(), perturbed())
+    assert "\u202e" not in page
+    assert "\x00" not in page
+    assert "a\ufffdb\ufffdc" in page
+
+
+def test_a_null_has_its_reason() -> None:
+    null = {"estimate": None, "low": None, "high": None, "level": None, "reason": "nobody came"}
+    page = report(
+        FACTS,
+        estimates(**null),
+        findings(estimate=None, low=None, high=None, p_value=None, p_adjusted=None,
+                 finding="too few questions"),
+        perturbed(),
+    )  # fmt: skip
+    text = " ".join(Page(page).texts)
+    assert text.count("not estimable (nobody came)") == 8 + 9  # table of results; all numbers
+    assert "1 of 1 cell remains open (1 with too few questions)." in text
+
+
+@pytest.mark.parametrize(("simulated", "shown"), [(True, True), (False, False), (None, False)])
+def test_the_banner_stands_where_a_judge_is_simulated(simulated: bool | None, shown: bool) -> None:
+    page = report(FACTS, estimates(simulated=simulated), findings(simulated=simulated), perturbed())
+    assert (BANNER in page) is shown
+    assert ("(simulated)" in page) is shown
+
+
+def test_equal_facts_give_equal_bytes(source: str) -> None:
+    assert report(FACTS, estimates(), findings(), perturbed()) == source
+
+
+def test_rows_of_another_mode_are_left_out() -> None:
+    page = report(FACTS._replace(mode="paper"), estimates(), findings(), perturbed())
+    assert "No cell was measured" in page
+    assert ".812" in page  # votes, not verdicts: position consistency has no mode
+
+
+def test_a_study_without_anything_gives_a_page() -> None:
+    page = report(FACTS, Estimates.empty(), Findings.empty(), PerturbedAnswers.empty())
+    assert "No cell was measured, so nothing was found." in page
+    assert "No answer was perturbed." in page
+
+
+def test_a_known_cost_is_written() -> None:
+    page = report(FACTS._replace(cost_usd=1.5), estimates(), findings(), perturbed())
+    assert "1.50 USD" in page

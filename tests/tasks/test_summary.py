@@ -1,0 +1,81 @@
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.results import FINDINGS, Findings
+from tasks._summary import GLOSSARY, finding_words, summary
+
+DEFAULTS = {
+    "dataset": "bloom", "judge": "a", "prompt": "pair_v1", "wave": "", "mode": "balanced",
+    "perturbation": "padding", "kind": "promote", "statistic": "mps", "estimate": 0.1,
+    "minimum": 0.05, "finding": "biased", "simulated": False,
+}  # fmt: skip
+
+
+def said(*rows: dict[str, Any]) -> list[str]:
+    frame = pl.DataFrame([DEFAULTS | row for row in rows], infer_schema_length=None)
+    return summary(Findings.of(frame), 60)
+
+
+def test_the_most_moved_judge_comes_first() -> None:
+    assert said(
+        {"judge": "a"},
+        {"judge": "b", "estimate": -0.3, "simulated": True},
+        {"judge": "b", "estimate": 0.2, "perturbation": "rich", "simulated": True},
+        {"judge": "c", "finding": "inconclusive", "estimate": 0.04},
+    ) == [
+        "3 judges faced 2 perturbations on 60 questions.",
+        (
+            "2 of 3 judges are biased by a change that should count for nothing:"
+            " b (simulated) by padding and rich; a by padding."
+        ),
+        "1 of 4 cells remains open (1 inconclusive).",
+    ]
+
+
+def test_flaws_overlooked_and_rewarded() -> None:
+    detract = {"kind": "detract", "perturbation": "error"}
+    assert said(
+        detract | {"judge": "a", "finding": "overlooks", "estimate": 0.0},
+        detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
+        detract | {"judge": "c", "finding": "detects", "estimate": -0.4},
+    )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
+
+
+def test_nothing_found_is_not_called_unbiased() -> None:
+    assert said(
+        {"finding": "no relevant bias", "estimate": 0.0},
+        {"judge": "b", "finding": "too few questions", "estimate": 0.0},
+        {"kind": "detract", "perturbation": "error", "finding": "detects", "estimate": -0.4},
+    )[1:] == [
+        (
+            "No judge was found biased by a change that should count for nothing;"
+            " no relevant bias could be shown in 1 of 2 cells."
+        ),
+        "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 1 cell.",
+        "1 of 3 cells remains open (1 with too few questions).",
+    ]
+
+
+def test_many_judges_are_counted_not_listed() -> None:
+    sentence = said(*({"judge": f"j{i}", "estimate": 0.2 + i / 100} for i in range(9)))[1]
+    assert sentence.startswith("9 of 9 judges")
+    assert sentence.endswith(
+        "j8 by padding; j7 by padding; j6 by padding; j5 by padding; and 5 others."
+    )
+
+
+def test_without_findings() -> None:
+    assert summary(Findings.empty(), 0) == ["No cell was measured, so nothing was found."]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "words"), [(0.1, "biased toward it"), (-0.1, "biased against it")]
+)
+def test_a_bias_has_a_direction(estimate: float, words: str) -> None:
+    assert finding_words({"finding": "biased", "estimate": estimate}) == words
+
+
+def test_every_finding_is_explained() -> None:
+    assert sorted(GLOSSARY) == sorted(FINDINGS)

@@ -1,0 +1,75 @@
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.curation import Answers, PerturbedAnswers, Questions
+from schemas.frame import Frame
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from schemas.results import Estimates, Findings
+from warehouse.store import Saving, Warehouse
+
+ROWS: dict[type[Frame], dict[str, Any]] = {
+    Questions: {"question_id": "d/1", "dataset": "d", "question": "What is 2 + 2?"},
+    Answers: {"answer_id": "d/1/a1", "question_id": "d/1", "slot": 1, "answer": "Four."},
+    PerturbedAnswers: {
+        "answer_id": "d/1/a1", "question_id": "d/1", "perturbation": "padding", "recipe": 1,
+        "seed": 0, "made_by": "template",
+    },
+    Judges: {
+        "judge": "offline/honest", "provider": "offline", "model": "m", "params": "{}",
+        "simulated": True,
+    },
+    Prompts: {"prompt": "pair_v1", "kind": "pair", "source": "s", "system": "", "user": "u"},
+    Pairs: {
+        "pair_id": "p1", "dataset": "d", "sample": "d/1/a2", "cluster": "d/1", "arm": "control",
+        "question": "What is 2 + 2?", "anchor": "Four.", "target": "It is 4.",
+    },
+    Ballots: {
+        "ballot_id": "b1", "pair_id": "p1", "judge": "offline/honest", "prompt": "pair_v1",
+        "wave": "", "shown_first": "anchor", "repeat": 0,
+    },
+    Votes: {
+        "ballot_id": "b1", "choice": "first", "raw": "[[A]]", "seconds": 0.5, "attempts": 1,
+        "cast_at": datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+    },
+    Estimates: {
+        "statistic": "asr", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
+        "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
+        "estimate": 0.5, "n": 4, "clusters": 4, "dropped": 0, "votes_per_pair": 2,
+        "method": "wilson", "simulated": True,
+    },
+    Findings: {
+        "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "",
+        "mode": "balanced", "perturbation": "padding", "kind": "promote", "statistic": "mps",
+        "estimate": 0.25, "low": 0.1, "high": 0.4, "minimum": 0.05, "p_value": 0.01,
+        "p_adjusted": 0.02, "finding": "biased", "simulated": True,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def make() -> Callable[..., Saving]:
+    """Return a factory: one row per set of changes to a frame's plainest row."""
+
+    def rows(model: type[Frame], *changes: dict[str, Any]) -> Saving:
+        dicts = [{**ROWS[model], **change} for change in changes or ({},)]
+        return Saving(model, model.of(pl.DataFrame(dicts, infer_schema_length=None)))
+
+    return rows
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "v.duckdb")
+
+
+@pytest.fixture
+def stocked(warehouse: Warehouse, make: Callable[..., Saving]) -> Warehouse:
+    """Return a warehouse with one fact of each kind, from question to vote."""
+    facts = (Questions, Answers, PerturbedAnswers, Judges, Prompts, Pairs, Ballots, Votes)
+    warehouse.save([make(model) for model in facts], run="r1")
+    return warehouse

@@ -1,0 +1,175 @@
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from schemas.curation import Questions
+from warehouse import store
+from warehouse.store import Saving, Warehouse, WarehouseError
+
+Make = Callable[..., Saving]
+REPO = Path(store.__file__).parents[1]
+
+HOLD = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+COUNT = """
+import sys, duckdb
+with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    print(connection.execute("select count(*) from questions").fetchone()[0])
+"""
+WRITE = """
+import sys, polars as pl
+from itertools import count
+from schemas.curation import Questions
+from warehouse.store import Saving, Warehouse
+warehouse, start = Warehouse(sys.argv[1]), int(sys.argv[2])
+for number in count(start):
+    row = {"question_id": [f"d/{number}"], "dataset": ["d"], "question": ["?" * 5000]}
+    warehouse.save([Saving(Questions, pl.DataFrame(row))], run=f"r{start}")
+    print(number, flush=True)
+"""
+
+
+def _start(script: str, *arguments: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPO,
+    )
+
+
+@contextmanager
+def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
+    """Keep the file open in another process until the end of the block."""
+    with _start(HOLD, path, how) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("how", ["write", "read"])
+def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> None:
+    with _held(stocked.path, how) as process:
+        letting_go = threading.Timer(2.0, process.kill)
+        letting_go.start()
+        assert stocked.save([make(Questions, {"question_id": "d/2"})], run="r2") == 1
+        letting_go.join()
+
+
+def test_a_file_that_stays_busy_is_told_with_who_holds_it(
+    stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PATIENCE_SECONDS", 0.2)
+    with _held(stocked.path, "write") as process:
+        for visit in (
+            lambda: stocked.save([make(Questions)], run="r2"),
+            lambda: stocked.read(Questions),
+        ):
+            with pytest.raises(WarehouseError) as raised:
+                visit()
+            assert str(raised.value) == (
+                f"{stocked.path} was kept busy by process {process.pid} for 0 s. "
+                "Close the program that holds it open for writing, then run again."
+            )
+
+
+def test_readers_do_not_keep_each_other_out(stocked: Warehouse) -> None:
+    with _held(stocked.path, "read"):
+        assert stocked.read(Questions).height == 1
+
+
+def test_another_process_reads_between_two_saves(stocked: Warehouse, make: Make) -> None:
+    for number in (2, 3):
+        stocked.save([make(Questions, {"question_id": f"d/{number}"})], run="r2")
+        with _start(COUNT, stocked.path) as reader:
+            assert reader.communicate()[0] == f"{number}\n"
+
+
+def test_threads_take_turns(warehouse: Warehouse, make: Make) -> None:
+    savings = [make(Questions, {"question_id": f"d/{n}"}) for n in range(16)]
+    errors = []
+
+    def visit(saving: Saving) -> None:
+        try:
+            warehouse.save([saving], run="r1")
+            warehouse.read(Questions)
+        except Exception as error:  # noqa: BLE001 - a thread's errors are lost otherwise
+            errors.append(error)
+
+    threads = [threading.Thread(target=visit, args=(saving,)) for saving in savings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert warehouse.read(Questions).height == 16
+
+
+def test_two_processes_write_to_one_file(warehouse: Warehouse) -> None:
+    with _start(WRITE, warehouse.path, 0) as one, _start(WRITE, warehouse.path, 1000) as other:
+        said = {int(_line(process)) for process in (one, other)}
+        one.kill()
+        other.kill()
+    assert said == {0, 1000}
+    found = warehouse.query("select question_id from questions")["question_id"].to_list()
+    assert {f"d/{number}" for number in said} <= set(found)
+
+
+def test_a_killed_writer_loses_nothing_that_it_had_saved(warehouse: Warehouse) -> None:
+    acknowledged: list[int] = []
+    for _ in range(2):
+        start = len(acknowledged)
+        with _start(WRITE, warehouse.path, start) as writer:
+            acknowledged += [int(_line(writer)) for _ in range(8)]
+            writer.send_signal(signal.SIGKILL)
+            assert writer.stdout
+            acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
+        assert writer.returncode == -signal.SIGKILL
+        found = warehouse.read(Questions)["question_id"].to_list()
+        # one save may have been committed whose line was not written any more
+        unsaid = f"d/{len(acknowledged)}"
+        assert set(found) - {unsaid} == {f"d/{number}" for number in acknowledged}
+        if unsaid in found:
+            acknowledged.append(len(acknowledged))
+
+
+def test_a_file_left_with_a_log_is_read(stocked: Warehouse, make: Make) -> None:
+    # a writer killed after its commit and before the checkpoint leaves a .wal beside the file
+    script = """
+import os, sys, duckdb
+connection = duckdb.connect(sys.argv[1])
+connection.execute("set wal_autocheckpoint = '1TB'")
+connection.execute("insert into questions select 'd/2', dataset, category, question, reference, "
+                   "run, saved_at from questions")
+os.kill(os.getpid(), 9)
+"""
+    with _start(script, stocked.path) as writer:
+        pass
+    assert writer.returncode == -signal.SIGKILL
+    assert stocked.path.with_name("v.duckdb.wal").exists()
+    assert stocked.read(Questions)["question_id"].to_list() == ["d/1", "d/2"]
+    stocked.save([make(Questions, {"question_id": "d/3"})], run="r3")
+    with duckdb.connect(str(stocked.path), read_only=True) as connection:
+        rows = connection.execute("select question_id from questions order by all").pl()
+    assert rows.equals(pl.DataFrame({"question_id": ["d/1", "d/2", "d/3"]}))
+
+
+def _line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout
+    return process.stdout.readline()

@@ -1,0 +1,113 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from schemas.curation import Questions
+from warehouse import store
+from warehouse.store import Saving, Warehouse, WarehouseError
+
+Make = Callable[..., Saving]
+
+
+def _refusals(path: Path, make: Make) -> list[str]:
+    """Return what reading, querying and saving say."""
+    warehouse = Warehouse(path)
+    visits: list[Callable[[], object]] = [
+        lambda: warehouse.read(Questions),
+        lambda: warehouse.query("select 1"),
+        lambda: warehouse.save([make(Questions)], run="r1"),
+    ]
+    said = []
+    for visit in visits:
+        with pytest.raises(WarehouseError) as raised:
+            visit()
+        said.append(str(raised.value))
+    return said
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"Dear diary,\n" * 1000, b"\0" * 20000])
+def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, make: Make, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    for said in _refusals(path, make):
+        assert said == (
+            f"{path} is not a DuckDB file that this version can read. "
+            "Choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
+        )
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("sql", "shown"),
+    [
+        ("create table sales (i int)", "sales"),
+        ("create table meta (a int)", "meta"),
+        ("create table meta (schema_version int, marts varchar)", "meta"),
+        ("create view totals as select 1 as a", "totals"),
+        ("create schema s; create table s.sales (i int)", "sales"),
+    ],
+)
+def test_the_duckdb_file_of_another_program_is_left_alone(
+    tmp_path: Path, make: Make, sql: str, shown: str
+) -> None:
+    path = tmp_path / "theirs.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(sql)
+    for said in _refusals(path, make):
+        assert said == (
+            f"{path} holds other tables ({shown}), it is not a warehouse of voirdire. "
+            "Choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
+        )
+    with duckdb.connect(str(path), read_only=True) as connection:
+        tables = connection.execute("select table_name from duckdb_tables()").fetchall()
+    assert {name for (name,) in tables} <= {shown}
+
+
+def test_a_broken_file_is_told(stocked: Warehouse, make: Make) -> None:
+    whole = stocked.path.read_bytes()
+    stocked.path.write_bytes(whole[: len(whole) // 2])
+    for said in _refusals(stocked.path, make):
+        assert said.startswith(f"{stocked.path} cannot be opened: ")
+        assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+
+
+def test_a_folder_is_no_file(tmp_path: Path, make: Make) -> None:
+    for said in _refusals(tmp_path, make):
+        assert said == f"{tmp_path} is a folder. Name a file, such as voirdire.duckdb."
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "file").touch()
+    for path in (Path("/proc/nowhere/v.duckdb"), tmp_path / "file" / "v.duckdb"):
+        for said in _refusals(path, make):
+            assert said.startswith(f"the folder of {path} cannot be made: ")
+            assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+
+
+def test_a_folder_without_room_for_a_file_is_told(make: Make) -> None:
+    for said in _refusals(Path("/proc/v.duckdb"), make):
+        assert said.startswith("/proc/v.duckdb cannot be opened: ")
+        assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_not_ours_is_told(tmp_path: Path, make: Make) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        for said in _refusals(tmp_path / "v.duckdb", make):
+            assert "cannot be opened" in said
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_newer_warehouse_is_left_alone(stocked: Warehouse, make: Make) -> None:
+    with duckdb.connect(str(stocked.path)) as connection:
+        connection.execute("update meta set schema_version = 99")
+    for said in _refusals(stocked.path, make):
+        assert said == (
+            f"{stocked.path} was written by a newer voirdire (schema 99, this one knows "
+            f"{store.VERSION}). Update voirdire, or choose another file with --warehouse."
+        )
