@@ -31,7 +31,7 @@ serve: setup ## offer every study in the Prefect UI
 	$(BIN)/voirdire serve
 
 test: $(SET_UP_DEV) ## run the tests
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: $(SET_UP_DEV) ## style, types, import contracts
 	$(BIN)/ruff check .

@@ -54,9 +54,11 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         import flows.audit
         from flows import _progress
         from flows._pages import report_path
+        from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
-        # Opening it first: a file that cannot be used is said before a flow run exists.
+        # Reading both first: a file that cannot be used is said before a flow run exists.
+        import_dataset(study.dataset, study.folder, study.limit)
         Warehouse(path).query("select 1")
         if server:
             server.wait()

@@ -37,9 +37,9 @@ class Content(CachePolicy):
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def stage(function: Callable[P, R]) -> Task[P, R]:
-    """Make a cached stage."""
-    return task(cache_policy=Content(), persist_result=True)(function)
+def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
+    """Make a cached stage; ``run_name`` may use its parameters, as in ``measure {statistic}``."""
+    return task(cache_policy=Content(), persist_result=True, task_run_name=run_name)(function)
 
 
 def errand(function: Callable[P, R]) -> Task[P, R]:

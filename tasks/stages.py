@@ -4,7 +4,7 @@ from tasks import aggregate, conclude, curate, judge, pair, perturb, report
 from tasks._stage import errand, stage
 
 import_dataset = stage(curate.import_dataset)
-perturb_answers = stage(perturb.perturb)
+perturb_answers = stage(perturb.perturb, run_name="perturb {name}")
 pair_up = stage(pair.pair_up)
 draw_ballots = stage(judge.draw_ballots)
 # Not cached as a whole: every vote is in the warehouse, and only ballots not yet cast get here.
@@ -12,6 +12,6 @@ cast_votes = errand(judge.cast_votes)
 log_votes = stage(aggregate.log_votes)
 tally_votes = stage(aggregate.tally_votes)
 match_groups = stage(aggregate.match_groups)
-measure = stage(aggregate.measure)
+measure = stage(aggregate.measure, run_name="measure {statistic}")
 conclude_findings = stage(conclude.conclude)
 write_report = stage(report.report)

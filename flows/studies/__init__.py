@@ -1,5 +1,6 @@
 """Studies: what a flow is run with, one per TOML file, and the form in the Prefect UI."""
 
+import hashlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -120,8 +121,10 @@ class Study(BaseModel):
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides what is asked and computed."""
-        own = Path(self.dataset)
-        data = content_key(own.read_bytes().hex()) if own.is_file() else ""
+        own, data = Path(self.dataset), ""
+        if own.is_file():
+            with own.open("rb") as file:
+                data = hashlib.file_digest(file, "sha256").hexdigest()
         return content_key(self.model_dump(), data, code_digest())
 
 

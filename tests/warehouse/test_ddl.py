@@ -38,7 +38,7 @@ def test_every_frame_has_its_table_and_nothing_else(warehouse: Warehouse) -> Non
     )
     types = {"String": "VARCHAR", "Int64": "BIGINT", "Float64": "DOUBLE", "Boolean": "BOOLEAN"}
     moment = "TIMESTAMP WITH TIME ZONE"
-    expected = [
+    expected: list[tuple[object, ...]] = [
         ("meta", "schema_version", "INTEGER", True, None), ("meta", "marts", "VARCHAR", True, None)
     ]  # fmt: skip
     for model in FRAMES:
@@ -49,7 +49,7 @@ def test_every_frame_has_its_table_and_nothing_else(warehouse: Warehouse) -> Non
         ]
         added = {"study": "VARCHAR", "run": "VARCHAR", "saved_at": moment}
         expected += [(table, n, added[n], False, ADDED[n][1]) for n in added_columns(model)]
-    assert sorted(found.rows()) == sorted(expected)
+    assert sorted(map(repr, found.rows())) == sorted(map(repr, expected))
 
 
 def test_every_table_says_what_a_row_is(warehouse: Warehouse) -> None:
@@ -70,8 +70,9 @@ def test_every_mart_has_its_view_with_its_grain(warehouse: Warehouse) -> None:
 
 def test_no_column_is_a_reserved_word(warehouse: Warehouse) -> None:
     found = warehouse.query(
-        "select table_name, column_name from duckdb_columns() where not internal and column_name in "
-        "(select keyword_name from duckdb_keywords() where keyword_category = 'reserved')"
+        "select table_name, column_name from duckdb_columns() where not internal "
+        "and column_name in (select keyword_name from duckdb_keywords() "
+        "where keyword_category = 'reserved')"
     )
     assert found.rows() == []
 

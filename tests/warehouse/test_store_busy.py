@@ -29,7 +29,7 @@ with duckdb.connect(sys.argv[1], read_only=True) as connection:
     print(connection.execute("select count(*) from questions").fetchone()[0])
 """
 WRITE = """
-import sys, polars as pl
+import sys, time, polars as pl
 from itertools import count
 from schemas.curation import Questions
 from warehouse.store import Saving, Warehouse
@@ -38,6 +38,7 @@ for number in count(start):
     row = {"question_id": [f"d/{number}"], "dataset": ["d"], "question": ["?" * 5000]}
     warehouse.save([Saving(Questions, pl.DataFrame(row))], run=f"r{start}")
     print(number, flush=True)
+    time.sleep(0.2)
 """
 
 
@@ -136,7 +137,7 @@ def test_a_killed_writer_loses_nothing_that_it_had_saved(warehouse: Warehouse) -
     for _ in range(2):
         start = len(acknowledged)
         with _start(WRITE, warehouse.path, start) as writer:
-            acknowledged += [int(_line(writer)) for _ in range(8)]
+            acknowledged += [int(_line(writer)) for _ in range(6)]
             writer.send_signal(signal.SIGKILL)
             assert writer.stdout
             acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]

@@ -1,0 +1,175 @@
+"""The audit as a user runs it, offline: plant a bias, recover it in the marts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.judging import Votes
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+
+
+@pytest.fixture
+def warehouse(environment: dict[str, str]) -> Warehouse:
+    return Warehouse(environment["VOIRDIRE_WAREHOUSE"])
+
+
+def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    done = voirdire(
+        "audit", "--judge", "offline/honest", "--judge", "offline/gullible", "--votes", "6",
+        "--perturbation", "fake_reference", "--perturbation", "factual_error",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = warehouse.query("select judge, perturbation, shift, finding, simulated from mart.bias")
+    found = {(r["judge"], r["perturbation"]): r for r in rows.to_dicts()}
+    # gullible gives references one logit, honest minds errors by two and a half (offline.toml)
+    assert found["offline/gullible", "fake_reference"]["finding"] == "biased"
+    assert found["offline/gullible", "fake_reference"]["shift"] > 0.05
+    assert abs(found["offline/honest", "fake_reference"]["shift"]) < 0.1
+    assert found["offline/honest", "factual_error"]["finding"] == "detects"
+    assert all(rows["simulated"])
+    for text in ("offline/gullible", "(simulated)", "fake_reference", "biased", "warehouse:"):
+        assert text in done.stdout
+    # 60 questions: a control, two experimental and two sham pairs, 6 votes, 2 judges
+    assert "3600 ballots: 0 from the warehouse, 3600 cast, 0 without a reply" in done.stdout
+
+
+def test_second_run_asks_nothing_and_needs_no_litellm(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    small = ("audit", "--limit", "3", "--judge", "offline/honest")
+    assert voirdire(*small).returncode == 0
+    first = warehouse.read(Votes)
+    trap = tmp_path / "trap" / "litellm"
+    trap.mkdir(parents=True)
+    (trap / "__init__.py").write_text("raise SystemExit('litellm was imported')")
+    path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
+    done = voirdire(*small, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
+    assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
+    assert warehouse.read(Votes).equals(first)
+    runs = warehouse.query("select state, planned, from_warehouse, asked, failed, cost_usd, study "
+                           "from runs order by started_at").rows()  # fmt: skip
+    assert runs == [
+        ("completed", 54, 0, 54, 0, 0.0, "quick"),
+        ("completed", 54, 54, 0, 0, 0.0, "quick"),
+    ]
+    cached = warehouse.query("select cached, planned from mart.validity where perturbation is null")
+    assert cached.rows() == [(54, 54)]
+    # the trap works: a new wave must ask, and its calling process dies of the import
+    failed = voirdire(*small, "--wave", "2", PYTHONPATH=path)
+    assert "54 without a reply" in failed.stdout
+    assert warehouse.query("select count(*) from votes").item() == 54
+
+
+def test_killed_run_goes_on_where_it_stopped(
+    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
+) -> None:
+    words = ("audit", "--judge", "offline/honest", "--votes", "8")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    _wait_for_votes(warehouse)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    before = warehouse.read(Votes)
+    planned = 60 * 9 * 8
+    assert 0 < before.height < planned
+    done = voirdire(*words)
+    assert done.returncode == 0, done.stderr
+    rest = planned - before.height
+    assert f"{planned} ballots: {before.height} from the warehouse, {rest} cast" in done.stdout
+    after = warehouse.read(Votes)
+    assert after.height == planned
+    assert after.join(before, on="ballot_id", how="semi").equals(before)
+
+
+def test_everything_is_in_the_warehouse_the_report_and_the_ui(
+    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], server: str
+) -> None:
+    done = voirdire("audit", "--limit", "6", "--name", "looked_at")
+    assert done.returncode == 0, done.stderr
+    tables = (
+        "questions", "answers", "versions", "perturbations", "perturbed_answers", "pairs", "judges",
+        "prompts", "ballots", "votes", "vote_log", "verdicts", "shifts", "estimates", "findings",
+        "runs",
+    )  # fmt: skip
+    for table in tables:
+        assert warehouse.query(f"select count(*) from {table}").item() > 0, table
+    report = Path(environment["VOIRDIRE_WAREHOUSE"]).parent / "reports" / "looked_at.html"
+    page = report.read_text(encoding="utf-8")
+    assert "Simulated judges" in page
+    assert page.count("<svg") >= 9  # two charts of four panels, and the position plane
+    again = voirdire("report", "looked_at", "--out", "again.html")
+    assert again.returncode == 0, again.stderr
+    assert (report.parents[1] / "again.html").read_text(encoding="utf-8") == page
+    artifacts = _post(f"{server}/artifacts/filter", {})
+    assert {"findings", "report", "ballots"} <= {artifact["key"] for artifact in artifacts}
+    shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
+    assert len(json.loads(shown.stdout)) == 20
+
+
+def test_exported_votes_measure_the_same(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    assert voirdire("audit", "--limit", "12", "--judge", "offline/gullible").returncode == 0
+    log = warehouse.query("select * exclude (study, run, saved_at) from vote_log")
+    log.write_ndjson(tmp_path / "votes.jsonl")
+    done = voirdire("measure", "votes.jsonl", "--format", "json")
+    ours = warehouse.query("select * exclude (study, run, saved_at) from estimates")
+    theirs = pl.DataFrame(json.loads(done.stdout), schema=ours.schema)
+    key = ["statistic", "judge", "perturbation"]
+    assert theirs.sort(key).equals(ours.sort(key))
+
+
+def test_study_of_people_and_models_runs_through_the_same_command(
+    voirdire: Voirdire, warehouse: Warehouse
+) -> None:
+    folder = SHARED / "bias_study"
+    if not folder.is_dir():
+        pytest.skip("shared/reference-data/bias_study is not beside the project")
+    done = voirdire(
+        "audit", "--dataset", "humans_or_llms", "--folder", str(folder), "--checks", "flag",
+        "--judge", "offline/honest", "--judge", "offline/random", "--name", "public",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    samples = warehouse.query(
+        "select perturbation, count(distinct cluster) from pairs where arm = 'experimental' "
+        "group by all order by all"
+    ).rows()
+    # 142 questions, two of which have identical answers, which no pair can be made of
+    assert samples == [
+        ("factual_error", 142), ("fake_reference", 142), ("gender_bias", 142), ("rich_content", 142)
+    ]  # fmt: skip
+    assert warehouse.query("select count(*) from mart.bias").item() == 8
+
+
+def _wait_for_votes(warehouse: Warehouse) -> None:
+    for _ in range(600):
+        if warehouse.path.exists() and warehouse.query("select count(*) from votes").item():
+            return
+        time.sleep(0.1)
+    raise AssertionError("no vote was saved within a minute")
+
+
+def _post(url: str, body: dict[str, Any]) -> Any:
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)

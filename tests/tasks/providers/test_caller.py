@@ -1,0 +1,156 @@
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, Judge, UsdPerMillion, _caller
+from tasks.providers._caller import Caller, Reply, caller
+from tasks.providers._offline import Traits, answer
+
+PATIENCE_SECONDS = 60
+REPO = Path(_caller.__file__).parents[2]
+HONEST = JUDGES["offline/honest"]
+# a local address where nothing answers, behind a service that would be tried again for long
+SILENT = Judge(
+    judge="openai/silent", provider="openai", model="openai/silent",
+    params={"api_base": "http://127.0.0.1:9/v1", "api_key": "none"},
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Caller]:
+    """Return one caller for all tests that leave it alive: starting takes seconds."""
+    one = Caller()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Caller]]:
+    """Return the callers of this process, none at first, and stop them."""
+    callers: list[Caller] = []
+    monkeypatch.setattr(_caller, "_callers", callers)
+    yield callers
+    for each in callers:
+        each.stop()
+
+
+def _messages(number: int) -> list[dict[str, str]]:
+    return PROMPTS["pair_v1"].messages(f"What is {number} + 2?", "Four.", f"It is {number}.")
+
+
+def test_every_request_gets_its_own_reply(shared: Caller) -> None:
+    async def ask() -> list[Reply]:
+        asked = [shared.ask(HONEST, _messages(n), {**HONEST.params, "seed": n}) for n in range(300)]
+        return await asyncio.gather(*asked)
+
+    replies = asyncio.run(ask())
+    traits = Traits(**HONEST.params["traits"])
+    assert [reply.text for reply in replies] == [
+        answer(_messages(n), traits, n) for n in range(300)
+    ]
+    assert {(reply.model, reply.attempts, reply.error) for reply in replies} == {
+        ("offline/honest", 1, None)
+    }
+    assert shared._waiting == {}
+
+
+def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Caller]) -> None:
+    async def ask_and_kill() -> list[Reply]:
+        waiting = [
+            asyncio.create_task(caller().ask(SILENT, _messages(n), SILENT.params)) for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        process = caller()._process
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return await asyncio.gather(*waiting)
+
+    replies = asyncio.run(ask_and_kill())
+    assert {reply.error for reply in replies} == {"the calling process ended with code -9"}
+    assert {reply.text for reply in replies} == {""}
+    first = started[0]
+    assert not first.alive
+    # a caller that is dead says so at once
+    late = asyncio.run(first.ask(HONEST, _messages(0), {**HONEST.params, "seed": 0}))
+    assert late.error == "the calling process ended with code -9"
+    again = asyncio.run(caller().ask(HONEST, _messages(0), {**HONEST.params, "seed": 0}))
+    assert again.error is None
+    assert started[0] is not first
+
+
+def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:
+    async def ask() -> Reply:
+        given_up = asyncio.create_task(
+            shared.ask(HONEST, _messages(1), {**HONEST.params, "seed": 0})
+        )
+        await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        return await shared.ask(HONEST, _messages(2), {**HONEST.params, "seed": 0})
+
+    assert asyncio.run(ask()).error is None
+    assert shared._waiting == {}
+
+
+def test_hostile_text_goes_through_the_pipe(shared: Caller) -> None:
+    text = "\ud800\0\n\r\u2028{}\"'\U0001f600" * 1000
+    messages = PROMPTS["pair_v1"].messages(text, text, text[::-1])
+    reply = asyncio.run(shared.ask(HONEST, messages, {**HONEST.params, "seed": 0}))
+    assert reply.error is None
+    assert reply.text == answer(messages, Traits(**HONEST.params["traits"]), 0)
+
+
+def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
+    priced = HONEST.model_copy(
+        update={"usd_per_million": UsdPerMillion(prompt=1e6, completion=2e6)}
+    )
+    reply = asyncio.run(shared.ask(priced, _messages(1), {**HONEST.params, "seed": 0}))
+    assert reply.prompt_tokens
+    assert reply.completion_tokens
+    assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens
+
+
+def test_stop_ends_the_process(started: list[Caller]) -> None:
+    first = caller()
+    assert first.alive
+    assert caller() is first
+    first.stop()
+    assert not first.alive
+    assert first._process.returncode == -signal.SIGTERM
+    first.stop()
+    assert caller() is not first
+    assert started == [caller()]
+
+
+def test_the_process_ends_with_its_parent() -> None:
+    script = (
+        "import signal, os\n"
+        "from tasks.providers._caller import caller\n"
+        "print(caller()._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=REPO
+    ) as parent:
+        assert parent.stdout
+        worker = int(parent.stdout.readline())
+    assert parent.returncode == -signal.SIGKILL
+    try:
+        handle = os.pidfd_open(worker)
+    except ProcessLookupError:
+        return
+    try:
+        # readable once the process has ended; a worker that outlives its parent would not be
+        ended, _, _ = select.select([handle], [], [], PATIENCE_SECONDS)
+    finally:
+        os.close(handle)
+    assert ended

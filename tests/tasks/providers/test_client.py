@@ -1,0 +1,250 @@
+"""Through litellm itself; importing it takes seconds, so no other test file does."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, Provider, provider_of
+from tasks.providers._client import Outcome, complete
+from tasks.providers._offline import Traits, answer
+
+# litellm and what it builds on warn about each other, which is not ours to mend
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+KEY = "sk-fake-0123456789-for-tests"
+MESSAGES = [{"role": "user", "content": "Which one?"}]
+REPLY: dict[str, Any] = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "stub-model-2024-01-01",
+    "system_fingerprint": "fp_7",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "Both. [[C]]"},
+        }
+    ],
+    "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
+}
+GARBAGE = b"<html>502 Bad Gateway</html>"
+
+
+class Stub(ThreadingHTTPServer):
+    """Speaks as much of the OpenAI protocol as one request takes."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script: list[tuple[int, Any]] = []
+        self.requests: list[tuple[str, str | None, dict[str, Any]]] = []
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Stub
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.requests.append((self.path, self.headers["authorization"], json.loads(body)))
+        status, reply = self.server.script.pop(0)
+        data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Stub]:
+    with Stub() as stub:
+        thread = threading.Thread(target=stub.serve_forever, daemon=True)
+        thread.start()
+        yield stub
+        stub.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    server.script, server.requests = [], []
+    monkeypatch.setenv("VOIRDIRE_TEST_KEY", KEY)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return server
+
+
+def _ask(stub: Stub, *script: tuple[int, Any], attempts: int = 3, **params: Any) -> Outcome:
+    stub.script = list(script)
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY", attempts=attempts, timeout_seconds=30)
+    params = {"api_base": stub.base, **params}
+    return asyncio.run(complete(provider, "openai/stub", MESSAGES, params))
+
+
+def _changed(**message: Any) -> dict[str, Any]:
+    return {**REPLY, "choices": [{**REPLY["choices"][0], "message": message}]}
+
+
+def test_a_reply_is_kept_as_reported(stub: Stub) -> None:
+    outcome = _ask(stub, (200, REPLY), temperature=0, seed=3)
+    assert outcome._replace(seconds=0.0) == Outcome(
+        text="Both. [[C]]", model="stub-model-2024-01-01", fingerprint="fp_7",
+        finish_reason="stop", prompt_tokens=11, completion_tokens=3, cost_usd=None, attempts=1,
+        error=None,
+    )  # fmt: skip
+    assert outcome.seconds > 0
+    ((path, authorization, sent),) = stub.requests
+    assert path == "/v1/chat/completions"
+    assert authorization == f"Bearer {KEY}"
+    wanted = {"model": "stub", "messages": MESSAGES, "temperature": 0, "seed": 3}
+    assert {name: sent[name] for name in wanted} == wanted
+
+
+def test_a_known_model_has_its_price(stub: Stub) -> None:
+    stub.script = [(200, {**REPLY, "model": "gpt-4o"})]
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY")
+    asked = complete(provider, "openai/gpt-4o", MESSAGES, {"api_base": stub.base})
+    # 2.50 and 10 US dollars per million tokens: 11 * 2.5e-6 + 3 * 1e-5
+    assert asyncio.run(asked).cost_usd == pytest.approx(5.75e-5, rel=1e-9)
+
+
+def test_passing_faults_are_tried_again(stub: Stub) -> None:
+    outcome = _ask(stub, (500, {}), (500, {}), (200, REPLY))
+    assert (outcome.text, outcome.attempts, outcome.error) == ("Both. [[C]]", 3, None)
+    assert len(stub.requests) == 3
+
+
+@pytest.mark.parametrize("status", [408, 429, 502, 503, 504, 529])
+def test_a_fault_that_stays_is_an_error(stub: Stub, status: int) -> None:
+    outcome = _ask(stub, *[(status, {"error": {"message": "busy"}})] * 2, attempts=2)
+    assert (outcome.text, outcome.attempts, len(stub.requests)) == ("", 2, 2)
+    assert outcome.error
+    assert "busy" in outcome.error
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_other_faults_are_not_tried_again_and_tell_no_key(stub: Stub, status: int) -> None:
+    outcome = _ask(stub, (status, {"error": {"message": f"Incorrect key {KEY}."}}))
+    assert (outcome.text, outcome.attempts, len(stub.requests)) == ("", 1, 1)
+    assert outcome.error
+    assert "Incorrect key [key]." in outcome.error
+    assert KEY not in str(outcome)
+
+
+@pytest.mark.parametrize("body", [GARBAGE, b"", b"[]", b"{", {**REPLY, "choices": None}])
+def test_a_body_that_makes_no_sense_is_an_error(stub: Stub, body: Any) -> None:
+    outcome = _ask(stub, *[(200, body)] * 2, attempts=2)
+    assert outcome.text == ""
+    assert outcome.error
+    assert outcome.attempts == 2
+
+
+def test_a_reply_without_choices_is_an_error(stub: Stub) -> None:
+    outcome = _ask(stub, (200, {**REPLY, "choices": []}))
+    assert outcome.error == "ValueError: the provider's reply holds no choices"
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_a_reply_without_text_is_an_empty_reply(stub: Stub, content: str | None) -> None:
+    outcome = _ask(stub, (200, _changed(role="assistant", content=content)))
+    assert (outcome.text, outcome.error) == ("", None)
+
+
+def test_lone_surrogates_are_made_storable(stub: Stub) -> None:
+    hostile = _changed(role="assistant", content="a\ud800b \U0001f600 [[A]]")
+    hostile |= {"model": "m\udfff", "system_fingerprint": "\ud800"}
+    outcome = _ask(stub, (200, hostile))
+    assert outcome.text == "a\\ud800b \U0001f600 [[A]]"
+    assert (outcome.model, outcome.fingerprint) == ("m\\udfff", "\\ud800")
+    assert str(outcome).encode()
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (None, None)),
+        ({"prompt_tokens": -5, "completion_tokens": 3, "total_tokens": 1}, (None, None)),
+        ({"prompt_tokens": 5, "completion_tokens": 2**64, "total_tokens": 1}, (5, None)),
+        ({"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}, (5, 0)),
+        (None, (None, None)),
+    ],
+)
+def test_tokens_that_cannot_be_are_unknown(
+    stub: Stub, usage: dict[str, int] | None, expected: tuple[int | None, int | None]
+) -> None:
+    outcome = _ask(stub, (200, {**REPLY, "usage": usage}))
+    assert (outcome.prompt_tokens, outcome.completion_tokens) == expected
+    assert outcome.error is None
+
+
+def test_a_judge_may_set_its_own_timeout(stub: Stub) -> None:
+    assert _ask(stub, (200, REPLY), timeout=20).error is None
+
+
+def test_a_server_that_is_not_there_is_an_error(stub: Stub) -> None:
+    outcome = _ask(stub, attempts=2, api_base="http://127.0.0.1:9/v1")
+    assert outcome.attempts == 2
+    assert outcome.error
+    assert "Connection error" in outcome.error
+
+
+def test_an_unknown_model_is_an_error(stub: Stub) -> None:
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY")
+    outcome = asyncio.run(complete(provider, "nobody/nothing", MESSAGES, {}))
+    assert outcome.error
+    assert "nobody/nothing" in outcome.error
+    assert (outcome.text, outcome.attempts, stub.requests) == ("", 1, [])
+
+
+def test_a_missing_key_is_an_error(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOIRDIRE_TEST_KEY")
+    outcome = _ask(stub, attempts=1)
+    assert outcome.error
+    assert "OPENAI_API_KEY" in outcome.error
+    assert stub.requests == []
+
+
+def test_space_around_a_key_is_no_part_of_it(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOIRDIRE_TEST_KEY", f" {KEY}\n")
+    outcome = _ask(stub, (401, {"error": {"message": f"no {KEY} here"}}))
+    assert stub.requests[0][1] == f"Bearer {KEY}"
+    assert KEY not in str(outcome)
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGES if name.startswith("offline/")])
+def test_a_simulated_judge_answers_by_its_formula(name: str) -> None:
+    judge = JUDGES[name]
+    messages = PROMPTS["pair_v1"].messages("What is 2 + 2?", "Four.", "It is **4**.")
+    for repeat in range(3):
+        asked = complete(provider_of(name), judge.model, messages, {**judge.params, "seed": repeat})
+        outcome = asyncio.run(asked)
+        assert outcome.text == answer(messages, Traits(**judge.params["traits"]), repeat)
+        words = sum(len(message["content"].split()) for message in messages)
+        assert outcome._replace(text="", seconds=0.0) == Outcome(
+            text="", model=name, finish_reason="stop", prompt_tokens=words,
+            completion_tokens=len(outcome.text.split()), cost_usd=0.0,
+        )  # fmt: skip
+
+
+def test_a_prompt_that_a_simulated_judge_cannot_read_is_one_error() -> None:
+    judge = JUDGES["offline/honest"]
+    asked = complete(
+        provider_of("offline/honest"), judge.model, MESSAGES, {**judge.params, "seed": 0}
+    )
+    outcome = asyncio.run(asked)
+    assert outcome.error
+    assert "a judge prompt without the markers [Question]" in outcome.error
+    assert "Traceback" not in outcome.error
+    assert outcome.attempts == 1

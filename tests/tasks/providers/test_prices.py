@@ -1,0 +1,79 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.providers import JUDGES, Judge, UsdPerMillion, _prices, provider_of
+from tasks.providers._prices import TABLE, Price, price_of
+
+ENTRIES = {
+    "shop/known": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+    "bare": {"input_cost_per_token": 3e-6},
+    "images": {"input_cost_per_pixel": 1e-6},
+    "free": {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0},
+}
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_prices, "_table", lambda: ENTRIES)
+    other = provider_of("openai/gpt-5.5")
+    monkeypatch.setattr(_prices, "provider_of", lambda _: other)
+
+
+def _judge(model: str, price: UsdPerMillion | None = None) -> Judge:
+    return Judge(judge="shop/judge", provider="shop", model=model, usd_per_million=price)
+
+
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("shop/known", Price(1e-6, 2e-6)),
+        ("shop/bare", Price(3e-6, 0.0)),
+        ("shop/free", Price(0.0, 0.0)),
+        ("shop/images", None),
+        ("shop/unheard-of", None),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_the_price_of_a_model_is_litellms(model: str, price: Price | None) -> None:
+    assert price_of(_judge(model)) == price
+
+
+@pytest.mark.usefixtures("table")
+def test_a_price_of_ones_own_comes_first() -> None:
+    own = UsdPerMillion(prompt=5, completion=10)
+    assert price_of(_judge("shop/known", own)) == Price(5e-6, 1e-5)
+    assert price_of(_judge("shop/unheard-of", own)) == Price(5e-6, 1e-5)
+
+
+def test_a_call_costs_its_tokens() -> None:
+    own = UsdPerMillion(prompt=2.5, completion=10)
+    assert own.cost(11, 3) == pytest.approx(5.75e-5, rel=1e-12)
+    assert own.cost(0, 0) == 0
+    assert own.cost(None, 3) is None
+    assert own.cost(11, None) is None
+
+
+def test_simulated_judges_are_free() -> None:
+    simulated = [name for name in JUDGES if provider_of(name).simulated]
+    assert simulated
+    assert all(price_of(JUDGES[name]) == Price(0.0, 0.0) for name in simulated)
+
+
+def test_the_table_is_read_without_importing_litellm() -> None:
+    before = "litellm" in sys.modules
+    entry = _prices._table()["gpt-4o"]
+    assert (entry["input_cost_per_token"], entry["output_cost_per_token"]) == (2.5e-6, 1e-5)
+    assert ("litellm" in sys.modules) == before
+
+
+def test_without_litellm_there_is_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(_prices, "find_spec", lambda _: None)
+    with pytest.raises(FileNotFoundError, match="litellm is not installed"):
+        _prices._table.__wrapped__()
+    (tmp_path / TABLE).write_text(json.dumps({"m": {}}))
+    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    monkeypatch.setattr(_prices, "find_spec", lambda _: spec)
+    assert _prices._table.__wrapped__() == {"m": {}}

@@ -1,0 +1,107 @@
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import polars as pl
+import pytest
+from prefect.cache_policies import NO_CACHE
+
+from tasks import _code, _stage
+from tasks._code import code_digest
+from tasks._stage import Content, errand, stage
+
+
+class Design(NamedTuple):
+    votes: int
+    mode: str
+
+
+def _key(name: str = "tally", **inputs: Any) -> str:
+    context: Any = SimpleNamespace(task=SimpleNamespace(name=name))
+    return Content().compute_key(context, inputs, {})
+
+
+def test_a_key_does_not_depend_on_how_a_frame_lies_in_memory() -> None:
+    frame = pl.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
+    twice = pl.concat([frame, frame], rechunk=False)
+    assert _key(frame=twice.slice(3)) == _key(frame=frame)
+    assert _key(frame=twice.unique(maintain_order=True)) == _key(frame=frame)
+    assert _key(series=twice["a"].tail(3)) == _key(series=frame["a"])
+
+
+def test_a_key_depends_on_names_and_not_on_the_order_of_arguments() -> None:
+    assert _key(a=1, b=2) == _key(b=2, a=1)
+    assert _key(a=1, b=2) != _key(a=2, b=1)
+    assert _key("tally", a=1) != _key("match", a=1)
+
+
+def test_different_inputs_have_different_keys() -> None:
+    frame = pl.DataFrame({"a": [1, 2]})
+    inputs: list[Any] = [
+        None, "", "None", "null", 0, 0.0, False, "0", 1, True, 1.0, "1", [], [None], [[]], ["1"],
+        [1], [1, 2], ["1", "2"], ["12"], ["1, 2"], {}, {"a": 1}, {"a": "1"}, {"b": 1},
+        {"a": {"b": 1}}, {"a": {}, "b": 1}, float("inf"), Design(2, "paper"), Design(2, "balanced"),
+        frame, frame.head(1), frame.reverse(), frame.rename({"a": "b"}), frame.cast(pl.Float64),
+        frame.clear(), [frame], {"a": frame}, "\ud800",
+    ]  # fmt: skip
+    for one, other in combinations(inputs, 2):
+        assert _key(x=one) != _key(x=other), (one, other)
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), Path("x"), b"x", print, pl.LazyFrame()])
+def test_what_has_no_plain_content_is_refused(value: object) -> None:
+    with pytest.raises(TypeError, match=f"cannot be cached on a {type(value).__name__}; pass"):
+        _key(x=[value])
+
+
+def test_a_key_depends_on_the_code_and_on_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _key(x=1)
+    monkeypatch.setattr(_stage, "code_digest", lambda: "other code")
+    other_code = _key(x=1)
+    monkeypatch.undo()
+    monkeypatch.setattr(pl, "__version__", "0.0.1")
+    assert len({before, other_code, _key(x=1)}) == 3
+    monkeypatch.undo()
+    assert _key(x=1) == before
+
+
+def test_a_stage_is_cached_by_content_and_an_errand_never() -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    cached, never = stage(double), errand(double)
+    assert isinstance(cached.cache_policy, Content)
+    assert cached.persist_result is True
+    assert never.cache_policy == NO_CACHE
+    assert never.persist_result is False
+    assert cached.fn(2) == never.fn(2) == 4
+
+
+def test_the_code_is_all_of_tasks_and_schemas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = []
+
+    def look() -> None:
+        code_digest.cache_clear()
+        digests.append(code_digest())
+
+    monkeypatch.setattr(_code, "ROOMS", tmp_path)
+    for path in ("tasks/deep/a.py", "tasks/b.toml", "schemas/c.py", "tasks/d.j2"):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+        look()
+        file.write_text("2")
+        look()
+    (tmp_path / "tasks/b.toml").rename(tmp_path / "tasks/c.toml")
+    look()
+    assert len(set(digests)) == len(digests)
+    for path in ("tasks/notes.txt", "tasks/a.pyc", "flows.py"):
+        (tmp_path / path).write_text("3")
+        look()
+        assert digests[-1] == digests[8]
+    monkeypatch.undo()
+    code_digest.cache_clear()
+    assert code_digest() not in digests

@@ -1,0 +1,40 @@
+from collections.abc import Callable
+
+from schemas.results import Estimates, Findings
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Saving]
+
+
+def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -> None:
+    estimates = make(
+        Estimates,
+        {"statistic": "asr", "estimate": 0.5},
+        {"statistic": "sham_floor", "estimate": 0.2},
+        {"statistic": "dasr", "estimate": 0.3},
+        {"statistic": "random_baseline", "estimate": 0.3333},
+        {"statistic": "position_consistency", "estimate": 0.9, "perturbation": None, "kind": None},
+        # of the perturbed pairs, which is not the judge's own
+        {"statistic": "position_consistency", "estimate": 0.4},
+    )
+    warehouse.save([make(Findings), estimates], run="r1", study="quick")
+    assert warehouse.query("select * from mart.bias").to_dicts() == [
+        {
+            "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
+            "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
+            "simulated": True, "statistic": "mps", "shift": 0.25, "low": 0.1, "high": 0.4,
+            "p_value": 0.01, "p_adjusted": 0.02, "asr": 0.5, "sham_floor": 0.2, "dasr": 0.3,
+            "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
+            "finding": "biased",
+        }
+    ]  # fmt: skip
+
+
+def test_one_row_for_each_finding_whatever_is_missing(warehouse: Warehouse, make: Make) -> None:
+    findings = make(Findings, {}, {"perturbation": "rich_content"}, {"judge": "a/b"}, {"wave": "1"})
+    for study in ("one", "two"):
+        warehouse.save([findings], run="r1", study=study)
+    warehouse.save([make(Estimates)], run="r1", study="one")
+    rows = warehouse.query("select study, judge, wave, perturbation, asr from mart.bias")
+    assert rows.height == 8
+    assert rows.drop_nulls().rows() == [("one", "offline/honest", "", "padding", 0.5)]

@@ -1,0 +1,39 @@
+from collections.abc import Callable
+
+from schemas.results import Estimates
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Saving]
+
+CONTROL = {"perturbation": None, "kind": None}
+
+
+def test_consistency_beside_its_direction(warehouse: Warehouse, make: Make) -> None:
+    rows = [
+        {
+            **CONTROL, "statistic": "position_consistency", "estimate": 0.7, "low": 0.5,
+            "high": 0.85, "n": 10, "dropped": 2,
+        },
+        {**CONTROL, "statistic": "primacy", "estimate": 0.2, "low": 0.0, "high": 0.4, "n": 10},
+        {**CONTROL, "statistic": "recency", "estimate": 0.1, "n": 10},
+        {**CONTROL, "statistic": "preference_fairness", "estimate": -0.1, "low": -0.3, "n": 10},
+        {"statistic": "position_consistency", "estimate": 0.6, "n": 8},
+        {"statistic": "asr", "estimate": 0.9},
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query("select * from mart.position_bias order by perturbation nulls first")
+    judge = {
+        "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
+        "wave": "", "simulated": True,
+    }  # fmt: skip
+    assert found.to_dicts() == [
+        {
+            **judge, "perturbation": None, "position_consistency": 0.7, "low": 0.5, "high": 0.85,
+            "primacy": 0.2, "recency": 0.1, "preference_fairness": -0.1, "n": 10, "dropped": 2,
+        },
+        {
+            **judge, "perturbation": "padding", "position_consistency": 0.6, "low": None,
+            "high": None, "primacy": None, "recency": None, "preference_fairness": None, "n": 8,
+            "dropped": 0,
+        },
+    ]  # fmt: skip

@@ -1,0 +1,29 @@
+from collections.abc import Callable
+
+from schemas.results import Estimates
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Saving]
+
+ALL = {"perturbation": None, "kind": None, "n": 20}
+
+
+def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
+    counts = {"valid": 12, "invalid": 3, "abstain": 2, "ambiguous": 1, "missing": 2, "cached": 5}
+    rows = [
+        {**ALL, "statistic": f"{what}_rate", "hits": hits, "estimate": hits / 20}
+        for what, hits in counts.items()
+    ]
+    some = {"statistic": "valid_rate", "hits": 4, "n": 8, "estimate": 0.5}
+    other = {"statistic": "asr", "n": 99, "hits": 99}
+    warehouse.save([make(Estimates, *rows, some, other)], run="r1", study="quick")
+    found = warehouse.query("select * from mart.validity order by perturbation nulls first")
+    judge = {
+        "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
+        "wave": "", "simulated": True,
+    }  # fmt: skip
+    nothing = dict.fromkeys(counts)
+    assert found.to_dicts() == [
+        {**judge, "perturbation": None, "planned": 20, **counts},
+        {**judge, "perturbation": "padding", "planned": 8, **nothing, "valid": 4},
+    ]
