@@ -35,11 +35,11 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     for row in rows:
         if row["judge"] != last:
             simulated = "\n[dim](simulated)[/dim]" if row["simulated"] else ""
-            table.add_row(f"[bold]{escape(row['judge'])}[/bold]{simulated}")
+            table.add_row(f"[bold]{escape(_clip(row['judge']))}[/bold]{simulated}")
         last = row["judge"]
         colour = COLOURS.get(row["finding"], "yellow")
         table.add_row(
-            f"  {escape(row['perturbation'])}",
+            f"  {escape(_clip(row['perturbation']))}",
             number(row["shift"], signed=True),
             f"{number(row['low'], signed=True)} … {number(row['high'], signed=True)}",
             number(row["asr"]),

@@ -152,7 +152,7 @@ def test_study_of_people_and_models_runs_through_the_same_command(
         "select perturbation, count(distinct cluster) from pairs where arm = 'experimental' "
         "group by all order by all"
     ).rows()
-    # 142 questions, two of which have identical answers, which no pair can be made of
+    # flag: also the two questions whose answers are identical, and versions that fail a check
     assert samples == [
         ("factual_error", 142), ("fake_reference", 142), ("gender_bias", 142), ("rich_content", 142)
     ]  # fmt: skip

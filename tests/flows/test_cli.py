@@ -1,0 +1,158 @@
+"""Bad input through the command line: one clear error, nothing saved."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+
+from flows import _audit_here
+from flows.cli import main
+from flows.studies import STUDIES
+from tasks.perturbations import PERTURBATIONS
+from tasks.providers import JUDGES
+
+GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target": "Therefore."}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No server, no calling process: an error must come before either is used."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "voirdire.duckdb"))
+    monkeypatch.setattr(_audit_here, "find_server", lambda: "http://127.0.0.1:9/api")
+    monkeypatch.setattr(_audit_here, "caller", lambda: None)
+
+
+def refused(*words: str) -> str:
+    result: Result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    said = result.stderr.strip()
+    assert said.startswith("voirdire: ")
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("quik",), ("no study 'quik'", "Did you mean 'quick'?")),
+        (("--judge", "offline/honst"), ("no judge 'offline/honst'", "'offline/honest'?")),
+        (("--perturbation", "fake_referense"), ("'fake_referense'", "'fake_reference'?")),
+        (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v1'?")),
+        (("--dataset", "blom"), ("'blom'", "'bloom'?")),
+        (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
+        (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
+        (("--name", "../../etc"), ("name", "../../etc")),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("more than once",)),
+        (("nightly",), ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "Nothing")),
+        (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
+        (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
+    ],
+)  # fmt: skip
+def test_unknown_names_and_odd_designs(
+    words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = refused("audit", *words)
+    assert all(part in said for part in parts), said
+    assert not (tmp_path / "voirdire.duckdb").exists()
+
+
+BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
+    ("malformed", b'{"question_id": "q1", \n', ("line 1", "JSON")),
+    ("missing", json.dumps({**GOOD, "target": None}).encode(), ("line 1", "target")),
+    ("twice", (json.dumps(GOOD) + "\n").encode() * 2, ("line 2", "question_id", "q1")),
+    ("blank", json.dumps({**GOOD, "anchor": " "}).encode(), ("line 1", "anchor")),
+    ("same", json.dumps({**GOOD, "target": "Because."}).encode(), ("line 1", "the two must differ")),
+    ("latin", json.dumps(GOOD).encode() + b'{"question": "caf\xe9"}', ("line 1", "UTF-8")),
+    ("none", b"", ("empty",)),
+    ("nan", json.dumps({**GOOD, "target": float("nan")}).encode(), ("line 1", "nan", "must be text")),
+    ("huge", json.dumps({**GOOD, "target": "x" * 10**8}).encode(), ("line 1",)),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "parts"), BAD_FILES, ids=[name for name, *_ in BAD_FILES])
+def test_bad_files_of_ones_own(
+    name: str, data: bytes, parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / f"{name}.jsonl").write_bytes(data)
+    said = refused("audit", "--dataset", f"{name}.jsonl")
+    assert f"{name}.jsonl" in said
+    assert all(part in said for part in parts), said
+    assert len(said) < 2000
+    assert not (tmp_path / "voirdire.duckdb").exists()
+
+
+def newer(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table meta (schema_version integer, marts varchar)")
+        connection.execute("insert into meta values (99, '')")
+
+
+def foreign(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table customers (id integer)")
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda path: path.write_bytes(b"not a database" * 999), ("not a DuckDB file",)),
+        (newer, ("newer voirdire", "99")),
+        (foreign, ("customers", "not a warehouse")),
+        (lambda path: path.mkdir(), ("is a folder",)),
+    ],
+)
+def test_files_that_are_no_warehouse(make: Any, parts: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    said = refused("audit", "--warehouse", str(path))
+    assert all(part in said for part in parts), said
+    assert str(path) in said
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_place_that_cannot_be_written() -> None:
+    # Below /proc nobody may make a file, not even root.
+    said = refused("audit", "--warehouse", "/proc/voirdire.duckdb")
+    assert "/proc/voirdire.duckdb" in said
+    assert "--warehouse" in said
+
+
+def test_queries_need_a_warehouse() -> None:
+    assert "voirdire audit" in refused("sql", "select 1")
+    assert "voirdire audit" in refused("report")
+
+
+def test_broken_queries_are_told_in_one_line(tmp_path: Path) -> None:
+    plan = CliRunner().invoke(main, ["plan", "--limit", "1"])
+    assert plan.exit_code == 0, plan.output
+    assert not (tmp_path / "voirdire.duckdb").exists()
+    from warehouse.store import Warehouse
+
+    Warehouse(tmp_path / "voirdire.duckdb").query("select 1")
+    assert "votez" in refused("sql", "select * from votez")
+    assert "read-only" in refused("sql", "drop table votes").lower()
+
+
+def test_plan_counts_before_anything_is_spent() -> None:
+    words = ["plan", "--judge", "openai/gpt-5.5", "--judge", "offline/random", "--votes", "4"]
+    planned = CliRunner().invoke(main, words, env={"COLUMNS": "120"})
+    assert planned.exit_code == 0, planned.output
+    # 60 questions: control, and an experimental and a sham arm of 4 perturbations; 4 votes
+    assert str(60 * 9 * 4) in planned.stdout
+    # z sigma / sqrt(60) with sigma of 4 votes, see _design: 2.8016 * .2819 / 7.746
+    assert " 0.102" in planned.stdout
+    assert "unknown" not in planned.stdout
+
+
+def test_everything_is_listed() -> None:
+    listed = CliRunner().invoke(main, ["list"], env={"COLUMNS": "200"})
+    assert listed.exit_code == 0, listed.output
+    for name in (*STUDIES, *JUDGES, *PERTURBATIONS, "bloom", "humans_or_llms", "pair_v1", "asr"):
+        assert name in listed.stdout
