@@ -10,7 +10,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows._terminal import plain_table, result_table
+from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks.aggregate import match_groups, measure, tally_votes
@@ -52,7 +52,7 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
             "clusters",
             "reason",
         )
-        Console().print(plain_table(shown.columns, shown.rows()))
+        print_rows(Console(), shown.columns, shown.rows())
     else:
         rows = _bias(estimates, conclude(estimates))
         Console().print(result_table(rows.to_dicts(), f"{votes.name}, mode {mode}"))

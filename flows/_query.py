@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from flows._pages import report_path, stored_page, write_page
-from flows._terminal import plain_table
+from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
@@ -31,7 +31,7 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
     elif form == "csv":
         click.echo(rows.write_csv(), nl=False)
     else:
-        Console().print(plain_table(rows.columns, rows.head(SHOWN).rows()))
+        print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
 

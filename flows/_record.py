@@ -14,9 +14,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.studies import Study
+from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
 from tasks._code import code_digest
+from tasks.perturb import NO_SHAM
 from warehouse.store import Saving, Warehouse
 
 CODE_VERSION = f"{version('voirdire')}+{code_digest()[:12]}"
@@ -31,6 +33,7 @@ class Record:
         self.counts: Counter[str] = Counter()
         self.cost_usd: float | None = 0.0
         self.errors: Counter[str] = Counter()
+        self.notes: list[str] = []
 
     def __enter__(self) -> Self:
         self.warehouse.start_run({**self._begin(), "state": "running"})
@@ -51,6 +54,15 @@ class Record:
         """Save frames in one transaction."""
         savings = [Saving(model, frame) for model, frame in frames]
         self.warehouse.save(savings, run=self.run, study=self.study.name)
+
+    def count_dropped(self, perturbed: DataFrame[PerturbedAnswers]) -> None:
+        """Count what failed a validity check, and what has no sham though it should."""
+        failed = perturbed.filter(pl.col("failure").is_not_null())
+        shamless = perturbed.filter(
+            pl.col("failure").is_null(), pl.col("sham_failure").fill_null(NO_SHAM) != NO_SHAM
+        )
+        verb = "dropped" if self.study.checks == "drop" else "used despite a failed check"
+        self.notes = [*_tell(failed, verb), *_tell(shamless, "without a sham")]
 
     def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
         """Return the ballots that have not been cast, and count them all."""
@@ -85,7 +97,9 @@ class Record:
             f"{counts['asked']} cast, {counts['failed']} without a reply"
         )
         causes = "; ".join(f"{n} x {error}" for error, n in self.errors.most_common(3))
-        return f"{text} ({causes})" if causes else text
+        text = f"{text} ({causes})" if causes else text
+        notes = "; ".join(self.notes)
+        return f"{text}. Answers {notes}; reasons in mart.dropped" if notes else text
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
@@ -121,3 +135,9 @@ class Record:
 COUNTED = (
     "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
 )  # fmt: skip
+
+
+def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:
+    counts = Counter(perturbed["perturbation"].to_list())
+    listed = ", ".join(f"{n} {perturbation}" for perturbation, n in sorted(counts.items()))
+    return [f"{verb}: {listed}"] if listed else []

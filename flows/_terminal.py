@@ -71,6 +71,19 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     return table
 
 
+def print_rows(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows as a table, or one below the other if they are wider than the terminal."""
+    table = plain_table(columns, rows)
+    if (
+        console.measure(table, options=console.options.update(width=10_000)).maximum
+        <= console.width
+    ):
+        console.print(table)
+        return
+    for row in rows:
+        console.print(plain_table(("", ""), list(zip(columns, row, strict=True))), "")
+
+
 @contextmanager
 def ballot_bars(console: Console) -> Iterator[Any]:
     """Show a bar per judge; yields the listener that moves them."""

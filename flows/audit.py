@@ -42,6 +42,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
                 for name in study.perturbations
             )
         )
+        record.count_dropped(perturbed)
         pairs = stages.pair_up(questions, answers, perturbed, perturbations, study.checks)
         judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)

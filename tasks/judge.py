@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
 from schemas.keys import content_key
 from tasks._parser import parse
@@ -20,6 +21,10 @@ SHARD = 256
 """Ballots per task run: small enough to lose little, large enough to cost little."""
 
 REFUSED = {"content_filter", "refusal"}
+
+
+REQUEST = ["provider", "model", "params", "request", "repeat", "wave"]
+"""All that can change a reply, and nothing that cannot."""
 
 
 class Design(NamedTuple):
@@ -65,28 +70,12 @@ def draw_ballots(
     ``seed``, pair and judge. A ballot's id is the key of all that can change the reply, so askings
     that are the same (a control pair seen from both sides) are one.
     """
-    slots = [
-        {"pair_id": pair_id, "judge": judge, "shown_first": side, "repeat": repeat}
-        for judge in judges["judge"]
-        for pair_id in pairs["pair_id"]
-        for side, repeat in _schedule(pair_id, judge, design)
-    ]
-    if not slots:
-        return Ballots.empty()
-    asked = _requests(pairs, prompt)
-    keys = {
-        row["judge"]: (row["provider"], row["model"], row["params"])
-        for row in judges.iter_rows(named=True)
-    }
-    ballot_ids = [
-        content_key(*keys[slot["judge"]], asked[slot["pair_id"], slot["shown_first"]],
-                    slot["repeat"], design.wave)
-        for slot in slots
-    ]  # fmt: skip
-    frame = pl.DataFrame(slots).with_columns(
-        pl.Series("ballot_id", ballot_ids), prompt=pl.lit(prompt), wave=pl.lit(design.wave)
+    slots = _slots(pairs["pair_id"], judges["judge"], design)
+    asked = slots.join(_requests(pairs, prompt), on=["pair_id", "shown_first"]).join(
+        judges.select("judge", "provider", "model", "params"), on="judge"
     )
-    return Ballots.of(frame)
+    asked = asked.with_columns(prompt=pl.lit(prompt), wave=pl.lit(design.wave))
+    return Ballots.of(asked.with_columns(content_keys(asked, REQUEST).alias("ballot_id")))
 
 
 def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
@@ -127,31 +116,42 @@ async def cast_votes(
     return Votes.of(frame), errors
 
 
-def _schedule(pair_id: str, judge: str, design: Design) -> list[tuple[str, int]]:
+def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
+    """Cross pairs and judges with the places and repeats at which each pair is asked about."""
     votes = design.votes_per_pair
-    if design.mode == "balanced":
-        if votes % 2:
-            raise ValueError(
-                f"votes_per_pair ({votes}) must be even when orders are balanced. "
-                "Take an even number, or mode 'paper'."
-            )
-        return [(SIDES[vote % 2], vote // 2) for vote in range(votes)]
-    return [
-        (SIDES[uniform(design.seed, "position", pair_id, judge, vote) < 0.5], vote)
-        for vote in range(votes)
-    ]
+    everyone = judges.to_frame().join(pairs.to_frame(), how="cross")
+    if design.mode == "paper":
+        asked = everyone.join(pl.DataFrame({"repeat": range(votes)}), how="cross")
+        sides = [
+            SIDES[uniform(design.seed, "position", pair_id, judge, repeat) < 0.5]
+            for judge, pair_id, repeat in asked.iter_rows()
+        ]
+        return asked.with_columns(pl.Series("shown_first", sides, pl.String))
+    if votes % 2:
+        raise ValueError(
+            f"votes_per_pair ({votes}) must be even when orders are balanced. "
+            "Take an even number, or mode 'paper'."
+        )
+    repeats = pl.DataFrame({"repeat": range(votes // 2)})
+    return everyone.join(repeats, how="cross").join(
+        pl.DataFrame({"shown_first": SIDES}), how="cross"
+    )
 
 
-def _requests(pairs: DataFrame[Pairs], prompt: str) -> dict[tuple[str, str], str]:
+def _requests(pairs: DataFrame[Pairs], prompt: str) -> pl.DataFrame:
     """Digest the full prompt of each pair in each order."""
     form = PROMPTS[prompt]
-    return {
-        (pair["pair_id"], side): content_key(
-            form.messages(pair["question"], *_in_order(pair, side))
+    rows = [
+        (
+            pair["pair_id"],
+            side,
+            content_key(form.messages(pair["question"], *_in_order(pair, side))),
         )
         for pair in pairs.iter_rows(named=True)
         for side in SIDES
-    }
+    ]
+    schema = {"pair_id": pl.String, "shown_first": pl.String, "request": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:

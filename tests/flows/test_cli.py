@@ -67,10 +67,18 @@ BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
     ("missing", json.dumps({**GOOD, "target": None}).encode(), ("line 1", "target")),
     ("twice", (json.dumps(GOOD) + "\n").encode() * 2, ("line 2", "question_id", "q1")),
     ("blank", json.dumps({**GOOD, "anchor": " "}).encode(), ("line 1", "anchor")),
-    ("same", json.dumps({**GOOD, "target": "Because."}).encode(), ("line 1", "the two must differ")),
+    (
+        "same",
+        json.dumps({**GOOD, "target": "Because."}).encode(),
+        ("line 1", "the two must differ"),
+    ),
     ("latin", json.dumps(GOOD).encode() + b'{"question": "caf\xe9"}', ("line 1", "UTF-8")),
     ("none", b"", ("empty",)),
-    ("nan", json.dumps({**GOOD, "target": float("nan")}).encode(), ("line 1", "nan", "must be text")),
+    (
+        "nan",
+        json.dumps({**GOOD, "target": float("nan")}).encode(),
+        ("line 1", "nan", "must be text"),
+    ),
     ("huge", json.dumps({**GOOD, "target": "x" * 10**8}).encode(), ("line 1",)),
 ]
 

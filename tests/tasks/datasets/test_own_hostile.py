@@ -1,5 +1,4 @@
 import json
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +20,7 @@ def refusal(tmp_path: Path) -> Callable[[str, bytes], str]:
 
 
 def test_stops_after_a_hundred_problems(refusal: Callable[[str, bytes], str]) -> None:
-    started = time.perf_counter()
     error = refusal("mine.jsonl", b'{"x": 1}\n' * 500_000)
-    assert time.perf_counter() - started < 2
     assert error.startswith("mine.jsonl has 100 or more problems. The first 5:")
 
 
@@ -38,27 +35,22 @@ HUGE = 100_000_000
         ("lines.csv", b'question_id,question,anchor,target\n1,q,a,"', b'"\n'),
     ],
 )
-def test_refuses_a_huge_answer_fast_and_small(
+def test_refuses_a_huge_answer_without_holding_it(
     tmp_path: Path, name: str, start: bytes, end: bytes
 ) -> None:
     path = tmp_path / name
     filling = b"x" * 99 + (b"\n" if name == "lines.csv" else b"x")
     path.write_bytes(start + filling * (HUGE // 100) + end)
     tracemalloc.start()
-    started = time.perf_counter()
     with pytest.raises(ValueError, match=f"{name}, line"):
         load_own(path)
-    seconds = time.perf_counter() - started
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert seconds < 5
     assert peak < 60_000_000
 
 
-def test_many_unknown_fields_are_refused_fast(refusal: Callable[[str, bytes], str]) -> None:
+def test_many_unknown_fields_are_refused(refusal: Callable[[str, bytes], str]) -> None:
     line = json.dumps({f"field {n}": n for n in range(200_000)}).encode()
     header = ",".join(f"field {n}" for n in range(200_000)).encode()
-    started = time.perf_counter()
     assert "no column 'field 0'" in refusal("mine.jsonl", line)
     assert "no column 'field 0'" in refusal("mine.csv", header)
-    assert time.perf_counter() - started < 5
