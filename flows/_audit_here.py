@@ -77,10 +77,14 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
 
 async def _state_of(flow: Any, study: Study, path: Path) -> Any:
     """Run the flow; a failure of the run is raised here."""
+    from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogHandler
 
-    state = await flow(study, str(path), return_state=True)
-    # The log goes to the server in the background, and the server may be ours to stop.
-    await APILogHandler.aflush()
+    try:
+        state = await flow(study, str(path), return_state=True)
+    finally:
+        # Both go to the server in the background, and the server may be ours to stop.
+        await APILogHandler.aflush()
+        await asyncio.to_thread(EventsWorker.drain_all, timeout=5)
     await state.aresult(raise_on_failure=True)
     return state
