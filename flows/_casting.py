@@ -1,6 +1,7 @@
 """Many batches in flight at once, each saved as soon as it is there."""
 
 import asyncio
+from importlib import import_module
 
 from pandera.typing.polars import DataFrame
 
@@ -32,5 +33,12 @@ async def cast_all(waiting: DataFrame[Ballots], pairs: DataFrame[Pairs], record:
             await progress.publish()
 
     async with asyncio.TaskGroup() as group:
+        # What comes after the votes takes seconds to import: use the time of waiting for them.
+        group.create_task(asyncio.to_thread(_import_early))
         for batch in batches:
             group.create_task(cast(batch))
+
+
+def _import_early() -> None:
+    for module in ("scipy.stats", "matplotlib.figure", "matplotlib.backends.backend_svg"):
+        import_module(module)
