@@ -15,6 +15,7 @@ from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
 from schemas.results import Estimates, Findings
 from tasks import stages
+from tasks.conclude import endpoints
 from tasks.judge import Design, judge_table, prompt_table
 from tasks.perturb import perturbation_table
 from tasks.statistics import STATISTICS
@@ -63,7 +64,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         estimates = Estimates.of(
             pl.concat(stages.measure(name, vote_log, verdicts, shifts) for name in STATISTICS)
         )
-        findings = stages.conclude_findings(estimates)
+        findings = stages.conclude_findings(endpoints(estimates))
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
             (Estimates, estimates), (Findings, findings),

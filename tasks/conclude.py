@@ -13,6 +13,11 @@ MINIMUM = 0.05
 FEWEST_CLUSTERS = 10
 
 
+def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
+    """Keep the estimates that findings rest on."""
+    return Estimates.of(estimates.filter(pl.col("statistic").is_in(["mps", "mps_sham"])))
+
+
 def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     """Put each cell's mean preference shift into words (methods, section 3).
 
@@ -22,9 +27,8 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     *rewards* by the same rules. p-values are adjusted over all cells by Benjamini-Hochberg; those
     that are null are left out. Below ten clusters nothing is concluded.
     """
-    endpoints = estimates.filter(pl.col("statistic").is_in(["mps", "mps_sham"]))
     # "mps_sham" sorts after "mps": the last row of a cell is over the sham where there is one.
-    cells = endpoints.sort("statistic").unique(CELL, keep="last", maintain_order=True)
+    cells = endpoints(estimates).sort("statistic").unique(CELL, keep="last", maintain_order=True)
     if cells.is_empty():
         return Findings.empty()
     cells = cells.with_columns(_adjusted(cells["p_value"]), minimum=pl.lit(MINIMUM))

@@ -3,7 +3,8 @@
 from tasks import aggregate, conclude, curate, judge, pair, perturb, report
 from tasks._stage import errand, stage
 
-import_dataset = stage(curate.import_dataset)
+# Not cached: its input is a name, and the file of that name may have changed.
+import_dataset = errand(curate.import_dataset)
 perturb_answers = stage(perturb.perturb, run_name="perturb {name}")
 pair_up = stage(pair.pair_up)
 draw_ballots = stage(judge.draw_ballots)

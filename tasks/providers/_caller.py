@@ -102,7 +102,10 @@ class Caller:
         self._fail_all()
 
     def _fail_all(self) -> None:
-        error = f"the calling process ended with code {self._process.returncode}"
+        error = (
+            f"the calling process ended with code {self._process.returncode}; "
+            "`python -m tasks.providers._worker` shows why"
+        )
         nothing = Reply("", None, None, None, 0.0, None, None, None, 1, error)
         # Two threads may get here at once; each future goes to one of them.
         for number in list(self._waiting):

@@ -124,6 +124,25 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert len(json.loads(shown.stdout)) == 20
 
 
+def test_changed_file_of_ones_own_is_read_again(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    words = ("audit", "--dataset", "own.jsonl", "--judge", "offline/random", "--name", "own",
+             "--perturbation", "fake_reference")  # fmt: skip
+    asked = {"question_id": "q1", "question": "Why is the sky blue?"}
+    answers = {"anchor": "Air scatters blue light.", "target": "Blue light is scattered more."}
+    (tmp_path / "own.jsonl").write_text(json.dumps({**asked, **answers}))
+    assert voirdire(*words).returncode == 0
+    changed = {**asked, **answers, "anchor": "It reflects the sea."}
+    (tmp_path / "own.jsonl").write_text(json.dumps(changed))
+    refused = voirdire(*words)
+    assert refused.returncode == 2
+    assert "facts never change. Give the new version a new name" in refused.stderr
+    assert "reflects" not in str(warehouse.query("select answer from answers").rows())
+    (tmp_path / "own.jsonl").write_text(json.dumps({**changed, "question_id": "q2"}))
+    assert "6 ballots: 0 from the warehouse, 6 cast" in voirdire(*words).stdout
+
+
 def test_exported_votes_measure_the_same(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
