@@ -86,7 +86,7 @@ def _number(value: object) -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Coverage of the 95 % intervals.")
-    parser.add_argument("--studies", type=int, default=400)
+    parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--items", type=int, default=142)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()

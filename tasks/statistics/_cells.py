@@ -29,9 +29,15 @@ def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
 def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     """Return, per cell, the proportion ``sum num / sum den`` by cluster-adjusted Wilson.
 
-    ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``.
+    ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``, where
+    ``num`` may be an average.
     """
-    return _estimates(name, _zero_unless_counted(items, "num", "den"), _wilson, hits=False)
+
+    def solve(sums: pl.DataFrame) -> Interval:
+        num, den = _columns(sums, "num", "den")
+        return cluster_wilson(num, den, whole=False)
+
+    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, hits=False)
 
 
 def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:

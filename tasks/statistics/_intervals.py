@@ -57,7 +57,9 @@ def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float]:
     )
 
 
-def cluster_wilson(hits: Sums, totals: Sums, level: float = LEVEL) -> Interval:
+def cluster_wilson(
+    hits: Sums, totals: Sums, level: float = LEVEL, *, whole: bool = True
+) -> Interval:
     """Return a proportion with its Wilson interval at the effective sample size.
 
     ``deff = max(1, var / (R (1 - R) / v))`` with the cluster variance of ``R = k / v``; for R in
@@ -67,8 +69,11 @@ def cluster_wilson(hits: Sums, totals: Sums, level: float = LEVEL) -> Interval:
     ----------
     hits, totals
         Shape (clusters,): numerator and denominator of each cluster.
+    whole
+        Whether an item is a hit or not. If its hits are averages, it varies less than 0 and 1 do,
+        and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %.
     """
-    rate, deff = _design_effect(hits, totals)
+    rate, deff = _design_effect(hits, totals, least=1.0 if whole else 0.0)
     if rate is None:
         return Interval(None, reason="nothing qualifies: the denominator is empty")
     if deff is None:
@@ -129,7 +134,9 @@ def _newcombe(ratio: float, parts: tuple[Sums, Sums] | None, den: Sums, level: f
     return Interval(ratio, low, high, p_value=p_value, method="Newcombe")
 
 
-def _design_effect(hits: Sums, totals: Sums) -> tuple[float | None, float | None]:
+def _design_effect(
+    hits: Sums, totals: Sums, least: float = 1.0
+) -> tuple[float | None, float | None]:
     total, clusters = float(totals.sum()), len(totals)
     if total == 0:
         return None, None
@@ -140,4 +147,4 @@ def _design_effect(hits: Sums, totals: Sums) -> tuple[float | None, float | None
         return rate, max(1.0, float((totals**2).sum()) / total)
     residuals = hits - rate * totals
     variance = clusters / (clusters - 1) * float((residuals**2).sum()) / total**2
-    return rate, max(1.0, variance / (rate * (1 - rate) / total))
+    return rate, max(least, variance / (rate * (1 - rate) / total)) or 1.0
