@@ -91,8 +91,17 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
 
 
+class Measured(Result):
+    """What every result is about: columns that all of them begin with."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("who was asked")
+    prompt: str = name("name of the judge prompt")
+    wave: str = pa.Field(description="label of a measurement in time")
+
+
 class VoteLog(
-    Result,
+    Measured,
     table="vote_log",
     key=(
         "dataset",
@@ -108,10 +117,6 @@ class VoteLog(
 ):
     """One row per ballot of a study with its vote: all that the statistics read."""
 
-    dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
-    prompt: str = name("name of the judge prompt")
-    wave: str = pa.Field(description="label of a measurement in time")
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
@@ -129,16 +134,12 @@ class VoteLog(
 
 
 class Verdicts(
-    Result,
+    Measured,
     table="verdicts",
     key=("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation"),
 ):
     """One row per sample, arm, perturbation, judge, prompt and wave."""
 
-    dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
-    prompt: str = name("name of the judge prompt")
-    wave: str = pa.Field(description="label of a measurement in time")
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
@@ -157,14 +158,10 @@ class Verdicts(
 
 
 class Shifts(
-    Result, table="shifts", key=("dataset", "judge", "prompt", "wave", "sample", "perturbation")
+    Measured, table="shifts", key=("dataset", "judge", "prompt", "wave", "sample", "perturbation")
 ):
     """One row per sample and perturbation, judge, prompt and wave: its arms side by side."""
 
-    dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
-    prompt: str = name("name of the judge prompt")
-    wave: str = pa.Field(description="label of a measurement in time")
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
     perturbation: str = name("name of the perturbation")

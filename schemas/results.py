@@ -3,7 +3,8 @@
 import pandera.polars as pa
 
 from schemas.curation import KINDS
-from schemas.frame import Result, name
+from schemas.frame import name
+from schemas.judging import Measured
 
 FINDINGS = [
     "biased", "no relevant bias",       # promote
@@ -13,17 +14,13 @@ FINDINGS = [
 
 
 class Estimates(
-    Result,
+    Measured,
     table="estimates",
     key=("statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"),
 ):
     """One row per statistic and cell (dataset, judge, prompt, wave, mode, perturbation)."""
 
     statistic: str = name("name of the statistic")
-    dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
-    prompt: str = name("name of the judge prompt")
-    wave: str = pa.Field(description="label of a measurement in time")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
     perturbation: str = name("null where the statistic is of the control arm", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
@@ -48,14 +45,10 @@ class Estimates(
 
 
 class Findings(
-    Result, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
+    Measured, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 ):
     """One row per cell: the primary endpoint in words."""
 
-    dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
-    prompt: str = name("name of the judge prompt")
-    wave: str = pa.Field(description="label of a measurement in time")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, description="promote or detract")
