@@ -15,6 +15,7 @@ setup: $(SET_UP) ## make the environment (needs the package index once)
 
 $(SET_UP): requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "voirdire needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12")'
+	@echo "Installing into .venv: a minute or two, this once."
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -68,9 +68,15 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         _progress.listeners.remove(listen)
     rows = Warehouse(path).query(RESULTS, [study.name])
     console.print(result_table(rows.to_dicts(), f"Study {study.name}"))
-    console.print(LEGEND, style="dim")
+    if any(row["finding"] == "inconclusive" for row in rows.to_dicts()):
+        hint = f"Inconclusive: `voirdire plan {study.name}` says what this design can see."
+        console.print(LEGEND + " " + hint, style="dim", markup=False)
+    else:
+        console.print(LEGEND, style="dim", markup=False)
     console.print(f"\n{state.message}", markup=False, highlight=False)
     console.print(f"warehouse: {path}", markup=False, highlight=False, soft_wrap=True)
+    if url:
+        console.print(f"Prefect:   {url}", markup=False, highlight=False, soft_wrap=True)
     report = report_path(path, study.name)
     console.print(f"report:    {report}", markup=False, highlight=False, soft_wrap=True)
 

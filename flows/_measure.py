@@ -13,6 +13,7 @@ from rich.console import Console
 from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
+from tasks._catalogue import unknown
 from tasks.aggregate import match_groups, measure, tally_votes
 from tasks.conclude import conclude
 from tasks.read_votes import read_votes
@@ -31,11 +32,7 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
 def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> None:
     """Print the estimates of a file of votes."""
     estimates = estimates_of(read_votes(votes), mode)
-    names = estimates["statistic"].unique().sort().to_list()
-    strange = [name for name in only if name not in names]
-    if strange:
-        raise LookupError(f"no statistic {strange[0]!r} here. Known: {', '.join(names)}.")
-    chosen = estimates.filter(pl.col("statistic").is_in(only)) if only else estimates
+    chosen = estimates.filter(pl.col("statistic").is_in(_rows_of(only))) if only else estimates
     if form == "json":
         click.echo(json.dumps(chosen.to_dicts(), indent=1))
     elif form == "csv":
@@ -44,6 +41,7 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
         shown = chosen.select(
             "statistic",
             "judge",
+            "simulated",
             "perturbation",
             "estimate",
             "low",
@@ -56,6 +54,17 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
     else:
         rows = _bias(estimates, conclude(estimates))
         Console().print(result_table(rows.to_dicts(), f"{votes.name}, mode {mode}"))
+
+
+def _rows_of(names: Sequence[str]) -> list[str]:
+    """Return the rows that statistics make, each named by its own name or its statistic's."""
+    gives = {name: entry.gives for name, entry in STATISTICS.items()}
+    single = {row: (row,) for rows in gives.values() for row in rows}
+    known = {**single, **gives}
+    for name in names:
+        if name not in known:
+            raise unknown("statistic", name, sorted(known))
+    return [row for name in names for row in {*known[name], *single.get(name, ())}]
 
 
 def _bias(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:

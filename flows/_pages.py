@@ -68,7 +68,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         known = warehouse.query("select distinct study from estimates order by study")["study"]
         raise ValueError(
             f"the warehouse has no results of study {study!r}. "
-            f"It has: {', '.join(known) or 'none'}. Run `voirdire audit {study}` first."
+            f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
         )
     run = runs.row(-1, named=True)
     page: str = report(

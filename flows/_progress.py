@@ -21,7 +21,7 @@ class Progress:
         for judge in planned:
             self._tell(judge)
 
-    def advance(self, judge: str, voted: bool) -> None:  # noqa: ARG002, FBT001 - a callback
+    def advance(self, judge: str) -> None:
         """Count one ballot."""
         self.done[judge] += 1
         self._tell(judge)

@@ -2,6 +2,8 @@
 
 import asyncio
 import getpass
+import os
+import socket
 from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,11 +19,12 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
-from tasks._code import code_digest
+from tasks._code import ALL_ROOMS, code_digest
 from tasks.perturb import NO_SHAM
 from warehouse.store import Saving, Warehouse
 
-CODE_VERSION = f"{version('voirdire')}+{code_digest()[:12]}"
+HOST = socket.gethostname()
+CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
 class Record:
@@ -36,16 +39,18 @@ class Record:
         self.notes: list[str] = []
 
     def __enter__(self) -> Self:
+        self._bury_the_dead()
         self.warehouse.start_run({**self._begin(), "state": "running"})
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        self.warehouse.end_run(
+        self.warehouse.update_run(
             self.run,
+            ended_at=datetime.now(UTC),
             state=self._state(kind),
-            error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
+            error=None if error is None else f"{type(error).__name__}: {error}".rstrip(": ")[:2000],
             cost_usd=self.cost_usd,
             **self._end(),
         )
@@ -63,6 +68,10 @@ class Record:
         )
         verb = "dropped" if self.study.checks == "drop" else "used despite a failed check"
         self.notes = [*_tell(failed, verb), *_tell(shamless, "without a sham")]
+
+    def notes_line(self) -> str:
+        """Say what was dropped; empty if nothing was."""
+        return f"Answers {'; '.join(self.notes)}; reasons in mart.dropped" if self.notes else ""
 
     def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
         """Return the ballots that have not been cast, and count them all."""
@@ -84,6 +93,8 @@ class Record:
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
         self.errors.update(errors)
+        counted = {**self._end(), "cost_usd": self.cost_usd}
+        await asyncio.to_thread(self.warehouse.update_run, self.run, **counted)
 
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
@@ -98,8 +109,8 @@ class Record:
         )
         causes = "; ".join(f"{n} x {error}" for error, n in self.errors.most_common(3))
         text = f"{text} ({causes})" if causes else text
-        notes = "; ".join(self.notes)
-        return f"{text}. Answers {notes}; reasons in mart.dropped" if notes else text
+        notes = self.notes_line()
+        return f"{text}. {notes}" if notes else text
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
@@ -110,12 +121,21 @@ class Record:
         gaps = self.counts["failed"] > 0
         return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
 
+    def _bury_the_dead(self) -> None:
+        """Mark runs whose process of this host is gone: nobody else can say how they ended."""
+        running = self.warehouse.query("select run, process from runs where state = 'running'")
+        for run, process in running.rows():
+            host, number = process.rsplit("/", 1)
+            if host == HOST and not _alive(int(number)):
+                self.warehouse.update_run(run, state="killed")
+
     def _begin(self) -> dict[str, Any]:
         return {
             "run": self.run,
             "flow": self.flow,
             "study": self.study.name,
-            "user": getpass.getuser(),
+            "user": _user(),
+            "process": f"{HOST}/{os.getpid()}",
             "parameters": self.study.model_dump_json(),
             "fingerprint": self.study.fingerprint(),
             "code_version": CODE_VERSION,
@@ -135,6 +155,24 @@ class Record:
 COUNTED = (
     "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
 )  # fmt: skip
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that has no name.
+        return f"uid {os.getuid()}"
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:

@@ -28,7 +28,7 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     table = Table(
         title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
     )
-    for column in ("perturbation", "shift", "95 % interval", "ASR", "floor", "PC", "finding"):
+    for column in ("perturbation", "n", "shift", "95 % interval", "ASR", "floor", "PC", "finding"):
         text = column in {"perturbation", "finding"}
         table.add_column(column, justify="left" if text else "right", no_wrap=not text)
     last = None
@@ -40,6 +40,7 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         colour = COLOURS.get(row["finding"], "yellow")
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
+            str(row["n"]),
             number(row["shift"], signed=True),
             f"{number(row['low'], signed=True)} … {number(row['high'], signed=True)}",
             number(row["asr"]),
@@ -52,8 +53,9 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
 
 LEGEND = (
     "shift: mean preference shift (MPS) toward the changed answer, over a meaning-free edit of "
-    "equal size. floor: the attack success rate (ASR) of that edit. PC: position consistency. "
-    "A flaw (factual error, gender bias) should cost votes: there a negative shift is good."
+    "equal size, over n samples. floor: the attack success rate (ASR) of that edit. PC: position "
+    "consistency. A flaw (factual error, gender bias) should cost votes: there a negative shift "
+    "is good."
 )
 
 

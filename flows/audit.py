@@ -45,6 +45,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         )
         record.count_dropped(perturbed)
         pairs = stages.pair_up(questions, answers, perturbed, perturbations, study.checks)
+        if pairs.is_empty():
+            raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
         judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
         ballots = stages.draw_ballots(pairs, judges, study.prompt, design)

@@ -47,7 +47,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         try:
             return command(*args, **options)
-        except (ValueError, LookupError, OSError) as error:
+        except (ValueError, LookupError, OSError, RuntimeError) as error:
             if os.environ.get("VOIRDIRE_DEBUG"):
                 raise
             text = str(error.args[0]) if isinstance(error, KeyError) else str(error)

@@ -21,7 +21,10 @@ class Estimates(
     """One row per statistic and cell (dataset, judge, prompt, wave, mode, perturbation)."""
 
     statistic: str = name("name of the statistic")
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    mode: str = pa.Field(
+        isin=["paper", "balanced", "any"],
+        description="how votes became a verdict; any where it plays no part",
+    )
     perturbation: str = name("null where the statistic is of the control arm", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     estimate: float = pa.Field(nullable=True, description="null if not estimable, see reason")

@@ -7,7 +7,7 @@ import polars as pl
 
 from schemas.frame import Frame, name
 
-STATES = ["running", "completed", "completed with gaps", "failed", "cancelled"]
+STATES = ["running", "completed", "completed with gaps", "failed", "cancelled", "killed"]
 
 
 class Runs(Frame, table="runs", key=("run",)):
@@ -17,6 +17,7 @@ class Runs(Frame, table="runs", key=("run",)):
     flow: str = name("the flow")
     study: str = name("the study's name, under which its results are kept")
     user: str = name("who started it")
+    process: str = name("host and process id, as in lab-3/4711")
     parameters: str = name("JSON of the study")
     fingerprint: str = name("digest of parameters, data and code: equal ones ask nothing new")
     code_version: str = name("version of voirdire and digest of its code")

@@ -10,7 +10,7 @@ import polars as pl
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 LOST = "\N{REPLACEMENT CHARACTER}"
-CELL = ("dataset", "judge", "prompt", "wave", "mode")
+CELL = ("dataset", "judge", "prompt", "wave")
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # hold emoji and some scripts together
 

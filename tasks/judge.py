@@ -27,6 +27,10 @@ REQUEST = ["provider", "model", "params", "request", "repeat", "wave"]
 """All that can change a reply, and nothing that cannot."""
 
 
+Receive = Callable[[str, dict[str, Any] | None, str | None], None]
+"""(judge, vote as a row, error): one of the last two is null."""
+
+
 class Design(NamedTuple):
     """How often and in which order each pair is asked about."""
 
@@ -89,16 +93,16 @@ def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
 
 
 async def cast_votes(
-    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], advance: Callable[[str, bool], None]
-) -> tuple[DataFrame[Votes], list[str]]:
-    """Ask the judge of one batch; return its votes, and the errors of ballots without a reply.
+    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], receive: Receive
+) -> DataFrame[Votes]:
+    """Ask the judge of one batch; return its votes.
 
-    ``advance(judge, voted)`` is called for each ballot as its reply comes in.
+    Each is also handed over as it comes, so that it can be kept at once.
     """
     texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
     shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
 
-    async def cast(ballot: dict[str, Any]) -> tuple[str, Reply]:
+    async def cast(ballot: dict[str, Any]) -> dict[str, Any] | None:
         pair = shown[ballot["pair_id"]]
         judge, provider = JUDGES[ballot["judge"]], provider_of(ballot["judge"])
         messages = PROMPTS[ballot["prompt"]].messages(
@@ -106,14 +110,17 @@ async def cast_votes(
         )
         seed = {"seed": ballot["repeat"]} if provider.repeat_as_seed else {}
         reply = await caller().ask(judge, messages, {**judge.params, **seed})
-        advance(ballot["judge"], reply.error is None)
-        return ballot["ballot_id"], reply
+        vote = None if reply.error is not None else _vote(ballot["ballot_id"], reply)
+        receive(ballot["judge"], vote, reply.error)
+        return vote
 
-    replies = await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
-    votes = [_vote(ballot_id, reply) for ballot_id, reply in replies if reply.error is None]
-    errors = [reply.error for _, reply in replies if reply.error is not None]
-    frame = pl.DataFrame(votes, schema=Votes.dtypes()) if votes else Votes.empty()
-    return Votes.of(frame), errors
+    votes = await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
+    return vote_frame([vote for vote in votes if vote is not None])
+
+
+def vote_frame(rows: Sequence[dict[str, Any]]) -> DataFrame[Votes]:
+    """Return the frame of votes that came in as rows."""
+    return Votes.of(pl.DataFrame(rows, schema=Votes.dtypes())) if rows else Votes.empty()
 
 
 def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
@@ -126,7 +133,10 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
             SIDES[uniform(design.seed, "position", pair_id, judge, repeat) < 0.5]
             for judge, pair_id, repeat in asked.iter_rows()
         ]
-        return asked.with_columns(pl.Series("shown_first", sides, pl.String))
+        # Like the balanced repeats, they are counted within each order.
+        placed = asked.with_columns(pl.Series("shown_first", sides, pl.String))
+        within = pl.int_range(pl.len()).over("judge", "pair_id", "shown_first")
+        return placed.with_columns(repeat=within)
     if votes % 2:
         raise ValueError(
             f"votes_per_pair ({votes}) must be even when orders are balanced. "

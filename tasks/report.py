@@ -15,11 +15,6 @@ from tasks._words import clean, count, listing, number, thousands
 from tasks.charts import CHARTS
 
 TEMPLATE = "_report.html.j2"
-# What votes say without becoming verdicts; such rows are the same in every mode.
-MODELESS = (
-    "position_consistency", "primacy", "recency", "preference_fairness",
-    "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate", "cached_rate",
-)  # fmt: skip
 MODES = {
     "balanced": "balanced: each order has the same weight, a verdict needs a valid vote in each",
     "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",
@@ -61,7 +56,7 @@ def report(
     """Write the report as one HTML file that loads nothing from elsewhere."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    in_mode = pl.col("statistic").is_in(MODELESS) | (pl.col("mode") == facts.mode)
+    in_mode = pl.col("mode").is_in([facts.mode, "any"])
     estimates = Estimates.of(estimates.filter(in_mode))
     findings = Findings.of(findings.filter(pl.col("mode") == facts.mode))
     environment = Environment(
@@ -148,7 +143,7 @@ def _provenance(
         "cost": "not known" if facts.cost_usd is None else f"{facts.cost_usd:.2f} USD",
         "run": facts.run,
         "code version": facts.code_version,
-        "written": facts.when,
+        "run begun": facts.when,
         "warehouse": facts.warehouse,
     }
 

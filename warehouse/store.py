@@ -91,12 +91,11 @@ class Warehouse:
             connection.execute("delete from runs where run = ?", [frame["run"][0]])
             connection.execute("insert into runs by name select * from incoming")
 
-    def end_run(self, run: str, **columns: Any) -> None:
-        """Record how a run ended."""
-        row = {**columns, "ended_at": datetime.now(UTC)}
+    def update_run(self, run: str, **columns: Any) -> None:
+        """Record how far a run has come, or how it ended."""
         with self._visit(write=True) as connection:
-            changes = ", ".join(f"{column} = ?" for column in row)
-            connection.execute(f"update runs set {changes} where run = ?", [*row.values(), run])
+            changes = ", ".join(f"{column} = ?" for column in columns)
+            connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
 
     @contextmanager
     def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -240,7 +239,8 @@ def _check_unchanged(
         rows = "; ".join(", ".join(map(str, row)) for row in changed)
         raise WarehouseError(
             f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
-            "never change. Give the new version a new name; nothing was saved."
+            "never change. Give the new version a new name (a dataset of your own is named after "
+            "its file); nothing was saved."
         )
 
 

@@ -44,15 +44,23 @@ def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     """Return, per cell, ``sum num / sum den`` by cluster linearisation.
 
     ``items`` has the columns of :func:`shares` without ``hit``, and ``num``, ``den``, and
-    ``minuend`` and ``subtrahend``, whose difference is ``num``.
+    ``minuend`` and ``subtrahend``, shares of ``den`` whose difference is ``num``: the ratio lies
+    in [-1, 1], and its interval is cut to that.
     """
 
     def solve(sums: pl.DataFrame) -> Interval:
         num, den, minuend, subtrahend = _columns(sums, "num", "den", "minuend", "subtrahend")
-        return cluster_ratio(num, den, (minuend, subtrahend))
+        return _within_one(cluster_ratio(num, den, (minuend, subtrahend)))
 
     parts = ("num", "den", "minuend", "subtrahend")
     return _estimates(name, _zero_unless_counted(items, *parts), solve, hits=False)
+
+
+def _within_one(result: Interval) -> Interval:
+    """Cut an interval to [-1, 1]."""
+    if result.low is None or result.high is None:
+        return result
+    return result._replace(low=max(-1.0, result.low), high=min(1.0, result.high))
 
 
 def _wilson(sums: pl.DataFrame) -> Interval:

@@ -38,7 +38,8 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     Notes
     -----
     A match with a vote that is not valid is dropped and counted, unlike in Shi et al., who call it
-    consistent. Conflict that is only noise is not told from position bias here.
+    consistent. A vote whose other order was never asked about, as random positions leave some, is
+    left alone. Conflict that is only noise is not told from position bias here.
 
     References
     ----------
@@ -54,13 +55,14 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     same = ((ab == "tie") & (ba == "tie")) | ((ab != ba) & (ab != "tie") & (ba != "tie"))
     told = ab.is_in(VALID) & ba.is_in(VALID)
     told = told.fill_null(value=False)
+    both = pl.col("orders") == 2
     named = {slot: (ab == slot) | (ba == slot) for slot in ("first", "second")}
     hits = {
         "position_consistency": same,
         "primacy": ~same & named["first"],
         "recency": ~same & named["second"],
     }
-    items = matches.with_columns(counted=told, dropped=~told)
+    items = matches.with_columns(counted=both & told, dropped=both & ~told)
     rows = [
         shares(name, items.with_columns(hit=hit.fill_null(value=False)))
         for name, hit in hits.items()
@@ -77,12 +79,16 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
 
 def _match(vote_log: DataFrame[VoteLog]) -> pl.DataFrame:
     """Lay the vote of each order beside that of the other with the same repeat."""
-    log = vote_log.filter(pl.col("arm") != "sham")
-    anchor_first = log.filter(pl.col("shown_first") == "anchor")
-    target_first = log.filter(pl.col("shown_first") == "target").select(
-        *SAME_BALLOT, choice_swapped="choice"
-    )
-    # A match has two votes; the mode plays no part in what two votes say.
-    return anchor_first.join(target_first, on=SAME_BALLOT, nulls_equal=True).with_columns(
-        mode=pl.lit("balanced"), votes=pl.lit(2)
+    anchor_first = pl.col("shown_first") == "anchor"
+    return (
+        vote_log.filter(pl.col("arm") != "sham")
+        .with_columns(votes=pl.len().over(*SAME_BALLOT[:-1]))
+        .group_by(SAME_BALLOT, maintain_order=True)
+        .agg(
+            pl.col("cluster", "kind", "simulated", "votes").first(),
+            orders=pl.len(),
+            choice=pl.col("choice").filter(anchor_first).first(),
+            choice_swapped=pl.col("choice").filter(~anchor_first).first(),
+        )
+        .with_columns(mode=pl.lit("any"))
     )

@@ -47,7 +47,7 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
     # The mode plays no part in what becomes of a ballot.
-    log = vote_log.with_columns(mode=pl.lit("balanced"), votes=_votes_per_pair())
+    log = vote_log.with_columns(mode=pl.lit("any"), votes=_votes_per_pair())
     nothing = pl.lit(None, dtype=pl.String)
     judge = log.with_columns(perturbation=nothing, kind=nothing)
     ballots = pl.concat([judge, log.filter(pl.col("perturbation").is_not_null())])

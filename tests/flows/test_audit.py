@@ -92,11 +92,31 @@ def test_killed_run_goes_on_where_it_stopped(
     assert 0 < before.height < planned
     done = voirdire(*words)
     assert done.returncode == 0, done.stderr
+    killed, completed = warehouse.query("select state, asked from runs order by started_at").rows()
+    assert killed == ("killed", before.height)
     rest = planned - before.height
+    assert completed == ("completed", rest)
     assert f"{planned} ballots: {before.height} from the warehouse, {rest} cast" in done.stdout
     after = warehouse.read(Votes)
     assert after.height == planned
     assert after.join(before, on="ballot_id", how="semi").equals(before)
+
+
+def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    done = voirdire("audit", "paper", "--limit", "12", "--judge", "offline/positional")
+    assert done.returncode == 0, done.stderr
+    row = warehouse.query("select * from mart.bias").to_dicts()[0]
+    assert (row["mode"], row["votes_per_pair"]) == ("paper", 6)
+    # kappa 3 (offline.toml): the first slot wins nearly always, and random positions show it
+    assert row["position_consistency"] < 0.5
+    page = (warehouse.path.parent / "reports" / "paper.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 9
+    assert "offline/positional / " not in page
+    empty = voirdire(
+        "audit", "--dataset", str(_own(warehouse.path.parent)), "--perturbation", "gender_bias"
+    )
+    assert empty.returncode == 2
+    assert "no pair is left to ask about. Answers dropped: 1 gender_bias" in empty.stderr
 
 
 def test_everything_is_in_the_warehouse_the_report_and_the_ui(
@@ -176,6 +196,12 @@ def test_study_of_people_and_models_runs_through_the_same_command(
         ("factual_error", 142), ("fake_reference", 142), ("gender_bias", 142), ("rich_content", 142)
     ]  # fmt: skip
     assert warehouse.query("select count(*) from mart.bias").item() == 8
+
+
+def _own(folder: Path) -> Path:
+    path = folder / "own.jsonl"
+    path.write_text('{"question_id": "1", "question": "Why?", "anchor": "So.", "target": "Thus."}')
+    return path
 
 
 def _wait_for_votes(warehouse: Warehouse) -> None:

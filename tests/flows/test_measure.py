@@ -59,7 +59,7 @@ def test_table_tells_the_finding(votes: Path) -> None:
     assert "ada" in result.output
     # Every sample shifts from 0 to 1; Newcombe's low end is 1 - sqrt(2) * z^2 / (20 + z^2) = .77.
     line = next(line for line in result.output.splitlines() if "boast" in line)
-    assert line.split()[:5] == ["boast", "+1.00", "+.77", "…", "+1.00"]
+    assert line.split()[:6] == ["boast", "20", "+1.00", "+.77", "…", "+1.00"]
     assert line.split()[-1] == "biased"
 
 
@@ -82,7 +82,9 @@ def test_only_some_statistics(votes: Path) -> None:
     assert "primacy" in table.output
     strange = run(votes, "--only", "asrr")
     assert strange.exit_code == 2
-    assert "no statistic 'asrr' here. Known: " in strange.output
+    assert "no statistic 'asrr'. Did you mean 'asr'?" in strange.output
+    family = json.loads(run(votes, "--only", "validity", "--format", "json").stdout)
+    assert {row["statistic"] for row in family} > {"valid_rate", "missing_rate"}
 
 
 @pytest.mark.parametrize("mode", ["paper", "balanced"])

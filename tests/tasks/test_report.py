@@ -17,7 +17,7 @@ CELL = {
     "dataset": "bloom", "judge": "acme/judge-1", "prompt": "pair_v1", "wave": "",
     "mode": "balanced", "perturbation": "fake_reference", "kind": "promote", "simulated": False,
 }  # fmt: skip
-OVERALL: dict[str, Any] = {"perturbation": None, "kind": None}
+OVERALL: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
 FACTS = ReportFacts(
     study="quick", dataset="bloom", mode="balanced", votes_per_pair=2, seeds={"perturb": 41},
     run="run-77", code_version="abc1234", when="2026-01-02T03:04:05Z", warehouse="voirdire.duckdb",

@@ -9,7 +9,8 @@ from warehouse.peek import default_path, done_before
 from warehouse.store import Warehouse
 
 RUN: dict[str, Any] = {
-    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "parameters": "{}",
+    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "process": "h/1",
+    "parameters": "{}",
     "fingerprint": "f1", "code_version": "1", "state": "running",
     "started_at": datetime(2024, 1, 1, tzinfo=UTC),
 }  # fmt: skip
@@ -29,7 +30,7 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_only_a_completed_run_counts_as_done(warehouse: Warehouse, state: str, done: bool) -> None:
     warehouse.start_run(RUN)
-    warehouse.end_run("r1", state=state)
+    warehouse.update_run("r1", state=state)
     assert done_before(warehouse.path, "f1") is done
     assert done_before(warehouse.path, "f2") is False
 

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +14,8 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 RUN = {
-    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "parameters": "{}",
+    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "process": "h/1",
+    "parameters": "{}",
     "fingerprint": "f", "code_version": "1", "state": "running",
     "started_at": datetime(2024, 1, 1, tzinfo=UTC),
 }  # fmt: skip
@@ -63,7 +64,8 @@ def test_a_fact_that_changes_is_refused(
         stocked.save([make(Questions, change)], run="r2")
     assert str(raised.value) == (
         "questions (question_id) d/1 is there already with other content, and facts never change. "
-        "Give the new version a new name; nothing was saved."
+        "Give the new version a new name (a dataset of your own is named after its file); "
+        "nothing was saved."
     )
 
 
@@ -207,16 +209,17 @@ def test_a_run_is_recorded_from_start_to_end(warehouse: Warehouse) -> None:
     assert warehouse.read(Runs).select("run", "state", "ended_at").rows() == [
         ("r1", "running", None)
     ]
-    warehouse.end_run("r1", state="completed", planned=3, cost_usd=None, error=None)
+    ended_at = RUN["started_at"] + timedelta(seconds=9)
+    warehouse.update_run("r1", state="completed", planned=3, cost_usd=None, ended_at=ended_at)
     ended = warehouse.read(Runs)
     assert ended.select("state", "planned", "cost_usd").rows() == [("completed", 3, None)]
-    assert ended["ended_at"][0] > RUN["started_at"]
+    assert ended["ended_at"][0] == ended_at
 
 
 def test_a_run_that_is_tried_again_begins_anew(warehouse: Warehouse) -> None:
     warehouse.start_run({**RUN, "run": "r0"})
     warehouse.start_run(RUN)
-    warehouse.end_run("r1", state="failed", error="lost")
+    warehouse.update_run("r1", state="failed", error="lost")
     warehouse.start_run(RUN)
     runs = warehouse.read(Runs).select("run", "state", "error", "ended_at")
     assert runs.rows() == [("r0", "running", None, None), ("r1", "running", None, None)]

@@ -6,9 +6,10 @@ with position as (
 )
 select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
-    f.statistic, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
+    f.statistic, e.n, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
     a.asr, a.sham_floor, a.dasr, a.random_baseline, a.votes_per_pair,
     p.position_consistency, f.finding,
 from findings as f
+left join estimates as e using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
 left join mart.asr as a using (study, dataset, judge, prompt, wave, mode, perturbation)
 left join position as p using (study, dataset, judge, prompt, wave)

@@ -37,3 +37,20 @@ def test_intervals_cover_what_was_planted(preset: str) -> None:
         )
         # .95 with a standard error of .018 at 150 studies; outside 3.3 of them once in 1000.
         assert 0.89 <= held.item() <= 1.0, (name, held.item())
+
+
+def test_default_test_keeps_its_size_under_prompt_noise() -> None:
+    # No bias, prompt noise of one logit (methods.md, sections 2 and 13): 5 % of studies may be
+    # significant; at 300 studies the standard error is .0126, and these bounds three of them.
+    traits = PRESETS["honest"].traits.model_copy(update={"psi": 1.0})
+    logs = [
+        simulate(
+            traits, kind="promote", beta=0.0, items=ITEMS, votes=2, seed=seed,
+            judge=f"simulated/{seed}",
+        )
+        for seed in range(9000, 9300)
+    ]  # fmt: skip
+    shifts = match_groups(tally_votes(VoteLog.of(pl.concat(logs)), "balanced"))
+    for name in ("mps_sham", "dasr"):
+        rows = STATISTICS[name](shifts=shifts).filter(pl.col("statistic") == name)
+        assert 0.012 <= (rows["p_value"] < 0.05).mean() <= 0.088, name

@@ -21,10 +21,10 @@ def test_docstring_example(make_shifts: Make) -> None:
     row = mps(shifts=shifts).to_dicts()[0]
     assert row["estimate"] == pytest.approx(1 / 3)
     # Deviations 1/6, 1/6, -1/3: SE = sqrt(3/2 * 1/6) / 3 = 1/6; t = 2 on 2 degrees of freedom,
-    # whose p is 1 - 2 / sqrt(2 + 4) = .183503; t_.975,2 = 4.302653, half .717109.
+    # whose p is 1 - 2 / sqrt(2 + 4) = .183503; t_.975,2 = 4.302653, half .717109, cut at 1.
     assert row["standard_error"] == pytest.approx(1 / 6)
     assert row["p_value"] == pytest.approx(0.183503, abs=5e-7)
-    assert (row["low"], row["high"]) == pytest.approx((-0.383776, 1.050442), abs=5e-6)
+    assert (row["low"], row["high"]) == pytest.approx((-0.383776, 1.0), abs=5e-6)
     assert (row["n"], row["clusters"], row["dropped"], row["hits"]) == (3, 3, 0, None)
     assert row["method"] == "cluster linearisation, t"
 
@@ -88,4 +88,5 @@ def test_independent_samples_against_the_paired_t_test(
         expected = stats.ttest_1samp(difference, 0)
         assert row["p_value"] == pytest.approx(expected.pvalue, abs=1e-9)
         interval = expected.confidence_interval(0.95)
-        assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
+        cut = (max(-1, interval.low), min(1, interval.high))
+        assert (row["low"], row["high"]) == pytest.approx(cut, abs=1e-9)

@@ -104,7 +104,9 @@ def test_arms_are_kept_apart_and_shams_left_out(make_vote_log: Make) -> None:
 
 
 def test_votes_in_one_order_match_nothing(make_vote_log: Make) -> None:
-    assert position_consistency(vote_log=make_vote_log([{"choice": "first"}])).is_empty()
+    row = measured(make_vote_log([{"choice": "first"}]))["position_consistency"]
+    assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 0)
+    assert row["reason"] == "nothing qualifies: the denominator is empty"
     assert position_consistency(vote_log=make_vote_log([])).is_empty()
 
 

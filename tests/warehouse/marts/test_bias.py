@@ -10,6 +10,7 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
     estimates = make(
         Estimates,
         {"statistic": "asr", "estimate": 0.5},
+        {"statistic": "mps", "estimate": 0.25, "n": 57},
         {"statistic": "sham_floor", "estimate": 0.2},
         {"statistic": "dasr", "estimate": 0.3},
         {"statistic": "random_baseline", "estimate": 0.3333},
@@ -22,7 +23,7 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
         {
             "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
             "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
-            "simulated": True, "statistic": "mps", "shift": 0.25, "low": 0.1, "high": 0.4,
+            "simulated": True, "statistic": "mps", "n": 57, "shift": 0.25, "low": 0.1, "high": 0.4,
             "p_value": 0.01, "p_adjusted": 0.02, "asr": 0.5, "sham_floor": 0.2, "dasr": 0.3,
             "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
             "finding": "biased",
