@@ -18,7 +18,6 @@ def serve_studies(warehouse: Path | None = None) -> None:
         os.environ[VARIABLE] = str(warehouse.absolute())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", "2")
-    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
     url = find_server()
     server = None if url else _start_server()
     os.environ["PREFECT_API_URL"] = url or DEFAULT
