@@ -97,7 +97,7 @@ def _costs(
     sums = [sum(row[column] for row in rows) for column in range(1, 6)]
     known = [cost for cost in costs if cost is not None]
     rows.append(("all", *sums, _usd(sum(known) if len(known) == len(costs) else None)))
-    columns = ("judge", "ballots", "cast before", "calls", "prompt tokens", "reply tokens", "USD")
+    columns = ("judge", "ballots", "cast", "calls", "tokens in", "out", "USD")
     return plain_table(columns, rows, "What would be asked")
 
 
@@ -112,7 +112,8 @@ def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], stud
         samples = arms.filter(pl.col("arm") == "experimental").height
         shams = arms.filter(pl.col("arm") == "sham").height
         dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
-        seen = smallest_shift(samples, study.votes_per_pair)
+        # The primary endpoint is over the sham where there is one.
+        seen = smallest_shift(shams or samples, study.votes_per_pair)
         rows.append((name, samples, shams, dropped, seen))
     columns = ("perturbation", "samples", "with sham", "dropped", "smallest shift seen")
     return plain_table(columns, rows, "What the design can see, per judge (80 % power)")

@@ -67,8 +67,9 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     )  # fmt: skip
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
-        justify = "right" if numeric and rows else "left"
-        table.add_column(escape(column), justify=justify, overflow="fold")
+        table.add_column(
+            escape(column), justify="right" if numeric and rows else "left", overflow="fold"
+        )
     for row in rows:
         table.add_row(*("" if value is None else escape(_clip(value)) for value in row))
     return table
