@@ -1,10 +1,15 @@
 """A Prefect server for the session, and the command line as a user types it."""
 
+import json
 import os
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +28,26 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait()
         yield server.url
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def ask_server(server: str) -> Callable[..., Any]:
+    """Ask the server's API; like Prefect's client, again when its database was locked (503)."""
+
+    def ask(path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(server + path, data, {"content-type": "application/json"})
+        for _ in range(20):
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                if error.code != 503:
+                    raise
+                time.sleep(0.5)
+        raise AssertionError(f"{path}: 503 twenty times")
+
+    return ask
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +119,10 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
 
 
 def test_everything_is_in_the_warehouse_the_report_and_the_ui(
-    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], server: str
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    environment: dict[str, str],
+    ask_server: Callable[..., Any],
 ) -> None:
     done = voirdire("audit", "--limit", "6", "--name", "looked_at")
     assert done.returncode == 0, done.stderr
@@ -138,7 +140,7 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     again = voirdire("report", "looked_at", "--out", "again.html")
     assert again.returncode == 0, again.stderr
     assert (report.parents[1] / "again.html").read_text(encoding="utf-8") == page
-    artifacts = _post(f"{server}/artifacts/filter", {})
+    artifacts = ask_server("/artifacts/filter", {})
     assert {"findings", "report", "ballots"} <= {artifact["key"] for artifact in artifacts}
     shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
     assert len(json.loads(shown.stdout)) == 20
@@ -210,11 +212,3 @@ def _wait_for_votes(warehouse: Warehouse) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("no vote was saved within a minute")
-
-
-def _post(url: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(
-        url, json.dumps(body).encode(), {"content-type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
