@@ -84,8 +84,6 @@ class Record:
 
     async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
         """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
-        saving = Saving(Votes, votes, first_wins=True)
-        await asyncio.to_thread(self.warehouse.save, [saving], run=self.run)
         self.counts["asked"] += votes.height
         self.counts["failed"] += len(errors)
         for tokens in ("prompt_tokens", "completion_tokens"):
@@ -93,8 +91,9 @@ class Record:
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
         self.errors.update(errors)
-        counted = {**self._end(), "cost_usd": self.cost_usd}
-        await asyncio.to_thread(self.warehouse.update_run, self.run, **counted)
+        saving = Saving(Votes, votes, first_wins=True)
+        counts = {**self._end(), "cost_usd": self.cost_usd}
+        await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)
 
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""

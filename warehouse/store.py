@@ -4,7 +4,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,10 +48,18 @@ class Warehouse:
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path).absolute() if path else default_path()
 
-    def save(self, savings: Sequence[Saving], *, run: str, study: str = "") -> int:
+    def save(
+        self,
+        savings: Sequence[Saving],
+        *,
+        run: str,
+        study: str = "",
+        counts: Mapping[str, Any] | None = None,
+    ) -> int:
         """Save frames in one transaction; return the number of rows that are new.
 
-        Facts that are there already are left alone; results of ``study`` are replaced.
+        Facts that are there already are left alone; results of ``study`` are replaced. ``counts``
+        are columns of the run's own row, so that it never tells of more or less than is saved.
 
         Raises
         ------
@@ -59,7 +67,10 @@ class Warehouse:
             If a fact would change, or a row refers to one that is not there. Nothing is saved.
         """
         with self._visit(write=True) as connection:
-            return sum(_save(connection, saving, run, study) for saving in savings)
+            new = sum(_save(connection, saving, run, study) for saving in savings)
+            if counts:
+                _update_run(connection, run, counts)
+            return new
 
     def read(self, model: type[F], among: pl.DataFrame | None = None) -> DataFrame[F]:
         """Read a frame, only the rows whose key columns occur in ``among`` if that is given."""
@@ -94,8 +105,7 @@ class Warehouse:
     def update_run(self, run: str, **columns: Any) -> None:
         """Record how far a run has come, or how it ended."""
         with self._visit(write=True) as connection:
-            changes = ", ".join(f"{column} = ?" for column in columns)
-            connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
+            _update_run(connection, run, columns)
 
     @contextmanager
     def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -200,6 +210,13 @@ def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study
     new = connection.fetchall()[0][0]
     connection.unregister("incoming")
     return int(new)
+
+
+def _update_run(
+    connection: duckdb.DuckDBPyConnection, run: str, columns: Mapping[str, Any]
+) -> None:
+    changes = ", ".join(f"{column} = ?" for column in columns)
+    connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
 
 
 def _check_references(
