@@ -19,7 +19,7 @@ from tasks.judge import Design, draw_ballots, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES
+from tasks.providers import JUDGES, provider_of
 from tasks.providers._prices import price_of
 from tasks.statistics._design import smallest_shift
 from warehouse.peek import default_path
@@ -88,7 +88,7 @@ def _costs(
     costs: list[float | None] = []
     for row in asked.iter_rows(named=True):
         tokens, replies = row["characters"] // CHARACTERS_PER_TOKEN, row["calls"] * REPLY_TOKENS
-        price = price_of(JUDGES[row["judge"]])
+        price = price_of(JUDGES[row["judge"]], simulated=provider_of(row["judge"]).simulated)
         cost = None if price is None else tokens * price.prompt + replies * price.completion
         costs.append(cost)
         rows.append(

@@ -21,9 +21,9 @@ class Progress:
         for judge in planned:
             self._tell(judge)
 
-    def advance(self, judge: str) -> None:
-        """Count one ballot."""
-        self.done[judge] += 1
+    def advance(self, judge: str, ballots: int = 1) -> None:
+        """Count ballots."""
+        self.done[judge] += ballots
         self._tell(judge)
 
     async def publish(self) -> None:

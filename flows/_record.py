@@ -5,7 +5,7 @@ import getpass
 import os
 import socket
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +15,7 @@ from pandera.typing.polars import DataFrame
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows._recovery import discard_journal, journal_of, recover
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
@@ -24,6 +25,9 @@ from tasks.perturb import NO_SHAM
 from warehouse.store import Saving, Warehouse
 
 HOST = socket.gethostname()
+SILENCE = timedelta(minutes=3)
+"""A run that gives no sign of life for so long is taken for dead."""
+
 CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
@@ -37,9 +41,13 @@ class Record:
         self.cost_usd: float | None = 0.0
         self.errors: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.journal = journal_of(warehouse, run)
+        self.all_saved = True
+        """False while votes have come in that are not in the warehouse yet."""
 
     def __enter__(self) -> Self:
-        self._bury_the_dead()
+        self.bury_the_dead()
+        recover(self.warehouse)
         self.warehouse.start_run({**self._begin(), "state": "running"})
         return self
 
@@ -50,10 +58,12 @@ class Record:
             self.run,
             ended_at=datetime.now(UTC),
             state=self._state(kind),
-            error=None if error is None else f"{type(error).__name__}: {error}".rstrip(": ")[:2000],
-            cost_usd=self.cost_usd,
+            error=self._causes() if error is None else _one_line(error),
             **self._end(),
         )
+        # Whoever is interrupted may leave calls in flight, whose replies are in the journal only.
+        if kind is None and self.all_saved:
+            discard_journal(self.journal)
 
     def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
         """Save frames in one transaction."""
@@ -82,6 +92,15 @@ class Record:
         self.counts["from_warehouse"] = planned - waiting["ballot_id"].n_unique()
         return waiting
 
+    def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
+        """Return the ballots that are this run's to ask, and those that another one asks now."""
+        mine = self.warehouse.claim(ballots, self.run)
+        ours = ballots.join(mine, on="ballot_id", how="semi")
+        rest = ballots.join(mine, on="ballot_id", how="anti")
+        cast = self.warehouse.read(Votes, among=rest.select("ballot_id")) if rest.height else rest
+        self.counts["from_warehouse"] += cast.height
+        return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
+
     async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
         """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
         self.counts["asked"] += votes.height
@@ -92,8 +111,13 @@ class Record:
         self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
         self.errors.update(errors)
         saving = Saving(Votes, votes, first_wins=True)
-        counts = {**self._end(), "cost_usd": self.cost_usd}
+        counts = {**self._end(), "seen_at": datetime.now(UTC)}
         await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)
+
+    async def live(self) -> None:
+        """Give a sign of life, and mark the runs that give none any more."""
+        await asyncio.to_thread(self.warehouse.update_run, self.run, seen_at=datetime.now(UTC))
+        await asyncio.to_thread(self.bury_the_dead)
 
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
@@ -106,27 +130,38 @@ class Record:
             f"{counts['planned']} ballots: {counts['from_warehouse']} from the warehouse, "
             f"{counts['asked']} cast, {counts['failed']} without a reply"
         )
-        causes = "; ".join(f"{n} x {error}" for error, n in self.errors.most_common(3))
-        text = f"{text} ({causes})" if causes else text
+        text = f"{text} ({causes})" if (causes := self._causes()) else text
         notes = self.notes_line()
         return f"{text}. {notes}" if notes else text
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
-        return {**self._begin(), **self._end(), "cost_usd": self.cost_usd}
+        return {**self._begin(), **self._end()}
 
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""
         gaps = self.counts["failed"] > 0
         return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
 
-    def _bury_the_dead(self) -> None:
-        """Mark runs whose process of this host is gone: nobody else can say how they ended."""
-        running = self.warehouse.query("select run, process from runs where state = 'running'")
-        for run, process in running.rows():
+    def bury_the_dead(self) -> None:
+        """Mark runs whose process is gone: they cannot say how they ended.
+
+        That of this host is known; another host's gave no sign of life for long.
+        """
+        running = self.warehouse.query(
+            "select run, process, coalesce(seen_at, started_at) as seen_at from runs "
+            "where state = 'running'"
+        )
+        for run, process, seen_at in running.rows():
             host, number = process.rsplit("/", 1)
-            if host == HOST and not _alive(int(number)):
+            silent = datetime.now(UTC) - seen_at > SILENCE
+            if silent or (host == HOST and not _alive(int(number))):
                 self.warehouse.update_run(run, state="killed")
+
+    def _causes(self) -> str | None:
+        causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
+        more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
+        return "; ".join([*causes, *more]) or None
 
     def _begin(self) -> dict[str, Any]:
         return {
@@ -139,10 +174,11 @@ class Record:
             "fingerprint": self.study.fingerprint(),
             "code_version": CODE_VERSION,
             "started_at": self.started_at,
+            "seen_at": datetime.now(UTC),
         }
 
-    def _end(self) -> dict[str, int]:
-        return {name: self.counts[name] for name in COUNTED}
+    def _end(self) -> dict[str, Any]:
+        return {**{name: self.counts[name] for name in COUNTED}, "cost_usd": self.cost_usd}
 
     def _state(self, kind: type[BaseException] | None) -> str:
         if kind is None:
@@ -154,6 +190,10 @@ class Record:
 COUNTED = (
     "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
 )  # fmt: skip
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")[:2000]
 
 
 def _user() -> str:

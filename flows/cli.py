@@ -23,6 +23,7 @@ OPTIONS = (
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
     click.option("--limit", type=int, help="At most so many questions."),
+    click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
 )  # fmt: skip

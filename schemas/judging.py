@@ -6,7 +6,7 @@ import pandera.polars as pa
 import polars as pl
 
 from schemas.curation import KINDS
-from schemas.frame import Fact, Result, name
+from schemas.frame import Fact, Frame, Result, name
 
 ARMS = ["control", "experimental", "sham"]
 SIDES = ["anchor", "target"]
@@ -20,7 +20,8 @@ class Judges(Fact, table="judges", key=("judge",)):
     judge: str = name("provider and name, as in offline/honest")
     provider: str = name("who runs it")
     model: str = name("the model as litellm names it")
-    params: str = name("JSON of all parameters sent with each call")
+    params: str = name("JSON of all parameters of a call, and of where it goes")
+    system: str = pa.Field(description="system message of its own, before that of the prompt")
     simulated: bool = pa.Field(description="true for an offline judge, which is not a model")
 
 
@@ -30,6 +31,7 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     prompt: str = name("name of the judge prompt")
     kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
     source: str = name("where the form comes from")
+    verdict: str = pa.Field(isin=["tag", "json"], description="form of the verdict in the reply")
     system: str = pa.Field(description="system message")
     user: str = name("user message with places for question and answers")
 
@@ -88,7 +90,17 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
     cost_usd: float = pa.Field(ge=0, nullable=True, description="null if the price is unknown")
     attempts: int = pa.Field(ge=1, description="requests made for this reply")
+    dropped_params: str = pa.Field(
+        nullable=True, description="JSON of parameters the model does not take, so not sent"
+    )
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
+
+
+class Claims(Frame, table="claims", key=("ballot_id",)):
+    """One row per ballot that a run is about to ask, so that no other run asks it too."""
+
+    ballot_id: str = name("the ballot")
+    run: str = name("id of the run that asks it")
 
 
 class Measured(Result):

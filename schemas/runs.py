@@ -25,8 +25,11 @@ class Runs(Frame, table="runs", key=("run",)):
     ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
         nullable=True, description="when it ended; null while it runs, or if it was killed"
     )
+    seen_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
+        nullable=True, description="when it last gave a sign of life"
+    )
     state: str = pa.Field(isin=STATES, description="how it ended")
-    error: str = pa.Field(nullable=True, description="why it failed")
+    error: str = pa.Field(nullable=True, description="why it failed, or has gaps")
     planned: int = pa.Field(ge=0, nullable=True, description="different ballots the study needs")
     from_warehouse: int = pa.Field(ge=0, nullable=True, description="of these, cast before")
     asked: int = pa.Field(ge=0, nullable=True, description="of these, cast in this run")

@@ -3,7 +3,7 @@
 import difflib
 import importlib
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ class Catalogue(Mapping[str, Entry]):
 
     def __init__(self, what: str, names: Mapping[str, Path], load: Callable[[str], Entry]) -> None:
         self._what = what
-        self._files = names
+        self.files = names
         self._load = load
         self._loaded: dict[str, Entry] = {}
 
@@ -38,17 +38,17 @@ class Catalogue(Mapping[str, Entry]):
 
     def require(self, name: str) -> None:
         """Refuse a name that is not in the catalogue, with a suggestion."""
-        if name not in self._files:
-            raise unknown(self._what, name, sorted(self._files))
+        if name not in self.files:
+            raise unknown(self._what, name, sorted(self.files))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._files))
+        return iter(sorted(self.files))
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._files
+        return name in self.files
 
 
 def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalogue[Entry]:
@@ -64,10 +64,17 @@ def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalog
 
 
 def tables(
-    what: str, folder: Path, parse: Callable[[str, dict[str, Any]], Entry]
+    what: str, folders: Path | Sequence[Path], parse: Callable[[str, dict[str, Any]], Entry]
 ) -> Catalogue[Entry]:
-    """Return the catalogue of ``folder/NAME.toml``."""
-    files = _files(folder, "toml")
+    """Return the catalogue of ``NAME.toml`` in the folders; a name may occur in one only."""
+    files: dict[str, Path] = {}
+    for folder in [folders] if isinstance(folders, Path) else folders:
+        if not folder.is_dir():
+            raise FileNotFoundError(f"the folder {folder} of {what} files is not there.")
+        for name, file in _files(folder, "toml").items():
+            if name in files:
+                raise ValueError(f"the {what} {name!r} is in {files[name]} and in {file}.")
+            files[name] = file
 
     def load(name: str) -> Entry:
         data = read_toml(files[name])

@@ -1,5 +1,6 @@
 """Reading the verdict in a judge's reply."""
 
+import json
 import re
 import string
 import unicodedata
@@ -9,6 +10,8 @@ Choice = Literal["first", "second", "tie", "invalid", "abstain", "ambiguous"]
 
 TAG = re.compile(r"\[\[(a|b|c|tie)\]\]", re.IGNORECASE | re.ASCII)
 MEANING: dict[str, Choice] = {"a": "first", "b": "second", "c": "tie", "tie": "tie"}
+
+FENCE = re.compile(r"\A```(?:json)?\s*|\s*```\Z", re.IGNORECASE)
 
 OPENING = 600
 """Characters in which a refusal must begin; further on, a judge rather quotes an answer."""
@@ -46,6 +49,16 @@ def parse(reply: str) -> Choice:
     if len(found) == 1:
         return found.pop()
     return MEANING[last[1].lower()] if _ends(reply, last.end()) else "ambiguous"
+
+
+def parse_json(reply: str) -> Choice:
+    """Return the choice in a reply that must be one object with a ``verdict``, fenced or not."""
+    try:
+        found = json.loads(FENCE.sub("", reply.strip()))
+    except (ValueError, RecursionError):
+        return "abstain" if _refuses(reply) else "invalid"
+    verdict = found.get("verdict") if isinstance(found, dict) else None
+    return MEANING.get(verdict.lower(), "invalid") if isinstance(verdict, str) else "invalid"
 
 
 def _ends(reply: str, start: int) -> bool:

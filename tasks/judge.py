@@ -1,6 +1,7 @@
 """From pairs to ballots, and from ballots to votes."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -11,11 +12,12 @@ from pandera.typing.polars import DataFrame
 from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
 from schemas.keys import content_key
-from tasks._parser import parse
+from tasks._parser import parse, parse_json
 from tasks._random import uniform
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, provider_of
-from tasks.providers._caller import Reply, caller
+from tasks.providers import JUDGES, PROVIDERS, Judge, api_base, provider_of
+from tasks.providers._caller import Line
+from tasks.providers._reply import Reply
 
 SHARD = 256
 """Ballots per task run: small enough to lose little, large enough to cost little."""
@@ -47,14 +49,22 @@ def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
         pl.DataFrame(
             [
                 {
-                    **JUDGES[name].model_dump(include={"judge", "provider", "model"}),
-                    "params": JUDGES[name].params_json,
+                    **JUDGES[name].model_dump(include={"judge", "provider", "model", "system"}),
+                    "params": _asked_with(JUDGES[name]),
                     "simulated": provider_of(name).simulated,
                 }
                 for name in judges
             ]
         )
     )
+
+
+def _asked_with(judge: Judge) -> str:
+    """Return all that a judge is asked with as JSON: where, what is dropped, and parameters."""
+    address = api_base(PROVIDERS[judge.provider].provider)
+    where = {"api_base": address} if address else {}
+    dropping = {"unsupported": "drop"} if judge.unsupported == "drop" else {}
+    return json.dumps({**judge.params, **where, **dropping}, sort_keys=True)
 
 
 def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
@@ -75,8 +85,11 @@ def draw_ballots(
     that are the same (a control pair seen from both sides) are one.
     """
     slots = _slots(pairs["pair_id"], judges["judge"], design)
-    asked = slots.join(_requests(pairs, prompt), on=["pair_id", "shown_first"]).join(
-        judges.select("judge", "provider", "model", "params"), on="judge"
+    asked = slots.join(
+        judges.select("judge", "provider", "model", "params", "system"), on="judge"
+    ).join(
+        _requests(pairs, prompt, judges["system"].unique()),
+        on=["pair_id", "shown_first", "system"],
     )
     asked = asked.with_columns(prompt=pl.lit(prompt), wave=pl.lit(design.wave))
     return Ballots.of(asked.with_columns(content_keys(asked, REQUEST).alias("ballot_id")))
@@ -93,29 +106,38 @@ def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
 
 
 async def cast_votes(
-    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], receive: Receive
-) -> DataFrame[Votes]:
-    """Ask the judge of one batch; return its votes.
-
-    Each is also handed over as it comes, so that it can be kept at once.
-    """
+    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], line: Line, receive: Receive
+) -> None:
+    """Ask the judge of one batch; hand each vote over as it comes, so that it is kept at once."""
     texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
     shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
 
-    async def cast(ballot: dict[str, Any]) -> dict[str, Any] | None:
-        pair = shown[ballot["pair_id"]]
-        judge, provider = JUDGES[ballot["judge"]], provider_of(ballot["judge"])
-        messages = PROMPTS[ballot["prompt"]].messages(
-            pair["question"], *_in_order(pair, ballot["shown_first"])
+    async def cast(ballot: dict[str, Any]) -> None:
+        pair, judge = shown[ballot["pair_id"]], JUDGES[ballot["judge"]]
+        prompt = PROMPTS[ballot["prompt"]]
+        messages = prompt.messages(
+            pair["question"], *_in_order(pair, ballot["shown_first"]), before=judge.system
         )
-        seed = {"seed": ballot["repeat"]} if provider.repeat_as_seed else {}
-        reply = await caller().ask(judge, messages, {**judge.params, **seed})
-        vote = None if reply.error is not None else _vote(ballot["ballot_id"], reply)
+        params = {**prompt.params, **_seed(judge, ballot["repeat"])}
+        reply, cast_at = await line.ask(judge, messages, params, ballot["ballot_id"])
+        vote = None
+        if reply.error is None:
+            vote = vote_row(ballot["ballot_id"], ballot["prompt"], reply, cast_at)
         receive(ballot["judge"], vote, reply.error)
-        return vote
 
-    votes = await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
-    return vote_frame([vote for vote in votes if vote is not None])
+    await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
+
+
+def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
+    """Read the choice in a reply; an unreadable one is an invalid vote, kept verbatim."""
+    read = parse_json if PROMPTS[prompt].verdict == "json" else parse
+    return {
+        "ballot_id": ballot_id,
+        "choice": "abstain" if reply.finish_reason in REFUSED else read(reply.text),
+        "raw": reply.text,
+        **{k: v for k, v in reply._asdict().items() if k not in {"text", "error"}},
+        "cast_at": cast_at or datetime.now(UTC),
+    }
 
 
 def vote_frame(rows: Sequence[dict[str, Any]]) -> DataFrame[Votes]:
@@ -148,19 +170,24 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
     )
 
 
-def _requests(pairs: DataFrame[Pairs], prompt: str) -> pl.DataFrame:
-    """Digest the full prompt of each pair in each order."""
+def _requests(pairs: DataFrame[Pairs], prompt: str, systems: pl.Series) -> pl.DataFrame:
+    """Digest the full prompt of each pair in each order, for each system message of a judge."""
     form = PROMPTS[prompt]
+    added = [form.params] if form.params else []
     rows = [
         (
             pair["pair_id"],
             side,
-            content_key(form.messages(pair["question"], *_in_order(pair, side))),
+            system,
+            content_key(
+                form.messages(pair["question"], *_in_order(pair, side), before=system), *added
+            ),
         )
         for pair in pairs.iter_rows(named=True)
         for side in SIDES
+        for system in systems
     ]
-    schema = {"pair_id": pl.String, "shown_first": pl.String, "request": pl.String}
+    schema = dict.fromkeys(("pair_id", "shown_first", "system", "request"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -169,12 +196,7 @@ def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:
     return pair[shown_first], pair[other]
 
 
-def _vote(ballot_id: str, reply: Reply) -> dict[str, Any]:
-    refused = reply.finish_reason in REFUSED
-    return {
-        "ballot_id": ballot_id,
-        "choice": "abstain" if refused else parse(reply.text),
-        "raw": reply.text,
-        **{k: v for k, v in reply._asdict().items() if k not in {"text", "error"}},
-        "cast_at": datetime.now(UTC),
-    }
+def _seed(judge: Judge, repeat: int) -> dict[str, int]:
+    """Give each repeat a seed of its own: with one seed, repeats are copies of one vote."""
+    seeded = PROVIDERS[judge.provider].provider.repeat_as_seed or "seed" in judge.params
+    return {"seed": judge.params.get("seed", 0) + repeat} if seeded else {}

@@ -138,7 +138,7 @@ def make_judges() -> Make:
         Judges,
         lambda row: {
             "judge": "ada", "provider": "offline", "model": "offline/ada", "params": "{}",
-            "simulated": True, **row,
+            "system": "", "simulated": True, **row,
         },
     )  # fmt: skip
 

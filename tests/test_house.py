@@ -14,6 +14,7 @@ from flows.studies import STUDIES, Study
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES
 from tasks.statistics import STATISTICS
 
 REPO = Path(__file__).parents[1]
@@ -150,7 +151,9 @@ def test_every_entry_has_its_line_in_the_readme(name: str) -> None:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_names_only_what_there_is(name: str) -> None:
-    STUDIES[name].study.check()
+    study = STUDIES[name].study
+    study.check()
+    assert set(study.judges) <= set(JUDGES)
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=_name)

@@ -10,6 +10,7 @@ from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
     Ballots,
+    Claims,
     Judges,
     Pairs,
     Prompts,
@@ -23,7 +24,7 @@ from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
     Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
-    Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
+    Claims, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
@@ -42,9 +43,15 @@ def added_columns(frame: type[Frame]) -> tuple[str, ...]:
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create every table with its comments."""
+    """Create every table."""
     for frame in FRAMES:
-        for statement in _table(frame):
+        connection.execute(_table(frame))
+
+
+def comment(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write the descriptions of the schemas beside every table and column."""
+    for frame in FRAMES:
+        for statement in _comments(frame):
             connection.execute(statement)
 
 
@@ -87,18 +94,21 @@ def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
     return ""
 
 
-def _table(frame: type[Frame]) -> Iterator[str]:
-    table, descriptions = frame.place().table, frame.descriptions()
+def _table(frame: type[Frame]) -> str:
     nullable = {n: c.nullable for n, c in frame.to_schema().columns.items()}
     columns = [
         f"{column} {TYPES.get(str(dtype), 'timestamptz')}{'' if nullable[column] else ' not null'}"
         for column, dtype in frame.dtypes().items()
     ]
-    added = {c: ADDED[c] for c in added_columns(frame)}
-    columns += [f"{column} {dtype} not null" for column, (dtype, _) in added.items()]
-    yield f"create table {table} ({', '.join(columns)})"
+    columns += [f"{column} {ADDED[column][0]} not null" for column in added_columns(frame)]
+    return f"create table {frame.place().table} ({', '.join(columns)})"
+
+
+def _comments(frame: type[Frame]) -> Iterator[str]:
+    table = frame.place().table
     yield f"comment on table {table} is {_quote(frame.grain())}"
-    for column, text in {**descriptions, **{c: d for c, (_, d) in added.items()}}.items():
+    added = {column: ADDED[column][1] for column in added_columns(frame)}
+    for column, text in {**frame.descriptions(), **added}.items():
         yield f"comment on column {table}.{column} is {_quote(text)}"
 
 

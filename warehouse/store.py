@@ -16,10 +16,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
-from warehouse._ddl import added_columns, create, create_marts, marts_digest
+from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path
 
-VERSION = 1
+VERSION = 2
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -93,6 +93,27 @@ class Warehouse:
             relation = connection.execute(sql, parameters)
             # DuckDB returns nothing at all for a text without a statement.
             return relation.pl() if relation and relation.description else pl.DataFrame()
+
+    def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
+        """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
+
+        A ballot that has a vote is not claimed. A claim holds as long as its run is running.
+        """
+        with self._visit(write=True) as connection:
+            connection.register("incoming", ballots.select("ballot_id").unique())
+            connection.execute(
+                "delete from claims where run not in (select run from runs where state = 'running')"
+            )
+            connection.execute(
+                "insert into claims by name select ballot_id, $run as run from incoming "
+                "anti join votes using (ballot_id) anti join claims using (ballot_id)",
+                {"run": run},
+            )
+            return connection.execute(
+                "select ballot_id from claims semi join incoming using (ballot_id) "
+                "anti join votes using (ballot_id) where run = $run",
+                {"run": run},
+            ).pl()
 
     def start_run(self, row: dict[str, Any]) -> None:
         """Record that a run began; one that is tried again begins anew."""
@@ -296,6 +317,8 @@ def _build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             for number in range(version + 1, VERSION + 1):
                 (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
                 connection.execute(file.read_text(encoding="utf-8"))
+        if version < VERSION:
+            comment(connection)
         create_marts(connection)
         connection.execute(
             "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]

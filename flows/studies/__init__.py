@@ -1,7 +1,6 @@
 """Studies: what a flow is run with, one per TOML file, and the form in the Prefect UI."""
 
 import hashlib
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +69,9 @@ class Study(BaseModel):
     limit: int | None = Field(
         default=None, ge=1, description="At most so many questions, balanced over categories."
     )
+    budget_usd: float | None = Field(
+        default=None, gt=0, description="Hard cap on what a run may spend, in US dollars."
+    )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
     )
@@ -105,12 +107,14 @@ class Study(BaseModel):
 
     def require_keys(self) -> None:
         """Name every API key that is needed and not set."""
-        variables = {judge: provider_of(judge).key_variable for judge in self.judges}
-        keyless = {j: v for j, v in variables.items() if v and not os.environ.get(v)}
-        if keyless:
+        needed: dict[str, list[str]] = {}
+        for judge in self.judges:
+            for variable in provider_of(judge).needed():
+                needed.setdefault(variable, []).append(judge)
+        if needed:
+            missing = "; ".join(f"{v}, needed by {', '.join(needed[v])}" for v in sorted(needed))
             raise ValueError(
-                f"no API key in {', '.join(sorted(set(keyless.values())))}, "
-                f"needed by {', '.join(sorted(keyless))}. "
+                f"no API key in {missing}. "
                 "Set it in the environment, or leave these judges out. Nothing was asked."
             )
 

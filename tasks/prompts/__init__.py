@@ -2,13 +2,32 @@
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from tasks._catalogue import Catalogue, tables
 
 PLACE = re.compile(r"\{(question|answer_a|answer_b)\}")
+
+
+RESPONSE_FORMAT = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string"},
+                "verdict": {"type": "string", "enum": ["A", "B", "C"]},
+            },
+            "required": ["reason", "verdict"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""The object that a prompt with ``verdict = "json"`` asks for."""
 
 
 class Prompt(BaseModel):
@@ -19,14 +38,27 @@ class Prompt(BaseModel):
     prompt: str
     kind: Literal["pair"]
     source: str
+    verdict: Literal["tag", "json"] = "tag"
+    """``[[A]]`` at the end of the reply, or an object of ``RESPONSE_FORMAT``."""
     system: str
     user: str
 
-    def messages(self, question: str, first: str, second: str) -> list[dict[str, str]]:
-        """Fill the places in one pass, so that no text is read as a place."""
+    @property
+    def params(self) -> dict[str, Any]:
+        """What the form of the verdict adds to a request."""
+        return {"response_format": RESPONSE_FORMAT} if self.verdict == "json" else {}
+
+    def messages(
+        self, question: str, first: str, second: str, before: str = ""
+    ) -> list[dict[str, str]]:
+        """Fill the places in one pass, so that no text is read as a place.
+
+        ``before`` is a system message of the judge's own.
+        """
         texts = {"question": question, "answer_a": first, "answer_b": second}
         user = PLACE.sub(lambda place: texts[place[1]], self.user)
-        system = [{"role": "system", "content": self.system}] if self.system else []
+        words = "\n\n".join(filter(None, (before, self.system)))
+        system = [{"role": "system", "content": words}] if words else []
         return [*system, {"role": "user", "content": user}]
 
 

@@ -1,30 +1,54 @@
 """Providers, one per TOML file, with their judges as tables."""
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks._catalogue import Catalogue, read_toml, tables
 
 
-class Provider(BaseModel):
-    """Who runs the models."""
+class Limits(BaseModel):
+    """How much may be asked; null: any number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    concurrency: int | None = Field(default=None, ge=1)
+    """Calls in flight at once."""
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+
+
+class Provider(Limits):
+    """Who runs the models."""
+
     key_variable: str = ""
     """Environment variable of the API key; empty if none is needed."""
-    concurrency: int = Field(default=8, ge=1)
-    """Calls in flight at once."""
+    variables: list[str] = []
+    """Other environment variables without which it cannot be asked."""
+    api_base: str = ""
+    """Address of an OpenAI-compatible endpoint, or of a gateway; empty: litellm knows it."""
+    api_base_variable: str = ""
+    """Environment variable of that address, where it differs from machine to machine."""
+    concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
-    attempts: int = Field(default=4, ge=1)
+    attempts: int = Field(default=10, ge=1)
     """Requests per ballot at most."""
+    pause_seconds: float = Field(default=5, gt=0)
+    """First pause of a provider that fails persistently; each next one is twice as long."""
     repeat_as_seed: bool = False
     """Send each ballot's repeat as the request's ``seed``."""
     simulated: bool = False
     """Its judges are formulas, not models."""
+
+    def needed(self) -> list[str]:
+        """Return the environment variables that calls need and that are not set."""
+        wanted = [self.key_variable, *self.variables]
+        if self.api_base_variable and not self.api_base:
+            wanted.append(self.api_base_variable)
+        return [name for name in wanted if name and not os.environ.get(name, "").strip()]
 
 
 class UsdPerMillion(BaseModel):
@@ -42,10 +66,8 @@ class UsdPerMillion(BaseModel):
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
-class Judge(BaseModel):
-    """A model with fixed parameters."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Judge(Limits):
+    """A model with fixed parameters; its limits are its own, within its provider's."""
 
     judge: str
     provider: str
@@ -53,6 +75,10 @@ class Judge(BaseModel):
     """As litellm names it."""
     params: dict[str, Any] = {}
     """Sent with every call, and part of every ballot's key."""
+    unsupported: Literal["error", "drop"] = "error"
+    """What to do with parameters that the model does not take; a vote tells what was dropped."""
+    system: str = ""
+    """Put before the system message of the judge prompt."""
     about: str = ""
     usd_per_million: UsdPerMillion | None = None
     """Where litellm knows no price, or another one is paid."""
@@ -80,15 +106,22 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     return ProviderFile(provider=Provider(**data.get("provider", {})), judges=judges)
 
 
-FOLDER = Path(__file__).parent
-PROVIDERS: Catalogue[ProviderFile] = tables("provider", FOLDER, _parse)
+VARIABLE = "VOIRDIRE_PROVIDERS"
+"""Environment variable of a folder of provider files of one's own."""
+
+
+def _folders() -> list[Path]:
+    own = os.environ.get(VARIABLE)
+    return [Path(__file__).parent, *([Path(own)] if own else [])]
+
+
+PROVIDERS: Catalogue[ProviderFile] = tables("provider", _folders(), _parse)
 
 JUDGES: Catalogue[Judge] = Catalogue(
     "judge",
     {
-        f"{file.stem}/{judge}": file
-        for file in FOLDER.glob("*.toml")
-        if file.stem in PROVIDERS
+        f"{provider}/{judge}": file
+        for provider, file in PROVIDERS.files.items()
         for judge in read_toml(file).get("judges", {})
     },
     lambda name: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
@@ -98,3 +131,9 @@ JUDGES: Catalogue[Judge] = Catalogue(
 def provider_of(judge: str) -> Provider:
     """Return the provider that runs ``judge``."""
     return PROVIDERS[JUDGES[judge].provider].provider
+
+
+def api_base(provider: Provider) -> str:
+    """Return the address that a provider is asked at; empty where litellm knows it."""
+    named = provider.api_base_variable
+    return os.environ.get(named, "").strip() or provider.api_base if named else provider.api_base

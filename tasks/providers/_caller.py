@@ -7,72 +7,88 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
-from concurrent.futures import Future
+from datetime import datetime
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.providers import Judge
+from tasks.providers._reply import Reply
+
+SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
-class Reply(NamedTuple):
-    """What came of a request; see ``_client.Outcome``."""
+class Told(NamedTuple):
+    """A reply, and when it came."""
 
-    text: str
-    model: str | None
-    fingerprint: str | None
-    finish_reason: str | None
-    seconds: float
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost_usd: float | None
-    attempts: int
-    error: str | None
+    reply: Reply
+    cast_at: datetime | None
+
+
+class Line:
+    """One run's line to the calling process."""
+
+    def __init__(self, caller: "Caller", run: str) -> None:
+        self._caller, self._run = caller, run
+        self._met: set[str] = set()
+
+    async def ask(
+        self, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any], ballot_id: str
+    ) -> Told:
+        """Send one request and wait for its reply; ``params`` join those of the judge."""
+        if judge.judge not in self._met:
+            self._met.add(judge.judge)
+            self._caller.send({"do": "meet", "run": self._run, "judge": judge.model_dump()})
+        return await self._caller.ask(
+            {"do": "ask", "run": self._run, "judge": judge.judge, "messages": messages,
+             "params": params}, ballot_id,
+        )  # fmt: skip
 
 
 class Caller:
     """A process that makes calls, started at once and stopped with this one."""
 
     def __init__(self) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tasks.providers._worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,
         )
-        self._waiting: dict[int, Future[Reply]] = {}
+        self._waiting: dict[str, asyncio.Future[Told]] = {}
         self._numbers = count()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         for target in (self._write, self._read):
             threading.Thread(target=target, daemon=True).start()
         atexit.register(self.stop)
 
-    async def ask(
-        self, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
-    ) -> Reply:
-        """Send one request and wait for its reply."""
-        number = next(self._numbers)
-        future: Future[Reply] = Future()
-        # So that it cannot be cancelled: whoever waits may go, the reader must not stumble over it.
-        future.set_running_or_notify_cancel()
-        self._waiting[number] = future
-        request = {
-            "id": number,
-            "provider": judge.provider,
-            "model": judge.model,
-            "messages": messages,
-            "params": params,
-        }
+    def begin(
+        self, run: str = "", journal: Path | None = None, budget_usd: float | None = None
+    ) -> Line:
+        """Open a line for a run, with limits, stops and a budget of its own."""
+        path = None if journal is None else str(journal)
+        self.send({"do": "begin", "run": run, "journal": path, "budget_usd": budget_usd})
+        return Line(self, run)
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a line that is not answered."""
         self._outbox.put(json.dumps(request).encode() + b"\n")
+
+    async def ask(self, request: dict[str, Any], ballot_id: str) -> Told:
+        """Send a line and wait for what is told."""
+        # The same ballot may be asked by two runs of one process.
+        number = f"{ballot_id}/{next(self._numbers)}"
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self.send({**request, "id": number})
         if not self.alive:
             self._fail_all()
-        reply = await asyncio.wrap_future(future)
-        if judge.usd_per_million is None or reply.error is not None:
-            return reply
-        cost = judge.usd_per_million.cost(reply.prompt_tokens, reply.completion_tokens)
-        return reply._replace(cost_usd=cost)
+        return await future
 
     @property
     def alive(self) -> bool:
@@ -90,27 +106,53 @@ class Caller:
         while pipe and (line := self._outbox.get()) is not None:
             try:
                 pipe.write(line)
-                pipe.flush()
+                # A line alone is sent at once, many are sent together.
+                if self._outbox.empty():
+                    pipe.flush()
             except BrokenPipeError:
                 return
 
     def _read(self) -> None:
         for line in self._process.stdout or ():
-            reply = json.loads(line)
-            self._waiting.pop(reply.pop("id")).set_result(Reply(**reply))
+            told = json.loads(line)
+            number, cast_at = told.pop("id"), datetime.fromisoformat(told.pop("cast_at"))
+            self._tell(self._waiting.pop(number), Told(Reply(**told), cast_at))
         self._process.wait()
         self._fail_all()
 
     def _fail_all(self) -> None:
-        error = (
-            f"the calling process ended with code {self._process.returncode}; "
-            "`python -m tasks.providers._worker` shows why"
-        )
-        nothing = Reply("", None, None, None, 0.0, None, None, None, 1, error)
+        error = f"the calling process ended with code {self._process.returncode}: {self._last()}"
         # Two threads may get here at once; each future goes to one of them.
         for number in list(self._waiting):
             if future := self._waiting.pop(number, None):
-                future.set_result(nothing)
+                self._tell(future, Told(Reply("", error=error), None))
+
+    def _last(self) -> str:
+        """Return the last line that the process complained with."""
+        file = self._errors
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 2000))
+        lines = file.read().decode(errors="backslashreplace").splitlines()
+        return redact(lines[-1][:500]) if lines else "it said nothing"
+
+    @staticmethod
+    def _tell(future: asyncio.Future[Told], told: Told) -> None:
+        loop = future.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, future, told)
+
+
+def redact(text: str) -> str:
+    """Replace what environment variables named like keys hold."""
+    for name, value in os.environ.items():
+        if name.upper().endswith(SECRETS) and len(value.strip()) > 3:
+            text = text.replace(value.strip(), "[key]")
+    return text
+
+
+def _resolve(future: asyncio.Future[Told], told: Told) -> None:
+    # Whoever waited may have been cancelled.
+    if not future.done():
+        future.set_result(told)
 
 
 _callers: list[Caller] = []

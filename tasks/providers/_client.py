@@ -2,11 +2,15 @@
 
 import asyncio
 import gc
+import json
 import math
 import os
 import sys
 import time
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # Nothing listens to litellm's log of each call, and its threads cost more than the call.
@@ -15,44 +19,24 @@ os.environ.setdefault("LOGGING_EXECUTOR_MAX_PENDING_TASKS", "0")
 gc.disable()
 import litellm  # noqa: E402
 from litellm import ModelResponse, Usage  # noqa: E402
+from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS  # noqa: E402
 from litellm.llms.custom_llm import CustomLLM  # noqa: E402
-from tenacity import (  # noqa: E402
-    AsyncRetrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_random_exponential,
-)
 
-from tasks.providers import Provider  # noqa: E402
-from tasks.providers._offline import Traits, answer  # noqa: E402
+from tasks.providers import Judge, Provider, api_base  # noqa: E402
+from tasks.providers._offline import Traits, answer, answer_json  # noqa: E402
+from tasks.providers._reply import CallError, Reply  # noqa: E402
 
 gc.enable()
 gc.freeze()
 
-PASSING = (
-    litellm.exceptions.RateLimitError,
-    litellm.exceptions.APIConnectionError,
-    litellm.exceptions.Timeout,
-    litellm.exceptions.InternalServerError,
-    litellm.exceptions.ServiceUnavailableError,
-)
+PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
+"""Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
+
+ANSWERED = {408, 409, 425, 429, *range(500, 600)}
+"""The provider said no, so it charges nothing; a call that vanished may have been answered."""
+
 LARGEST = 2**63 - 1
-
-
-class Outcome(NamedTuple):
-    """What came of a request."""
-
-    text: str
-    model: str | None = None
-    fingerprint: str | None = None
-    finish_reason: str | None = None
-    seconds: float = 0.0
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost_usd: float | None = None
-    attempts: int = 1
-    error: str | None = None
-    """Set if there is no reply; then nothing else counts."""
+OPENAI_PARAMS = frozenset(OPENAI_CHAT_COMPLETION_PARAMS)
 
 
 NEXT_TO_NOTHING = sys.float_info.min
@@ -65,12 +49,13 @@ class Offline(CustomLLM):
         """Answer the messages by formula."""
         options = request["optional_params"]
         messages, response = request["messages"], request["model_response"]
-        text = answer(messages, _traits(str(options["traits"]), options["traits"]), options["seed"])
+        form = answer_json if "response_format" in options else answer
+        text = form(messages, _traits(str(options["traits"]), options["traits"]), options["seed"])
         response.choices[0].message.content = text
         response.choices[0].finish_reason = "stop"
         response.model = f"offline/{request['model']}"
         # litellm looks a price that is missing or 0 up in its table, which takes longer than the
-        # answer; the vote says 0, see _outcome.
+        # answer; the vote says 0, see _reply.
         response._hidden_params["response_cost"] = NEXT_TO_NOTHING  # noqa: SLF001
         prompt = sum(len(message["content"].split()) for message in messages)
         response.usage = Usage(prompt_tokens=prompt, completion_tokens=len(text.split()))
@@ -88,54 +73,100 @@ def _traits(key: str, table: dict[str, Any]) -> Traits:
     return _known[key]
 
 
-async def complete(
-    provider: Provider, model: str, messages: list[dict[str, str]], params: dict[str, Any]
-) -> Outcome:
-    """Ask once; passing faults are tried again, other errors are returned, redacted."""
-    call = {
-        "timeout": provider.timeout_seconds, **_key(provider), **params,
-        "model": model, "messages": messages, "num_retries": 0, "max_retries": 0,
+async def call(
+    provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+) -> Reply:
+    """Ask once. litellm and the libraries under it try nothing again.
+
+    Raises
+    ------
+    CallError
+        If there is no reply; its text is redacted.
+    """
+    kept, dropped = _supported(judge, {**judge.params, **params})
+    request = {
+        "timeout": provider.timeout_seconds, **_connection(provider), **kept,
+        "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
     }  # fmt: skip
-    attempt = 0
     began = time.perf_counter()
     try:
-        async for trial in AsyncRetrying(
-            stop=stop_after_attempt(provider.attempts),
-            wait=wait_random_exponential(multiplier=0.5, max=30),
-            retry=retry_if_exception(lambda error: not provider.simulated and _passes(error)),
-            reraise=True,
-        ):
-            with trial:
-                attempt = trial.retry_state.attempt_number
-                began = time.perf_counter()
-                # A formula has nothing to wait for, and the blocking call is the cheaper one.
-                ask = litellm.completion if provider.simulated else _ask
-                response = ask(**call)
-                if asyncio.iscoroutine(response):
-                    response = await response
-        return _outcome(response, time.perf_counter() - began, attempt, free=provider.simulated)
-    except Exception as error:  # noqa: BLE001 - whatever a provider does, the other ballots go on
-        return Outcome("", attempts=max(attempt, 1), error=_redact(error, provider))
+        # A formula has nothing to wait for, and the blocking call is the cheaper one.
+        ask = litellm.completion if provider.simulated else litellm.acompletion
+        response = ask(**request)
+        if asyncio.iscoroutine(response):
+            response = await response
+        reply = _reply(response, time.perf_counter() - began, judge, free=provider.simulated)
+    except Exception as error:
+        raise _call_error(error, provider) from error
+    return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
 
 
-def _key(provider: Provider) -> dict[str, str]:
-    """Return the API key as an argument: litellm looks for it under names of its own."""
+def _supported(judge: Judge, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Leave out what the model does not take, if the judge says so; litellm refuses it else."""
+    if judge.unsupported == "error":
+        return params, []
+    taken = _taken(judge.model)
+    dropped = sorted(name for name in params if name in OPENAI_PARAMS and name not in taken)
+    return {name: value for name, value in params.items() if name not in dropped}, dropped
+
+
+@cache
+def _taken(model: str) -> frozenset[str]:
+    name, provider, _, _ = litellm.get_llm_provider(model=model)
+    return frozenset(litellm.get_supported_openai_params(name, custom_llm_provider=provider) or ())
+
+
+def _connection(provider: Provider) -> dict[str, str]:
+    """Return key and address: litellm looks for the key under names of its own."""
     name = provider.key_variable
     key = os.environ.get(name, "").strip() if name else ""
-    return {"api_key": key} if key else {}
+    base = api_base(provider)
+    # An endpoint of one's own may want no key, but the client wants one to send.
+    return {
+        **({"api_key": key or "none"} if key or (base and not name) else {}),
+        **({"api_base": base} if base else {}),
+    }
 
 
-def _passes(error: BaseException) -> bool:
-    """Tell whether a fault may be gone the next time; 5xx has no class of its own for each."""
+def _call_error(error: Exception, provider: Provider) -> CallError:
+    """Say what a fault means; any that is not known to be permanent may be gone the next time."""
     status = getattr(error, "status_code", None)
-    return isinstance(error, PASSING) or (isinstance(status, int) and status >= 500)
+    timeout = isinstance(error, litellm.exceptions.Timeout | litellm.exceptions.APIConnectionError)
+    # Without a key or a model that it knows, litellm says so by errors of its own.
+    missing = isinstance(error, litellm.exceptions.AuthenticationError)
+    permanent = provider.simulated or missing or (status in PERMANENT and not timeout)
+    return CallError(
+        _redact(error, provider),
+        passing=not permanent,
+        retry_after=_retry_after(error),
+        free=provider.simulated or (not timeout and status in PERMANENT | ANSWERED),
+    )
 
 
-def _ask(**call: Any) -> Any:
-    return litellm.acompletion(**call)
+def _retry_after(error: Exception) -> float | None:
+    """Return the seconds that the provider asks to wait, whichever header says so."""
+    response = getattr(error, "response", None)
+    headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        text = str(headers.get(name) or "")
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            seconds = _until(text)
+        if 0 <= seconds < math.inf:
+            return seconds
+    return None
 
 
-def _outcome(response: Any, seconds: float, attempts: int, *, free: bool) -> Outcome:
+def _until(text: str) -> float:
+    """Return the seconds until an HTTP date; infinite if it is none."""
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return math.inf
+
+
+def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
     if not response.choices:
         raise ValueError("the provider's reply holds no choices")
     choice, usage = response.choices[0], getattr(response, "usage", None)
@@ -143,7 +174,9 @@ def _outcome(response: Any, seconds: float, attempts: int, *, free: bool) -> Out
     prompt_tokens = _count(getattr(usage, "prompt_tokens", None)) or None
     completion_tokens = _count(getattr(usage, "completion_tokens", None))
     cost = getattr(response, "_hidden_params", {}).get("response_cost")
-    return Outcome(
+    if judge.usd_per_million:
+        cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
+    return Reply(
         text=_clean(choice.message.content or ""),
         model=_clean_or_none(response.model),
         fingerprint=_clean_or_none(getattr(response, "system_fingerprint", None)),
@@ -151,8 +184,11 @@ def _outcome(response: Any, seconds: float, attempts: int, *, free: bool) -> Out
         seconds=seconds,
         prompt_tokens=prompt_tokens,
         completion_tokens=None if prompt_tokens is None else completion_tokens,
-        cost_usd=0.0 if free else _amount(cost) if prompt_tokens else None,
-        attempts=attempts,
+        cost_usd=0.0
+        if free and not judge.usd_per_million
+        else _amount(cost)
+        if prompt_tokens
+        else None,
     )
 
 
@@ -178,5 +214,7 @@ def _clean_or_none(value: object) -> str | None:
 def _redact(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
-    key = _key(provider).get("api_key")
-    return (text.replace(key, "[key]") if key else text)[:500]
+    for name in (provider.key_variable, *provider.variables):
+        secret = os.environ.get(name, "").strip() if name else ""
+        text = text.replace(secret, "[key]") if len(secret) > 3 else text
+    return text[:500]

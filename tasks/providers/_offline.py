@@ -6,6 +6,7 @@ number is a hash of the judge's seed, a purpose and texts, so a reply depends on
 """
 
 import hashlib
+import json
 import math
 import re
 from collections import deque
@@ -109,6 +110,12 @@ class Exhibit(NamedTuple):
 class _Seen(NamedTuple):
     identity: str
     features: tuple[Feature, ...]
+
+
+def answer_json(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:
+    """Reply with the same verdict as an object, to a prompt that asks for one."""
+    reason, _, verdict = answer(messages, traits, repeat).partition(" [[")
+    return json.dumps({"reason": reason, "verdict": verdict.rstrip("]")})
 
 
 def answer(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.providers import Judge, provider_of
+from tasks.providers import Judge
 
 TABLE = "model_prices_and_context_window_backup.json"
 
@@ -18,9 +18,9 @@ class Price(NamedTuple):
     completion: float
 
 
-def price_of(judge: Judge) -> Price | None:
+def price_of(judge: Judge, *, simulated: bool) -> Price | None:
     """Return the judge's price: its own, litellm's, or null if nobody knows it."""
-    if provider_of(judge.judge).simulated:
+    if simulated:
         return Price(0.0, 0.0)
     if judge.usd_per_million:
         own = judge.usd_per_million

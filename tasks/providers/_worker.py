@@ -1,17 +1,45 @@
 """The process that makes the calls: requests in, replies out, one JSON object a line.
 
 A process of its own, so that importing litellm (seconds) and calling (milliseconds of CPU each) run
-beside the flow's own work. It ends when its standard input does, so also when its parent is killed.
+beside the flow's own work. It ends when its standard input does, so also when its parent is killed;
+until then it keeps each reply in the run's journal before it tells it.
 """
 
 import asyncio
 import json
 import os
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from tasks.providers import PROVIDERS
-from tasks.providers._client import complete
+from tasks.providers import PROVIDERS, Judge
+from tasks.providers._client import call
+from tasks.providers._engine import Engine
+from tasks.providers._journal import Journal
+
+
+class Run:
+    """One run's engine and journal."""
+
+    def __init__(self, budget_usd: float | None = None, journal: str | None = None) -> None:
+        self.engine = Engine(call, budget_usd)
+        self.journal = Journal(Path(journal)) if journal else None
+        self.judges: dict[str, Judge] = {}
+        self._syncing = asyncio.create_task(self.journal.keep_syncing()) if self.journal else None
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask, and keep what was replied."""
+        judge = self.judges[request["judge"]]
+        reply = await self.engine.ask(
+            PROVIDERS[judge.provider].provider, judge, request["messages"], request["params"]
+        )
+        told = {
+            "id": request["id"], **reply._asdict(), "cast_at": datetime.now(UTC).isoformat()
+        }  # fmt: skip
+        if self.journal and reply.error is None:
+            self.journal.write(told)
+        return told
 
 
 async def main() -> None:
@@ -20,21 +48,26 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=2**30)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    limits = {name: asyncio.Semaphore(PROVIDERS[name].provider.concurrency) for name in PROVIDERS}
+    runs: dict[str, Run] = {}
     running: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
         request = json.loads(line)
-        task = asyncio.create_task(_serve(request, limits[request["provider"]], out))
-        running.add(task)
-        task.add_done_callback(running.discard)
+        match request.pop("do"):
+            case "begin":
+                name = request.pop("run")
+                runs[name] = Run(**request)
+            case "meet":
+                judge = Judge(**request["judge"])
+                runs[request["run"]].judges[judge.judge] = judge
+            case _:
+                task = asyncio.create_task(_serve(runs[request["run"]], request, out))
+                running.add(task)
+                task.add_done_callback(running.discard)
 
 
-async def _serve(request: dict[str, Any], limit: asyncio.Semaphore, out: BinaryIO) -> None:
-    provider = PROVIDERS[request["provider"]].provider
-    async with limit:
-        outcome = await complete(provider, request["model"], request["messages"], request["params"])
-    reply = {"id": request["id"], **outcome._asdict()}
-    out.write(json.dumps(reply).encode() + b"\n")
+async def _serve(run: Run, request: dict[str, Any], out: BinaryIO) -> None:
+    told = await run.ask(request)
+    out.write(json.dumps(told).encode() + b"\n")
     out.flush()
 
 

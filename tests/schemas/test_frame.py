@@ -91,7 +91,14 @@ def test_a_value_that_would_be_changed_is_refused(
 
 
 def test_a_number_is_no_boolean_unless_0_or_1() -> None:
-    judge = {"judge": "a/b", "provider": "a", "model": "m", "params": "{}", "simulated": 1}
+    judge = {
+        "judge": "a/b",
+        "provider": "a",
+        "model": "m",
+        "params": "{}",
+        "system": "",
+        "simulated": 1,
+    }
     assert Judges.of(pl.DataFrame([judge]))["simulated"].to_list() == [True]
     with pytest.raises(FrameError, match=r"'simulated' must be Boolean in 1 rows \(row 0 is 2\)"):
         Judges.of(pl.DataFrame([{**judge, "simulated": 2}]))
@@ -188,7 +195,7 @@ def test_a_frame_says_what_it_is(model: type[Frame]) -> None:
     assert place.table
     assert place.key
     assert set(place.key) <= set(model.dtypes())
-    assert issubclass(model, Fact | Result) or place.table == "runs"
+    assert issubclass(model, Fact | Result) or place.table in {"runs", "claims"}
 
 
 def test_references_lead_to_a_fact_that_has_that_key() -> None:

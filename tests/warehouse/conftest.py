@@ -21,9 +21,10 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
     },
     Judges: {
         "judge": "offline/honest", "provider": "offline", "model": "m", "params": "{}",
-        "simulated": True,
+        "system": "", "simulated": True,
     },
-    Prompts: {"prompt": "pair_v1", "kind": "pair", "source": "s", "system": "", "user": "u"},
+    Prompts: {"prompt": "pair_v1", "kind": "pair", "source": "s", "verdict": "tag", "system": "",
+              "user": "u"},
     Pairs: {
         "pair_id": "p1", "dataset": "d", "sample": "d/1/a2", "cluster": "d/1", "arm": "control",
         "question": "What is 2 + 2?", "anchor": "Four.", "target": "It is 4.",

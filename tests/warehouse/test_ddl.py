@@ -123,32 +123,58 @@ def test_a_broken_mart_is_named_and_changes_nothing(
     assert stocked.read(Questions).height == 1
 
 
+COLUMNS = (
+    "select table_name, column_name, data_type, is_nullable, column_default, comment "
+    "from duckdb_columns() where schema_name = 'main' and not internal order by all"
+)
+
+
+def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
+    before = {model: stocked.read(model) for model in FRAMES}
+    with duckdb.connect(str(stocked.path)) as connection:
+        marts = connection.execute(VIEWS).fetchall()
+        for (view,) in marts:
+            connection.execute(f"drop view mart.{view}")
+        for undo in (
+            "drop table claims", "alter table judges drop column system",
+            "alter table prompts drop column verdict",
+            "alter table votes drop column dropped_params",
+            "alter table runs drop column seen_at", "update meta set schema_version = 1",
+        ):  # fmt: skip
+            connection.execute(undo)
+    fresh = Warehouse(tmp_path / "fresh.duckdb")
+    assert stocked.query(COLUMNS).equals(fresh.query(COLUMNS))
+    assert stocked.query(VIEWS).rows() == marts
+    assert stocked.query("select schema_version from meta").item() == store.VERSION
+    assert all(stocked.read(model).equals(frame) for model, frame in before.items())
+
+
 def test_an_older_warehouse_is_brought_forward_once(
     stocked: Warehouse, make: Make, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = stocked.read(Questions)
     (migrations / "001_ignored.sql").write_text("drop table questions")
-    (migrations / "002_notes.sql").write_text(
+    (migrations / "003_notes.sql").write_text(
         "create table notes (text varchar); insert into notes values ('migrated');"
         "alter table questions add column note varchar;"
     )
-    (migrations / "003_more.sql").write_text("insert into notes select text || '!' from notes")
-    monkeypatch.setattr(store, "VERSION", 3)
+    (migrations / "004_more.sql").write_text("insert into notes select text || '!' from notes")
+    monkeypatch.setattr(store, "VERSION", 4)
     assert stocked.read(Questions).equals(before)
     stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
     assert stocked.query("select text from notes").rows() == [("migrated",), ("migrated!",)]
     assert stocked.query("select question_id, note from questions order by all").rows() == [
         ("d/1", None), ("d/2", None)
     ]  # fmt: skip
-    assert stocked.query("select schema_version from meta").rows() == [(3,)]
+    assert stocked.query("select schema_version from meta").rows() == [(4,)]
 
 
 def test_a_migration_that_fails_is_undone(
     stocked: Warehouse, make: Make, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (migrations / "002_notes.sql").write_text("create table notes (text varchar)")
-    (migrations / "003_bad.sql").write_text("delete from votes; select error('no such luck')")
-    monkeypatch.setattr(store, "VERSION", 3)
+    (migrations / "003_notes.sql").write_text("create table notes (text varchar)")
+    (migrations / "004_bad.sql").write_text("delete from votes; select error('no such luck')")
+    monkeypatch.setattr(store, "VERSION", 4)
     for visit in (
         lambda: stocked.read(Questions),
         lambda: stocked.save([make(Questions, {"question_id": "d/2"})], run="r2"),
@@ -156,7 +182,7 @@ def test_a_migration_that_fails_is_undone(
         with pytest.raises(WarehouseError) as raised:
             visit()
         assert str(raised.value).startswith(
-            f"{stocked.path} cannot be brought to schema 3; it is as it was. "
+            f"{stocked.path} cannot be brought to schema 4; it is as it was. "
         )
         assert "no such luck" in str(raised.value)
     with duckdb.connect(str(stocked.path), read_only=True) as connection:
@@ -165,16 +191,16 @@ def test_a_migration_that_fails_is_undone(
             "(select count(*) from questions), "
             "(select count(*) from duckdb_tables() where table_name = 'notes')"
         ).fetchall()
-    assert left == [(1, 1, 1, 0)]
+    assert left == [(2, 1, 1, 0)]
 
 
 def test_a_new_file_needs_no_migration(
     warehouse: Warehouse, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (migrations / "002_bad.sql").write_text("select error('not for new files')")
-    monkeypatch.setattr(store, "VERSION", 2)
+    (migrations / "003_bad.sql").write_text("select error('not for new files')")
+    monkeypatch.setattr(store, "VERSION", 3)
     assert warehouse.read(Questions).is_empty()
-    assert warehouse.query("select schema_version from meta").rows() == [(2,)]
+    assert warehouse.query("select schema_version from meta").rows() == [(3,)]
 
 
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:

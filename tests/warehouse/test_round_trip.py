@@ -76,8 +76,10 @@ def test_votes_come_back_as_they_were(
     key = str(next(numbers))
     facts = {
         Questions: {"question_id": "q", "dataset": "d", "question": "?"},
-        Judges: {"judge": "j", "provider": "p", "model": "m", "params": "{}", "simulated": False},
-        Prompts: {"prompt": "p", "kind": "pair", "source": "s", "system": "", "user": "u"},
+        Judges: {"judge": "j", "provider": "p", "model": "m", "params": "{}", "system": "",
+                 "simulated": False},
+        Prompts: {"prompt": "p", "kind": "pair", "source": "s", "verdict": "tag", "system": "",
+                  "user": "u"},
         Pairs: {
             "pair_id": "p", "dataset": "d", "sample": "s", "cluster": "q", "arm": "control",
             "question": "?", "anchor": "a", "target": "b",

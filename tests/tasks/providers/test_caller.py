@@ -6,13 +6,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion, _caller
-from tasks.providers._caller import Caller, Reply, caller
+from tasks.providers._caller import Caller, Line, caller
 from tasks.providers._offline import Traits, answer
+from tasks.providers._reply import Reply
 
 PATIENCE_SECONDS = 60
 REPO = Path(_caller.__file__).parents[2]
@@ -44,13 +46,20 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Caller]]:
         each.stop()
 
 
+async def _ask(
+    line: Line, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+) -> Reply:
+    return (await line.ask(judge, messages, params, "b1")).reply
+
+
 def _messages(number: int) -> list[dict[str, str]]:
     return PROMPTS["pair_v1"].messages(f"What is {number} + 2?", "Four.", f"It is {number}.")
 
 
 def test_every_request_gets_its_own_reply(shared: Caller) -> None:
     async def ask() -> list[Reply]:
-        asked = [shared.ask(HONEST, _messages(n), {**HONEST.params, "seed": n}) for n in range(300)]
+        line = shared.begin()
+        asked = [_ask(line, HONEST, _messages(n), {"seed": n}) for n in range(300)]
         return await asyncio.gather(*asked)
 
     replies = asyncio.run(ask())
@@ -66,9 +75,8 @@ def test_every_request_gets_its_own_reply(shared: Caller) -> None:
 
 def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Caller]) -> None:
     async def ask_and_kill() -> list[Reply]:
-        waiting = [
-            asyncio.create_task(caller().ask(SILENT, _messages(n), SILENT.params)) for n in range(5)
-        ]
+        line = caller().begin()
+        waiting = [asyncio.create_task(_ask(line, SILENT, _messages(n), {})) for n in range(5)]
         await asyncio.sleep(0)
         process = caller()._process
         process.send_signal(signal.SIGKILL)
@@ -76,28 +84,27 @@ def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Cal
         return await asyncio.gather(*waiting)
 
     replies = asyncio.run(ask_and_kill())
-    assert {str(reply.error).split(";")[0] for reply in replies} == {KILLED}
+    assert {str(reply.error).split(":")[0] for reply in replies} == {KILLED}
     assert {reply.text for reply in replies} == {""}
     first = started[0]
     assert not first.alive
     # a caller that is dead says so at once
-    late = asyncio.run(first.ask(HONEST, _messages(0), {**HONEST.params, "seed": 0}))
+    late = asyncio.run(_ask(first.begin(), HONEST, _messages(0), {"seed": 0}))
     assert str(late.error).startswith(KILLED)
-    again = asyncio.run(caller().ask(HONEST, _messages(0), {**HONEST.params, "seed": 0}))
+    again = asyncio.run(_ask(caller().begin(), HONEST, _messages(0), {"seed": 0}))
     assert again.error is None
     assert started[0] is not first
 
 
 def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:
     async def ask() -> Reply:
-        given_up = asyncio.create_task(
-            shared.ask(HONEST, _messages(1), {**HONEST.params, "seed": 0})
-        )
+        line = shared.begin()
+        given_up = asyncio.create_task(_ask(line, HONEST, _messages(1), {"seed": 0}))
         await asyncio.sleep(0)
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
-        return await shared.ask(HONEST, _messages(2), {**HONEST.params, "seed": 0})
+        return await _ask(line, HONEST, _messages(2), {"seed": 0})
 
     assert asyncio.run(ask()).error is None
     assert shared._waiting == {}
@@ -106,7 +113,7 @@ def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> No
 def test_hostile_text_goes_through_the_pipe(shared: Caller) -> None:
     text = "\ud800\0\n\r\u2028{}\"'\U0001f600" * 1000
     messages = PROMPTS["pair_v1"].messages(text, text, text[::-1])
-    reply = asyncio.run(shared.ask(HONEST, messages, {**HONEST.params, "seed": 0}))
+    reply = asyncio.run(_ask(shared.begin(), HONEST, messages, {"seed": 0}))
     assert reply.error is None
     assert reply.text == answer(messages, Traits(**HONEST.params["traits"]), 0)
 
@@ -115,7 +122,7 @@ def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
     priced = HONEST.model_copy(
         update={"usd_per_million": UsdPerMillion(prompt=1e6, completion=2e6)}
     )
-    reply = asyncio.run(shared.ask(priced, _messages(1), {**HONEST.params, "seed": 0}))
+    reply = asyncio.run(_ask(shared.begin(), priced, _messages(1), {"seed": 0}))
     assert reply.prompt_tokens
     assert reply.completion_tokens
     assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens

@@ -3,16 +3,18 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, Provider, provider_of
-from tasks.providers._client import Outcome, complete
+from tasks.providers import JUDGES, Judge, Provider, provider_of
+from tasks.providers._client import call
+from tasks.providers._engine import Engine
 from tasks.providers._offline import Traits, answer
+from tasks.providers._reply import Reply
 
 # litellm and what it builds on warn about each other, which is not ours to mend
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -86,7 +88,14 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Stub:
     return server
 
 
-def _ask(stub: Stub, *script: tuple[int, Any], attempts: int = 3, **params: Any) -> Outcome:
+def complete(
+    provider: Provider, model: str, messages: list[dict[str, str]], params: dict[str, Any]
+) -> Coroutine[Any, Any, Reply]:
+    judge = Judge(judge="stub/one", provider="stub", model=model)
+    return Engine(call).ask(provider, judge, messages, params)
+
+
+def _ask(stub: Stub, *script: tuple[int, Any], attempts: int = 3, **params: Any) -> Reply:
     stub.script = list(script)
     provider = Provider(key_variable="VOIRDIRE_TEST_KEY", attempts=attempts, timeout_seconds=30)
     params = {"api_base": stub.base, **params}
@@ -99,7 +108,7 @@ def _changed(**message: Any) -> dict[str, Any]:
 
 def test_a_reply_is_kept_as_reported(stub: Stub) -> None:
     outcome = _ask(stub, (200, REPLY), temperature=0, seed=3)
-    assert outcome._replace(seconds=0.0) == Outcome(
+    assert outcome._replace(seconds=0.0) == Reply(
         text="Both. [[C]]", model="stub-model-2024-01-01", fingerprint="fp_7",
         finish_reason="stop", prompt_tokens=11, completion_tokens=3, cost_usd=None, attempts=1,
         error=None,
@@ -152,8 +161,9 @@ def test_a_body_that_makes_no_sense_is_an_error(stub: Stub, body: Any) -> None:
 
 
 def test_a_reply_without_choices_is_an_error(stub: Stub) -> None:
-    outcome = _ask(stub, (200, {**REPLY, "choices": []}))
+    outcome = _ask(stub, (200, {**REPLY, "choices": []}), attempts=1)
     assert outcome.error == "ValueError: the provider's reply holds no choices"
+    assert outcome.attempts == 1
 
 
 @pytest.mark.parametrize("content", [None, ""])
@@ -232,7 +242,7 @@ def test_a_simulated_judge_answers_by_its_formula(name: str) -> None:
         outcome = asyncio.run(asked)
         assert outcome.text == answer(messages, Traits(**judge.params["traits"]), repeat)
         words = sum(len(message["content"].split()) for message in messages)
-        assert outcome._replace(text="", seconds=0.0) == Outcome(
+        assert outcome._replace(text="", seconds=0.0) == Reply(
             text="", model=name, finish_reason="stop", prompt_tokens=words,
             completion_tokens=len(outcome.text.split()), cost_usd=0.0,
         )  # fmt: skip

@@ -10,11 +10,12 @@ REPO = Path(_caller.__file__).parents[2]
 SCRIPT = """
 import asyncio
 from tasks.providers import _worker
-from tasks.providers._client import Outcome
+from tasks.providers._reply import Reply
 
 now = {}
 
-async def complete(provider, model, messages, params):
+async def call(provider, judge, messages, params):
+    model = judge.model
     print("a library says hello")
     now[model] = now.get(model, 0) + 1
     in_flight = now[model]
@@ -22,9 +23,9 @@ async def complete(provider, model, messages, params):
         await asyncio.sleep(0.01)
         in_flight = max(in_flight, now[model])
     now[model] -= 1
-    return Outcome(str(in_flight), model=model)
+    return Reply(str(in_flight), model=model)
 
-_worker.complete = complete
+_worker.call = call
 asyncio.run(_worker.main())
 """
 
@@ -32,8 +33,13 @@ asyncio.run(_worker.main())
 def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
     names = ["gemini", "anthropic"]
     limits = {name: PROVIDERS[name].provider.concurrency for name in names}
+    meetings = [
+        {"do": "meet", "run": "r", "judge": {"judge": f"{name}/x", "provider": name, "model": name}}
+        for name in names
+    ]
+    asking = {"do": "ask", "run": "r", "messages": [], "params": {}}
     requests = [
-        {"id": f"{name}{n}", "provider": name, "model": name, "messages": [], "params": {}}
+        {**asking, "id": f"{name}{n}", "judge": f"{name}/x"}
         for name in names
         for n in range(3 * limits[name])
     ]
@@ -43,7 +49,8 @@ def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
     ) as worker:  # fmt: skip
         assert worker.stdin
         assert worker.stdout
-        worker.stdin.write("".join(f"{json.dumps(request)}\n" for request in requests))
+        lines = [{"do": "begin", "run": "r"}, *meetings, *requests]
+        worker.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         worker.stdin.flush()
         replies = [json.loads(worker.stdout.readline()) for _ in requests]
         rest, errors = worker.communicate()

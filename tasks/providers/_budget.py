@@ -1,0 +1,40 @@
+"""A hard cap on what a run may spend."""
+
+import asyncio
+
+
+class BudgetError(Exception):
+    """The call could cross the cap."""
+
+
+class Budget:
+    """Lets a call start only if even the dearest outcome stays below the cap."""
+
+    def __init__(self, usd: float | None) -> None:
+        self._cap = usd
+        self.spent = self._reserved = 0.0
+        self._news = asyncio.Event()
+
+    async def reserve(self, worst: float) -> None:
+        """Set the worst case of a call aside; wait while calls in flight may still free enough.
+
+        Raises
+        ------
+        BudgetError
+            If what was spent leaves too little for this call.
+        """
+        while self._cap is not None and self.spent + self._reserved + worst > self._cap:
+            if self.spent + worst > self._cap:
+                raise BudgetError(
+                    f"the budget of {self._cap:g} USD is used up: {self.spent:.6g} spent, and "
+                    f"one more call could cost {worst:.2g}. Raise it (--budget) and run again"
+                )
+            await self._news.wait()
+        self._reserved += worst
+
+    def settle(self, worst: float, cost: float) -> None:
+        """Replace what was set aside by what the call cost."""
+        self._reserved -= worst
+        self.spent += cost
+        self._news.set()
+        self._news = asyncio.Event()

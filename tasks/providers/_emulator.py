@@ -1,0 +1,228 @@
+"""An OpenAI-compatible provider that fails on purpose: for tests, benchmarks and dry runs.
+
+``python -m tasks.providers._emulator --port 8080 --latency .2 --fault error=.1`` serves it on
+loopback. It replies by formula (a hash of the request), so it is no model; and it counts what it
+was asked: ``GET /stats``. Which request meets which fault depends on the seed and its number only.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from typing import Any
+
+import click
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks._random import pick, uniform
+
+REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
+FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute")
+
+
+class Manners(BaseModel):
+    """How the provider behaves; all of it can be changed while it runs (``POST /manners``)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = 0
+    latency: float = Field(default=0.0, ge=0)
+    """Seconds until a reply."""
+    faults: dict[str, float] = {}
+    """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
+    ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
+    ``mute`` a good reply without a verdict."""
+    retry_after: float = Field(default=0.2, ge=0)
+    """Seconds named in ``Retry-After`` of a 429."""
+    hang_seconds: float = Field(default=30.0, ge=0)
+    requests_per_minute: int = 0
+    """More get 429; 0: no limit."""
+    concurrency: int = 0
+    """More at once get 429; 0: no limit."""
+    key: str = ""
+    """The only API key that is let in; empty: all are."""
+    models: list[str] = []
+    """The only models that there are; empty: any."""
+    context: int = 0
+    """Words that fit into the model; 0: any number."""
+    forbidden: str = ""
+    """A prompt with this text breaks the content policy."""
+
+
+class Emulator:
+    """The provider and what it remembers."""
+
+    def __init__(self, manners: Manners) -> None:
+        self.manners = manners
+        self.counts: Counter[str] = Counter()
+        self.prompts: Counter[int] = Counter()
+        self.in_flight = self.most_in_flight = self.number = 0
+        self.times: deque[float] = deque(maxlen=100_000)
+        self.asked_at: list[float] = []
+        self.tokens: Counter[str] = Counter()
+
+    def app(self) -> web.Application:
+        """Return the routes."""
+        app = web.Application(client_max_size=2**30)
+        app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/stats", self.stats)
+        app.router.add_post("/manners", self.change)
+        return app
+
+    async def stats(self, _: web.Request) -> web.Response:
+        """Tell what was asked: requests, replies, faults, and prompts answered more than once."""
+        spans = self.asked_at or [0.0]
+        return web.json_response(
+            {
+                **self.counts,
+                "requests": self.number,
+                "most_in_flight": self.most_in_flight,
+                "prompts": len(self.prompts),
+                "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
+                "seconds": max(spans) - min(spans),
+                **self.tokens,
+            }
+        )
+
+    async def change(self, request: web.Request) -> web.Response:
+        """Take new manners."""
+        changes = await request.json()
+        self.manners = Manners(**{**self.manners.model_dump(), **changes})
+        return web.json_response(self.manners.model_dump())
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """Answer one chat completion, or fail as told."""
+        self.number += 1
+        number = self.number
+        self.asked_at = [*self.asked_at[:1], time.monotonic()]
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            body = await request.read()
+            response = self._refuse(request, json.loads(body)) or await self._fail(request, number)
+            if response is None:
+                await asyncio.sleep(self.manners.latency)
+                response = self._reply(body, mute=self._fault(number) == "mute")
+            self.asked_at = [*self.asked_at[:1], time.monotonic()]
+            return response
+        finally:
+            self.in_flight -= 1
+
+    def _refuse(self, request: web.Request, body: dict[str, Any]) -> web.Response | None:
+        rules = self.manners
+        text = " ".join(str(message["content"]) for message in body["messages"])
+        if rules.key and request.headers.get("Authorization") != f"Bearer {rules.key}":
+            return self._error(401, "Incorrect API key provided.", "invalid_api_key")
+        if rules.models and body["model"] not in rules.models:
+            return self._error(404, f"The model {body['model']} does not exist.", "model_not_found")
+        if rules.forbidden and rules.forbidden in text:
+            return self._error(400, "Flagged by the content policy.", "content_policy_violation")
+        if rules.context and len(text.split()) > rules.context:
+            message = f"This model's maximum context length is {rules.context} tokens."
+            return self._error(400, message, "context_length_exceeded")
+        crowded = 0 < rules.concurrency < self.in_flight
+        return self._busy() if crowded or self._too_many() else None
+
+    async def _fail(self, request: web.Request, number: int) -> web.StreamResponse | None:
+        fault = self._fault(number)
+        if fault is None or fault == "mute":
+            return None
+        self.counts[fault] += 1
+        if fault == "busy":
+            return self._busy()
+        if fault == "error":
+            return self._error(500, "The server had an error.", "server_error")
+        if fault == "garbage":
+            return web.Response(text="<html>bad gateway", content_type="text/html")
+        if fault == "hang":
+            await asyncio.sleep(self.manners.hang_seconds)
+        if fault == "truncated":
+            response = web.StreamResponse(headers={"Content-Length": "4000"})
+            await response.prepare(request)
+            await response.write(b'{"id": "cut", "choices": [{"mess')
+        if request.transport:
+            request.transport.abort()
+        return web.Response()
+
+    def _fault(self, number: int) -> str | None:
+        drawn = uniform(self.manners.seed, "fault", number)
+        for fault, chance in self.manners.faults.items():
+            if drawn < chance:
+                return fault
+            drawn -= chance
+        return None
+
+    def _too_many(self) -> bool:
+        if not self.manners.requests_per_minute:
+            return False
+        now = time.monotonic()
+        while self.times and self.times[0] < now - 60:
+            self.times.popleft()
+        if len(self.times) >= self.manners.requests_per_minute:
+            return True
+        self.times.append(now)
+        return False
+
+    def _busy(self) -> web.Response:
+        self.counts["refused_as_busy"] += 1
+        headers = {"Retry-After": f"{self.manners.retry_after:g}"}
+        return self._error(429, "Rate limit reached.", "rate_limit_exceeded", headers)
+
+    def _error(
+        self, status: int, message: str, code: str, headers: dict[str, str] | None = None
+    ) -> web.Response:
+        error = {"message": message, "type": code, "code": code, "param": None}
+        return web.json_response({"error": error}, status=status, headers=headers)
+
+    def _reply(self, body: bytes, *, mute: bool) -> web.Response:
+        request = json.loads(body)
+        text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body.decode())
+        prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
+        usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
+        self.counts["replies"] += 1
+        self.prompts[hash(body)] += 1
+        self.tokens.update(usage)
+        return web.json_response(
+            {
+                "id": f"chatcmpl-{self.number}",
+                "object": "chat.completion",
+                "created": int(time.time()),
+                "model": request["model"],
+                "system_fingerprint": "fp_emulated",
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": text},
+                    }
+                ],
+                "usage": {**usage, "total_tokens": sum(usage.values())},
+            }
+        )
+
+
+@click.command()
+@click.option("--port", default=0, help="0 takes a free one; it is printed.")
+@click.option("--latency", default=0.0, help="Seconds until a reply.")
+@click.option("--fault", "faults", multiple=True, help=f"NAME=CHANCE; one of {', '.join(FAULTS)}.")
+@click.option("--seed", default=0, help="Of replies and faults.")
+def main(port: int, latency: float, faults: tuple[str, ...], seed: int) -> None:
+    """Serve the emulator on loopback until interrupted."""
+    chances = {name: float(chance) for name, chance in (fault.split("=") for fault in faults)}
+    emulator = Emulator(Manners(latency=latency, faults=chances, seed=seed))
+    asyncio.run(_serve(emulator, port))
+
+
+async def _serve(emulator: Emulator, port: int) -> None:
+    runner = web.AppRunner(emulator.app(), access_log=None, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port)
+    await site.start()
+    address = runner.addresses[0]
+    click.echo(f"http://{address[0]}:{address[1]}/v1")
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

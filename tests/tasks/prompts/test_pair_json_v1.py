@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from tasks._parser import parse_json
+from tasks.prompts import PROMPTS, RESPONSE_FORMAT
+from tasks.providers import JUDGES
+from tasks.providers._offline import Traits, answer, answer_json
+
+PROMPT = PROMPTS["pair_json_v1"]
+
+
+def test_it_asks_for_an_object_and_shows_the_answers_like_the_plain_one() -> None:
+    assert PROMPT.params == {"response_format": RESPONSE_FORMAT}
+    assert PROMPTS["pair_v1"].params == {}
+    assert PROMPT.user == PROMPTS["pair_v1"].user
+    assert "[[A]]" not in PROMPT.system
+
+
+def test_a_system_message_of_the_judge_comes_first() -> None:
+    system, _ = PROMPT.messages("Q", "one", "two", before="Be strict.")
+    assert system["content"] == f"Be strict.\n\n{PROMPT.system}"
+
+
+def test_a_simulated_judge_gives_the_same_verdict_as_an_object() -> None:
+    traits = Traits(**JUDGES["offline/honest"].params["traits"])
+    messages = PROMPT.messages("What is 2 + 2?", "Four.", "It is 4.")
+    for repeat in range(20):
+        reply = json.loads(answer_json(messages, traits, repeat))
+        assert answer(messages, traits, repeat).endswith(f"[[{reply['verdict']}]]")
+        assert "Simulated" in reply["reason"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ('{"reason": "x", "verdict": "A"}', "first"),
+        ('{"verdict": "b"}', "second"),
+        ('```json\n{"verdict": "tie"}\n```', "tie"),
+        ('{"verdict": "C"}', "tie"),
+        ('Here it is: {"verdict": "A"}', "invalid"),
+        ('{"verdict": "A"', "invalid"),
+        ('{"verdict": "D"}', "invalid"),
+        ('{"verdict": 1}', "invalid"),
+        ('["A"]', "invalid"),
+        ("[[A]]", "invalid"),
+        ("", "invalid"),
+        ("[" * 100_000, "invalid"),
+        ("I cannot judge this.", "abstain"),
+    ],
+)
+def test_only_a_whole_object_is_a_verdict(reply: str, choice: str) -> None:
+    assert parse_json(reply) == choice

@@ -1,0 +1,296 @@
+"""Limits, retries, pauses, stops and the budget, against a scripted call."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.providers import Judge, Limits, Provider, UsdPerMillion, _engine
+from tasks.providers._breaker import FAULTS_IN_A_ROW, PAUSES, Breaker, GivenUpError
+from tasks.providers._budget import Budget, BudgetError
+from tasks.providers._engine import LONGEST_WAIT_SECONDS, Engine, wait_seconds, worst_case
+from tasks.providers._journal import Journal, read_journal
+from tasks.providers._limits import Gate
+from tasks.providers._reply import CallError, Reply
+
+MESSAGES = [{"role": "user", "content": "Which?"}]
+PROVIDER = Provider(concurrency=4, attempts=3, pause_seconds=0.01)
+JUDGE = Judge(judge="p/ada", provider="p", model="m")
+BUSY = CallError("busy", passing=True)
+BAD_KEY = CallError("bad key", passing=False)
+
+
+class Script:
+    """A call that does what a list says, then replies."""
+
+    def __init__(self, *faults: CallError, seconds: float = 0.0) -> None:
+        self.faults, self.seconds = list(faults), seconds
+        self.asked: list[str] = []
+        self.now = self.most = 0
+
+    async def __call__(
+        self, _: Provider, judge: Judge, _messages: Any, params: dict[str, Any]
+    ) -> Reply:
+        self.asked.append(judge.judge)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(self.seconds)
+        self.now -= 1
+        if self.faults:
+            raise self.faults.pop(0)
+        return Reply("[[A]]", cost_usd=params.get("cost"))
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the waits between attempts short."""
+    monkeypatch.setattr(_engine, "FIRST_WAIT_SECONDS", 0.001)
+
+
+def _ask(call: Script, number: int = 1, judge: Judge = JUDGE, **params: Any) -> list[Reply]:
+    async def ask() -> list[Reply]:
+        engine = Engine(call, params.pop("budget", None))
+        asked = (engine.ask(PROVIDER, judge, MESSAGES, params) for _ in range(number))
+        return await asyncio.gather(*asked)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(("faults", "attempts"), [(0, 1), (1, 2), (2, 3)])
+def test_passing_faults_are_tried_again(faults: int, attempts: int) -> None:
+    call = Script(*[BUSY] * faults)
+    assert _ask(call) == [Reply("[[A]]", attempts=attempts)]
+    assert len(call.asked) == attempts
+
+
+def test_attempts_come_to_an_end() -> None:
+    call = Script(*[BUSY] * 9)
+    assert _ask(call) == [Reply("", attempts=3, error="busy")]
+    assert len(call.asked) == 3
+
+
+def test_a_permanent_error_stops_its_judge_and_no_other() -> None:
+    async def ask() -> list[Reply]:
+        engine = Engine(call)
+        other = JUDGE.model_copy(update={"judge": "p/bob"})
+        first = await engine.ask(PROVIDER, JUDGE, MESSAGES, {})
+        later = await engine.ask(PROVIDER, JUDGE, MESSAGES, {})
+        return [first, later, await engine.ask(PROVIDER, other, MESSAGES, {})]
+
+    call = Script(BAD_KEY)
+    stopped = Reply("", error="p/ada stopped: bad key")
+    assert asyncio.run(ask()) == [stopped, stopped, Reply("[[A]]")]
+    assert call.asked == ["p/ada", "p/bob"]
+
+
+def test_what_waits_in_line_is_stopped_too() -> None:
+    call = Script(BAD_KEY, seconds=0.01)
+    replies = _ask(call, 50)
+    # four were in flight when the first one failed
+    assert len(call.asked) == 4
+    assert sum(reply.error == "p/ada stopped: bad key" for reply in replies) == 47
+    assert sum(reply.text == "[[A]]" for reply in replies) == 3
+
+
+def test_no_more_in_flight_than_allowed() -> None:
+    call = Script(seconds=0.002)
+    _ask(call, 40)
+    assert call.most == 4
+    slow = Script(seconds=0.002)
+    _ask(slow, 10, JUDGE.model_copy(update={"concurrency": 2}))
+    assert slow.most == 2
+
+
+def test_a_slow_provider_does_not_hold_up_another() -> None:
+    async def ask() -> list[str]:
+        done: list[str] = []
+
+        async def call(_: Provider, judge: Judge, *__: Any) -> Reply:
+            await asyncio.sleep(0.2 if judge.provider == "slow" else 0)
+            done.append(judge.provider)
+            return Reply("[[A]]")
+
+        engine = Engine(call)
+        judges = [Judge(judge=f"{p}/a", provider=p, model="m") for p in ("slow", "fast")]
+        narrow = PROVIDER.model_copy(update={"concurrency": 1})
+        asked = [engine.ask(narrow, judge, MESSAGES, {}) for judge in judges for _ in range(3)]
+        await asyncio.gather(*asked)
+        return done
+
+    assert asyncio.run(ask()) == ["fast"] * 3 + ["slow"] * 3
+
+
+def test_a_provider_that_always_fails_is_left_alone() -> None:
+    call = Script(*[BUSY] * 10_000)
+    replies = _ask(call, 200)
+    errors = [str(reply.error) for reply in replies]
+    assert all(reply.text == "" and reply.error for reply in replies)
+    told = f"not asked: p failed {FAULTS_IN_A_ROW}"
+    assert any(error.startswith(told[:-2]) and "4 pauses" in error for error in errors)
+    # to the first pause, those in flight then, and one trial after each pause
+    assert len(call.asked) <= FAULTS_IN_A_ROW + 3 + PAUSES
+
+
+def test_a_provider_that_recovers_is_asked_again() -> None:
+    call = Script(*[BUSY] * (FAULTS_IN_A_ROW + 2))
+    patient = PROVIDER.model_copy(update={"attempts": 40})
+
+    async def ask() -> list[Reply]:
+        engine = Engine(call)
+        return await asyncio.gather(*(engine.ask(patient, JUDGE, MESSAGES, {}) for _ in range(100)))
+
+    assert {reply.text for reply in asyncio.run(ask())} == {"[[A]]"}
+    assert len(call.asked) == 100 + FAULTS_IN_A_ROW + 2
+
+
+def test_the_breaker_lets_one_call_try() -> None:
+    async def run() -> None:
+        breaker = Breaker("p", 0.01)
+        for _ in range(FAULTS_IN_A_ROW):
+            breaker.fail("busy", trial=False)
+        assert breaker.paused
+        waiting = [asyncio.create_task(breaker.passage()) for _ in range(5)]
+        done, rest = await asyncio.wait(waiting, timeout=0.1)
+        assert [task.result() for task in done] == [True]
+        breaker.succeed()
+        assert await asyncio.gather(*rest) == [False] * 4
+
+    asyncio.run(run())
+
+
+def test_the_breaker_gives_up_after_its_pauses() -> None:
+    async def run() -> None:
+        breaker = Breaker("p", 0.001)
+        for _ in range(FAULTS_IN_A_ROW):
+            breaker.fail("busy", trial=False)
+        for _ in range(PAUSES):
+            assert await breaker.passage()
+            breaker.fail("busy", trial=True)
+        with pytest.raises(GivenUpError, match="p failed 24 times in a row"):
+            await breaker.passage()
+
+    asyncio.run(run())
+
+
+@given(st.integers(1, 12), st.none() | st.floats(0, 1e6))
+def test_waits_grow_and_honour_what_the_provider_asks(attempt: int, told: float | None) -> None:
+    drawn = wait_seconds(attempt, told)
+    longest = min(LONGEST_WAIT_SECONDS, 0.5 * 2 ** (attempt - 1))
+    if told is None:
+        assert 0 <= drawn <= longest
+    else:
+        assert min(told, 300) <= drawn <= min(told, 300) + longest / 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "number", "at_least"),
+    [
+        # 2 s of the allowance at once, the rest at its rate
+        (Limits(requests_per_minute=600), 30, 1.0),
+        (Limits(requests_per_minute=None), 30, 0.0),
+        # 6 s of the allowance at once: 60 of 600 a minute... each call takes 10
+        (Limits(tokens_per_minute=600), 8, 1.9),
+    ],
+)
+def test_a_minute_holds_no_more_than_allowed(limits: Limits, number: int, at_least: float) -> None:
+    async def enter() -> float:
+        gate, loop = Gate(limits), asyncio.get_running_loop()
+        began = loop.time()
+        for _ in range(number):
+            await gate.enter(10)
+            gate.leave()
+        return loop.time() - began
+
+    taken = asyncio.run(enter())
+    assert at_least - 0.05 <= taken < at_least + 1
+
+
+PRICED = JUDGE.model_copy(
+    update={
+        "usd_per_million": UsdPerMillion(prompt=1e6, completion=1e6), "params": {"max_tokens": 8}
+    }
+)  # fmt: skip
+
+
+def test_the_worst_case_is_bytes_and_the_longest_reply() -> None:
+    # 6 bytes and a frame of 16, and 8 tokens, at 1 dollar each
+    assert worst_case(PROVIDER, PRICED, MESSAGES) == 30
+    assert (
+        worst_case(PROVIDER, PRICED, [{"role": "user", "content": "\u00e4\U0001f600"}])
+        == 6 + 16 + 8
+    )
+
+
+@pytest.mark.parametrize("change", [{"usd_per_million": None}, {"params": {}}])
+def test_a_cost_without_bound_stops_the_judge(change: dict[str, Any]) -> None:
+    call = Script()
+    (reply,) = _ask(call, judge=PRICED.model_copy(update=change), budget=100.0)
+    assert "the cost of p/ada has no bound" in str(reply.error)
+    assert call.asked == []
+
+
+@given(
+    cap=st.floats(20, 400), cost=st.floats(0, 30), number=st.integers(1, 60),
+    faults=st.lists(st.booleans(), max_size=20),
+)  # fmt: skip
+def test_the_budget_is_never_crossed(
+    cap: float, cost: float, number: int, faults: list[bool]
+) -> None:
+    paid: list[float] = []
+
+    async def call(*_: Any) -> Reply:
+        await asyncio.sleep(0)
+        if faults and faults.pop():
+            # it vanished: it may have been answered, and charged
+            paid.append(30)
+            raise CallError("reset", passing=True, free=False)
+        paid.append(cost)
+        return Reply("[[A]]", cost_usd=cost)
+
+    async def ask() -> list[Reply]:
+        engine = Engine(call, cap)
+        return await asyncio.gather(
+            *(engine.ask(PROVIDER, PRICED, MESSAGES, {}) for _ in range(number))
+        )
+
+    replies = asyncio.run(ask())
+    assert sum(paid) <= cap + 1e-9
+    missing = [reply for reply in replies if reply.error]
+    if missing and all("budget" in str(reply.error) for reply in missing):
+        # nothing is left that one more call would surely fit in
+        assert sum(paid) + 30 > cap - 1e-9
+
+
+def test_a_call_waits_for_what_those_in_flight_may_leave() -> None:
+    async def run() -> None:
+        budget = Budget(10.0)
+        await budget.reserve(6.0)
+        waiting = asyncio.create_task(budget.reserve(6.0))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        budget.settle(6.0, 1.0)
+        await waiting
+        with pytest.raises(BudgetError, match="the budget of 10 USD is used up: 1 spent"):
+            await budget.reserve(9.5)
+
+    asyncio.run(run())
+
+
+def test_a_journal_keeps_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "run.jsonl"
+    lines = [{"id": str(n), "text": "\u2028\U0001f600\n"} for n in range(3)]
+
+    async def write() -> None:
+        journal = Journal(path)
+        for line in lines:
+            journal.write(line)
+
+    asyncio.run(write())
+    assert list(read_journal(path)) == lines
+    with path.open("ab") as file:
+        file.write(json.dumps(lines[0]).encode()[:-3])
+    assert list(read_journal(path)) == lines
