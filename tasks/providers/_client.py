@@ -1,6 +1,5 @@
 """The only file that imports litellm: one request to one model."""
 
-import asyncio
 import gc
 import json
 import math
@@ -24,6 +23,8 @@ from litellm.llms.custom_llm import CustomLLM  # noqa: E402
 
 from tasks.providers import Judge, Provider, api_base  # noqa: E402
 from tasks.providers._offline import Traits, answer, answer_json  # noqa: E402
+from tasks.providers._prices import price_of  # noqa: E402
+from tasks.providers._quiet import Quiet  # noqa: E402
 from tasks.providers._reply import CallError, Reply  # noqa: E402
 
 gc.enable()
@@ -91,10 +92,11 @@ async def call(
     began = time.perf_counter()
     try:
         # A formula has nothing to wait for, and the blocking call is the cheaper one.
-        ask = litellm.completion if provider.simulated else litellm.acompletion
-        response = ask(**request)
-        if asyncio.iscoroutine(response):
-            response = await response
+        if provider.simulated:
+            response = litellm.completion(**request)
+        else:
+            quiet = Quiet(judge.model, messages, priced=_priced(judge.model))
+            response = await litellm.acompletion(**request, litellm_logging_obj=quiet)
         reply = _reply(response, time.perf_counter() - began, judge, free=provider.simulated)
     except Exception as error:
         raise _call_error(error, provider) from error
@@ -108,6 +110,11 @@ def _supported(judge: Judge, params: dict[str, Any]) -> tuple[dict[str, Any], li
     taken = _taken(judge.model)
     dropped = sorted(name for name in params if name in OPENAI_PARAMS and name not in taken)
     return {name: value for name, value in params.items() if name not in dropped}, dropped
+
+
+@cache
+def _priced(model: str) -> bool:
+    return price_of(Judge(judge="", provider="", model=model), simulated=False) is not None
 
 
 @cache

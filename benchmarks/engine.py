@@ -1,0 +1,342 @@
+"""The judging engine against an emulated provider: python benchmarks/engine.py [PART ...].
+
+Each part runs whole ``voirdire audit`` processes beside a Prefect server, against emulators on
+loopback, and prints figures beside what they may be. Run it on a machine that does nothing else,
+in the environment of ``make setup``, and read the ratios: machines differ.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flows._server import Server
+from warehouse.store import Warehouse
+
+HERE = Path(sys.executable).parent / "voirdire"
+LATENCY, CONCURRENCY = 0.2, 64
+
+
+@contextlib.contextmanager
+def emulator(**manners: Any) -> Iterator[str]:
+    """Run an emulated provider; yield its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tasks.providers._emulator"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    base = process.stdout.readline().strip()
+    _request(base, "/manners", {"latency": LATENCY, **manners})
+    try:
+        yield base
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def stats(base: str) -> dict[str, Any]:
+    """Ask an emulator what it was asked."""
+    return _request(base, "/stats")
+
+
+def _request(base: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(base.removesuffix("/v1") + path, data)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+class Bench:
+    """A folder with providers, a dataset and a warehouse of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.warehouse = folder / "w.duckdb"
+        (folder / "providers").mkdir(parents=True)
+        self.environment = {
+            **os.environ,
+            "VOIRDIRE_PROVIDERS": str(folder / "providers"),
+            "VOIRDIRE_WAREHOUSE": str(self.warehouse),
+        }
+
+    def provider(self, name: str, base: str, judges: int = 1, **limits: Any) -> list[str]:
+        """Write a provider's file; return its judges."""
+        lines = [f'api_base = "{base}"', *(f"{k} = {v}" for k, v in limits.items())]
+        names = [f"j{n}" for n in range(judges)]
+        tables = "\n".join(
+            f'[judges.{n}]\nmodel = "hosted_vllm/{n}"\nparams = {{ max_tokens = 20 }}\n'
+            "usd_per_million = { prompt = 1, completion = 2 }"
+            for n in names
+        )
+        text = "\n".join(["[provider]", *lines, tables])
+        (self.folder / "providers" / f"{name}.toml").write_text(text)
+        return [f"{name}/{n}" for n in names]
+
+    def dataset(self, ballots: int, votes: int = 2) -> Path:
+        """Write questions that make about ``ballots`` ballots a judge: three arms each."""
+        path = self.folder / "mine.jsonl"
+        number = round(ballots / (3 * votes))
+        words = [
+            "water",
+            "light",
+            "stone",
+            "river",
+            "cloud",
+            "leaf",
+            "metal",
+            "sound",
+            "heat",
+            "wind",
+        ]
+        draw = random.Random(0)
+        with path.open("w") as file:
+            for n in range(number):
+                first, second = (" ".join(draw.choices(words, k=60)) + "." for _ in range(2))
+                row = {"question_id": f"q{n}", "question": f"Which one, {n}?"}
+                file.write(json.dumps({**row, "anchor": first, "target": second}) + "\n")
+        return path
+
+    def words(self, judges: list[str], data: Path, votes: int = 2) -> list[str]:
+        """Return the command line of an audit."""
+        chosen = [word for judge in judges for word in ("--judge", judge)]
+        return [
+            str(HERE), "audit", "--dataset", str(data), "--votes", str(votes), "--name", "bench",
+            "--perturbation", "fake_reference", *chosen,
+        ]  # fmt: skip
+
+    def audit(self, judges: list[str], data: Path, *more: str, votes: int = 2) -> dict[str, float]:
+        """Run an audit; return its seconds, CPU seconds and peak memory, of all its processes."""
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [*self.words(judges, data, votes), *more],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            cwd=self.folder,
+        )  # fmt: skip
+        peak = cpu = 0.0
+        while process.poll() is None:
+            used = [_usage(pid) for pid in _family(process.pid)]
+            peak = max(peak, sum(memory for memory, _ in used))
+            cpu = max(cpu, sum(seconds for _, seconds in used))
+            time.sleep(0.1)
+        output = process.stdout.read() if process.stdout else ""
+        if process.returncode:
+            raise RuntimeError(output)
+        return {"seconds": time.perf_counter() - began, "cpu": cpu, "peak": peak, "said": output}  # type: ignore[dict-item]
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its descendants."""
+    found, waiting = [], [pid]
+    while waiting:
+        one = waiting.pop()
+        found.append(one)
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _usage(pid: int) -> tuple[float, float]:
+    """Return a process's own memory in MB (shared pages divided), and its CPU seconds."""
+    with contextlib.suppress(OSError, StopIteration):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        memory = next(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return memory, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0, 0.0
+
+
+PLAIN = """
+import asyncio, os, sys, time
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm
+base, number, route = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+messages = [{"role": "user", "content": "word " * 350}]
+async def main():
+    limit = asyncio.Semaphore(64)
+    async def one(n):
+        async with limit:
+            await litellm.acompletion(model=route, messages=messages, api_base=base, api_key="k",
+                                      num_retries=0, max_retries=0, seed=n)
+    await asyncio.gather(*(one(n) for n in range(number)))
+asyncio.run(main())
+print(time.process_time())
+"""
+
+
+def plain_loop(base: str, number: int, route: str) -> tuple[float, float]:
+    """Time a plain loop over litellm; return seconds and CPU seconds of the process."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN, base, str(number), route],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return time.perf_counter() - began, float(done.stdout.split()[-1])
+
+
+def show(name: str, value: float, limit: float | None = None, unit: str = "") -> None:
+    """Print a figure beside what it may be."""
+    allowed = "" if limit is None else f"{limit:10.2f}"
+    print(f"{name:58}{value:10.2f}{allowed} {unit}", flush=True)
+
+
+def throughput(place: Path) -> None:
+    """5 000 ballots at 200 ms, 64 in flight; then nothing to do; 1 000; a plain loop."""
+    ideal = 5000 * LATENCY / CONCURRENCY
+    with emulator() as base:
+        bench = Bench(place / "five")
+        judges = bench.provider("emu", base, concurrency=CONCURRENCY)
+        data = bench.dataset(5000)
+        run = bench.audit(judges, data)
+        told = stats(base)
+        show("ballots", told["replies"])
+        show("first call to last / ideal", told["seconds"] / (told["replies"] * LATENCY / 64), 1.15)
+        show("cold process beside a server / ideal", run["seconds"] / ideal, 1.7)
+        show("peak memory", run["peak"], 400, "MB")
+        again = bench.audit(judges, data)
+        show("nothing to do", again["seconds"], 4.0, "s")
+        show("calls of that", stats(base)["requests"] - told["requests"], 0)
+        small = Bench(place / "one")
+        thousand = small.audit(small.provider("emu", base, concurrency=64), small.dataset(1000))
+        show("1 000 ballots, cold", thousand["seconds"], 13.0, "s")
+        marginal = (run["cpu"] - thousand["cpu"]) / 4.0
+        show("marginal CPU per ballot", marginal, 4.2, "ms")
+    for route in ("openai/emu", "hosted_vllm/emu"):
+        with emulator() as base:
+            seconds, cpu = plain_loop(base, 5000, route)
+            span = stats(base)["seconds"]
+            fewer = plain_loop(base, 1000, route)[1]
+            show(f"plain loop, {route}: first call to last / ideal", span / ideal)
+            show(f"plain loop, {route}: in all / ideal", seconds / ideal)
+            show(f"plain loop, {route}: marginal CPU", (cpu - fewer) / 4.0, None, "ms")
+
+
+def memory(place: Path) -> None:
+    """50 000 ballots take little more memory than 5 000."""
+    peaks = {}
+    for number in (5000, 50_000):
+        with emulator(latency=0.05) as base:
+            bench = Bench(place / f"m{number}")
+            judges = bench.provider("emu", base, concurrency=CONCURRENCY)
+            peaks[number] = bench.audit(judges, bench.dataset(number))["peak"]
+            show(f"peak memory, {number} ballots", peaks[number], None, "MB")
+    show("more for 50 000", peaks[50_000] - peaks[5000], 150, "MB")
+
+
+def matrix(place: Path) -> None:
+    """Ten judges on five providers of different limits, against the slowest judge alone."""
+    limits = [2, 8, 16, 32, 64]
+    with contextlib.ExitStack() as stack:
+        bench = Bench(place / "matrix")
+        data = bench.dataset(300)
+        bases = [stack.enter_context(emulator()) for _ in limits]
+        judges = []
+        for n, (base, limit) in enumerate(zip(bases, limits, strict=True)):
+            judges.append(bench.provider(f"p{n}", base, judges=2, concurrency=limit))
+        alone = Bench(place / "alone")
+        slowest = alone.provider("p0", bases[0], judges=2, concurrency=limits[0])
+        # Both judges of the slowest provider share its limit, so both are the slowest.
+        single = alone.audit(slowest, alone.dataset(300))
+        everyone = bench.audit([j for pair in judges for j in pair], data)
+    show("slowest provider alone", single["seconds"], None, "s")
+    show("ten judges on five providers / that", everyone["seconds"] / single["seconds"], 1.1)
+
+
+def faults(place: Path) -> None:
+    """20 % mixed faults over 10 000 ballots."""
+    kinds = dict.fromkeys(("busy", "error", "reset", "truncated", "garbage"), 0.038)
+    with emulator(faults={**kinds, "hang": 0.01}, hang_seconds=60, latency=0.02, seed=1) as base:
+        bench = Bench(place / "faults")
+        judges = bench.provider("emu", base, concurrency=CONCURRENCY, timeout_seconds=2)
+        run = bench.audit(judges, bench.dataset(10_000))
+        told = stats(base)
+        rows = Warehouse(bench.warehouse).query(
+            "select count(*), count(distinct ballot_id) from votes"
+        )
+        ballots, different = rows.row(0)
+        planned = Warehouse(bench.warehouse).query("select planned from runs").item()
+        show("ballots without a vote", planned - ballots, 0)
+        show("votes that are there twice", ballots - different, 0)
+        show("replies to one prompt at most", told["most_replies_to_a_prompt"], 1)
+        show("calls / ballots", told["requests"] / planned, 1.3)
+        show("seconds", run["seconds"], None, "s")
+
+
+def kills(place: Path, times: int = 25) -> None:
+    """Kill -9 at random moments, run again, to the end."""
+    draw = random.Random(7)
+    with emulator(latency=0.1) as base:
+        bench = Bench(place / "kills")
+        judges = bench.provider("emu", base, concurrency=16)
+        data = bench.dataset(6000)
+        words = bench.words(judges, data)
+        for _ in range(times):
+            process = subprocess.Popen(
+                words, env=bench.environment, cwd=bench.folder,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            time.sleep(draw.uniform(4.0, 9.0))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        bench.audit(judges, data)
+        told = stats(base)
+        store = Warehouse(bench.warehouse)
+        votes, different = store.query("select count(*), count(distinct ballot_id) from votes").row(
+            0
+        )
+        planned = store.query("select max(planned) from runs").item()
+        killed = store.query("select count(*) from runs where state = 'killed'").item()
+    show("runs killed while they were recorded", killed)
+    show("ballots without a vote", planned - votes, 0)
+    show("votes that are there twice", votes - different, 0)
+    show("repeated calls", told["requests"] - planned, 16 * times)
+
+
+def budget(place: Path) -> None:
+    """Set a cap in the middle of a study, with 20 seeds."""
+    worst, least = 0.0, 1e9
+    for seed in range(20):
+        fault = {"error": 0.05, "reset": 0.02}
+        with emulator(latency=0.01, faults=fault, seed=seed) as base:
+            bench = Bench(place / f"budget{seed}")
+            judges = bench.provider("emu", base, concurrency=32)
+            cap = 0.01 + 0.002 * seed
+            bench.audit(judges, bench.dataset(600), "--budget", str(cap))
+            told = stats(base)
+            spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+            worst, least = max(worst, spent / cap), min(least, spent / cap)
+    show("spent / cap, at most of 20", worst, 1.0)
+    show("spent / cap, at least of 20", least)
+
+
+PARTS = {f.__name__: f for f in (throughput, matrix, memory, faults, kills, budget)}
+
+
+def main() -> None:
+    """Run the parts that are named, or all."""
+    chosen = sys.argv[1:] or list(PARTS)
+    os.environ.pop("PREFECT_API_URL", None)
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PREFECT_HOME"] = str(Path(place) / "prefect")
+        server = Server()
+        server.wait()
+        os.environ["PREFECT_API_URL"] = server.url
+        try:
+            for name in chosen:
+                print(f"\n{PARTS[name].__doc__}\n{'':58}{'':>10}{'at most':>10}")
+                PARTS[name](Path(place))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
