@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -16,6 +16,7 @@ from tasks import stages
 from tasks.judge import SHARD, shards, vote_frame
 from tasks.providers import PROVIDERS
 from tasks.providers._caller import Line, caller
+from tasks.sequential import KEY, Schedule, mark_stops, probes
 
 SECONDS_BETWEEN_SAVES = 1.0
 SECONDS_BETWEEN_SIGNS = 20.0
@@ -29,6 +30,7 @@ class Box:
         self._votes: list[dict[str, Any]] = []
         self._errors: list[str] = []
         self._saved_at = time.monotonic()
+        self._emptying = asyncio.Lock()
 
     def receive(self, judge: str, vote: dict[str, Any] | None, error: str | None) -> None:
         """Take what came of one ballot."""
@@ -41,12 +43,13 @@ class Box:
 
     async def empty(self) -> None:
         """Save what has come in."""
-        votes, self._votes = self._votes, []
-        errors, self._errors = self._errors, []
-        if votes or errors:
-            await self._record.save_votes(vote_frame(votes), errors)
-            self._saved_at = time.monotonic()
-        self._record.all_saved = not self._votes
+        async with self._emptying:
+            votes, self._votes = self._votes, []
+            errors, self._errors = self._errors, []
+            if votes or errors:
+                await self._record.save_votes(vote_frame(votes), errors)
+                self._saved_at = time.monotonic()
+            self._record.all_saved = not self._votes
 
     async def keep_emptying(self) -> None:
         """Save and show what has come in, until cancelled."""
@@ -59,26 +62,29 @@ class Box:
                 self._saved_at = time.monotonic()
 
 
-async def cast_all(waiting: DataFrame[Ballots], pairs: DataFrame[Pairs], record: Record) -> None:
+async def cast_all(
+    ballots: DataFrame[Ballots],
+    waiting: DataFrame[Ballots],
+    pairs: DataFrame[Pairs],
+    schedule: Schedule,
+    record: Record,
+) -> None:
     """Cast the waiting ballots of all judges at the same time."""
     if waiting.is_empty():
         return
     progress = Progress(dict(waiting.unique("ballot_id").group_by("judge").len().iter_rows()))
     box = Box(record, progress)
     line = caller().begin(record.run, record.journal, record.study.budget_usd)
+    desk = _Desk(pairs, schedule, record, box, line)
     try:
         async with asyncio.TaskGroup() as group:
             # What comes after the votes takes seconds to import: use the time of waiting.
             group.create_task(asyncio.to_thread(_import_early))
             emptying = group.create_task(box.keep_emptying())
-            while True:
-                theirs = await _cast_claimed(waiting, pairs, record, box, line)
-                if theirs.is_empty():
-                    break
-                # Another run is asking these: its votes serve this one too.
-                await asyncio.sleep(SECONDS_BETWEEN_SAVES)
-                await record.live()
-                waiting = theirs
+            judges = (
+                (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
+            )
+            await asyncio.gather(*(group.create_task(desk.cast_judge(*both)) for both in judges))
             emptying.cancel()
     except BaseExceptionGroup as errors:
         # The first one is the cause; the group ended the others.
@@ -88,28 +94,68 @@ async def cast_all(waiting: DataFrame[Ballots], pairs: DataFrame[Pairs], record:
     await progress.publish()
 
 
-async def _cast_claimed(
-    waiting: DataFrame[Ballots], pairs: DataFrame[Pairs], record: Record, box: Box, line: Line
-) -> DataFrame[Ballots]:
-    """Cast what no other run asks; return what one does."""
-    batches = shards(waiting)
-    limits = {
-        judge: asyncio.Semaphore(_batches_at_once(judge)) for judge in waiting["judge"].unique()
-    }
-    theirs: list[DataFrame[Ballots]] = []
+class _Desk(NamedTuple):
+    """What is needed to cast ballots."""
 
-    async def cast(batch: DataFrame[Ballots]) -> None:
-        async with limits[batch["judge"][0]]:
-            mine, others = await asyncio.to_thread(record.claim, batch)
-            theirs.append(others)
-            box.progress.advance(batch["judge"][0], batch.height - mine.height - others.height)
-            if not mine.is_empty():
-                await stages.cast_votes(mine, pairs, line, box.receive)
+    pairs: DataFrame[Pairs]
+    schedule: Schedule
+    record: Record
+    box: Box
+    line: Line
 
-    async with asyncio.TaskGroup() as group:
-        for batch in batches:
-            group.create_task(cast(batch))
-    return Ballots.of(pl.concat(theirs))
+    async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
+        """Cast the ballots of one judge, all at once or one pair of orders after another."""
+        if not self.schedule.sequential:
+            await self.cast(waiting)
+            return
+        tried = waiting.clear().select("ballot_id")
+        turn = probes(ballots) if self.schedule.probe else ballots.clear()
+        while True:
+            turn = Ballots.of(turn.join(waiting, on="ballot_id", how="semi"))
+            await self.cast(Ballots.of(turn.join(tried, on="ballot_id", how="anti")))
+            # A ballot that failed is not tried again in this run, nor what would follow it.
+            tried = pl.concat([tried, turn.select("ballot_id")]).unique()
+            await self.box.empty()
+            marked = mark_stops(ballots, self.record.votes(ballots), self.schedule)
+            turn = Ballots.of(
+                ballots.join(marked.filter("open"), on=KEY, how="semi").join(
+                    tried, on="ballot_id", how="anti"
+                )
+            )
+            if turn.is_empty():
+                self.box.progress.finish(ballots["judge"][0])
+                return
+
+    async def cast(self, waiting: DataFrame[Ballots]) -> None:
+        """Cast ballots; wait for those that another run asks, whose votes serve this one too."""
+        while not waiting.is_empty():
+            waiting = await self._cast_claimed(waiting)
+            if not waiting.is_empty():
+                await asyncio.sleep(SECONDS_BETWEEN_SAVES)
+                await self.record.live()
+
+    async def _cast_claimed(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Cast what no other run asks; return what one does."""
+        limit = asyncio.Semaphore(_batches_at_once(waiting["judge"][0]))
+        theirs = [waiting.clear()]
+
+        async def cast(batch: DataFrame[Ballots]) -> None:
+            async with limit:
+                mine, others = await asyncio.to_thread(self.record.claim, batch)
+                theirs.append(others)
+                done = batch.height - mine.height - others.height
+                self.box.progress.advance(batch["judge"][0], done)
+                if not mine.is_empty():
+                    await stages.cast_votes(mine, self.pairs, self.line, self.box.receive)
+
+        async with asyncio.TaskGroup() as group:
+            for batch in shards(waiting):
+                group.create_task(cast(batch))
+        return Ballots.of(pl.concat(theirs))
+
+
+def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:
+    return Ballots.of(ballots.filter(pl.col("judge") == judge))
 
 
 def _batches_at_once(judge: str) -> int:

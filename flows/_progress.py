@@ -26,6 +26,11 @@ class Progress:
         self.done[judge] += ballots
         self._tell(judge)
 
+    def finish(self, judge: str) -> None:
+        """Tell that the ballots that are left need not be cast."""
+        self.planned[judge] = self.done[judge]
+        self._tell(judge)
+
     async def publish(self) -> None:
         """Show the share done in the Prefect UI."""
         total = sum(self.planned.values())

@@ -42,6 +42,7 @@ class Record:
         self.errors: Counter[str] = Counter()
         self.notes: list[str] = []
         self.journal = journal_of(warehouse, run)
+        self.stopped = 0
         self.all_saved = True
         """False while votes have come in that are not in the warehouse yet."""
 
@@ -119,6 +120,10 @@ class Record:
         await asyncio.to_thread(self.warehouse.update_run, self.run, seen_at=datetime.now(UTC))
         await asyncio.to_thread(self.bury_the_dead)
 
+    def count_stopped(self, stops: pl.DataFrame) -> None:
+        """Count the ballots that others made needless."""
+        self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
+
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
         return self.warehouse.read(Votes, among=ballots.select("ballot_id"))
@@ -130,6 +135,7 @@ class Record:
             f"{counts['planned']} ballots: {counts['from_warehouse']} from the warehouse, "
             f"{counts['asked']} cast, {counts['failed']} without a reply"
         )
+        text = f"{text}, {self.stopped} not needed" if self.stopped else text
         text = f"{text} ({causes})" if (causes := self._causes()) else text
         notes = self.notes_line()
         return f"{text}. {notes}" if notes else text

@@ -18,6 +18,7 @@ from tasks import stages
 from tasks.conclude import endpoints
 from tasks.judge import Design, judge_table, prompt_table
 from tasks.perturb import perturbation_table
+from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
 
@@ -57,10 +58,15 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         )  # fmt: skip
 
         waiting = record.waiting(ballots)
-        await cast_all(waiting, pairs, record)
+        schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
+        await cast_all(ballots, waiting, pairs, schedule, record)
 
         votes = record.votes(ballots)
-        vote_log = stages.log_votes(pairs, ballots, judges, votes, waiting["ballot_id"])
+        stops = mark_stops(ballots, votes, schedule)
+        record.count_stopped(stops)
+        vote_log = stages.log_votes(
+            pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
+        )
         verdicts = stages.tally_votes(vote_log, study.mode)
         shifts = stages.match_groups(verdicts)
         estimates = Estimates.of(

@@ -12,6 +12,7 @@ import click
 FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
+STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
     click.option("--folder", help="Folder of the dataset's files, if it is not bundled."),
@@ -20,6 +21,8 @@ OPTIONS = (
     click.option("--prompt", help="Name of the judge prompt."),
     click.option("--votes", "votes_per_pair", type=int, help="Votes of each judge per pair."),
     click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
+    click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
+    click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
     click.option("--limit", type=int, help="At most so many questions."),

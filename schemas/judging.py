@@ -11,6 +11,7 @@ from schemas.frame import Fact, Frame, Result, name
 ARMS = ["control", "experimental", "sham"]
 SIDES = ["anchor", "target"]
 VALID = ["first", "second", "tie"]
+STOPS = ["lossless", "pair", "deterministic"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 
 
@@ -139,6 +140,11 @@ class VoteLog(
     shown_first: str = pa.Field(isin=SIDES, description="which answer stood first")
     repeat: int = pa.Field(ge=0, description="number of the repeat")
     choice: str = pa.Field(isin=CHOICES, nullable=True, description="the vote; null if not cast")
+    stopped: str = pa.Field(
+        isin=STOPS,
+        nullable=True,
+        description="rule by which the ballot was not needed; null if it was",
+    )
     simulated: bool = pa.Field(
         nullable=True, description="true for an offline judge; null if unknown"
     )

@@ -12,20 +12,22 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import KINDS
 from schemas.frame import FrameError
-from schemas.judging import ARMS, CHOICES, SIDES, VoteLog
+from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VoteLog
 
 COLUMNS = (
     "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
 )  # fmt: skip
 DEFAULTS = {"prompt": "unknown", "wave": ""}
-OPTIONAL = ("dataset", "prompt", "wave", "simulated", "cached")
+OPTIONAL = ("dataset", "prompt", "wave", "stopped", "simulated", "cached")
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
 TYPES: dict[str, type] = {"repeat": int, "simulated": bool, "cached": bool}
 """Of the columns that are not text."""
 
 WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false"}
-ALLOWED = {"arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES}
+ALLOWED = {
+    "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS
+}  # fmt: skip
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}

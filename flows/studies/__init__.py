@@ -60,6 +60,15 @@ class Study(BaseModel):
         default="balanced",
         description="balanced: each order alike often. paper: random positions (2402.10669).",
     )
+    stop: Literal["none", "lossless", "pair"] = Field(
+        default="none",
+        description="Ask votes one after another, and no more when they cannot change the verdict "
+        "(lossless), or two more are for one answer (pair).",
+    )
+    probe: bool = Field(
+        default=False,
+        description="Ask one vote per order of judges whose repeats always agree (100 probes).",
+    )
     wave: str = Field(
         default="",
         max_length=64,
@@ -99,6 +108,11 @@ class Study(BaseModel):
         for name in self.judges:
             JUDGES.require(name)
         PROMPTS.require(self.prompt)
+        if self.mode == "paper" and (self.stop != "none" or self.probe):
+            raise ValueError(
+                f"stop ({self.stop}) and probe ({self.probe}) look at pairs of orders, and mode "
+                "'paper' draws positions at random. Take mode 'balanced'."
+            )
         if self.mode == "balanced" and self.votes_per_pair % 2:
             raise ValueError(
                 f"votes_per_pair ({self.votes_per_pair}) must be even when orders are balanced. "

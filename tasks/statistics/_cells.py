@@ -13,6 +13,14 @@ CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 Solve = Callable[[pl.DataFrame], Interval]
 
 
+def stopped_early() -> pl.Expr:
+    """Tell whether some votes of a judge were left out because others made them needless.
+
+    Then votes beyond the first in each order are no random sample of the judge's votes.
+    """
+    return pl.col("stopped").is_not_null().any().over("dataset", "judge", "prompt", "wave")
+
+
 def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     """Return, per cell, the share of counted items that are hits, by cluster-adjusted Wilson.
 

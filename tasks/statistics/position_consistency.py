@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import VALID, VoteLog
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, shares
+from tasks.statistics._cells import ratios, shares, stopped_early
 
 SAME_BALLOT = (
     "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "repeat"
@@ -39,7 +39,9 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     -----
     A match with a vote that is not valid is dropped and counted, unlike in Shi et al., who call it
     consistent. A vote whose other order was never asked about, as random positions leave some, is
-    left alone. Conflict that is only noise is not told from position bias here.
+    left alone. Where votes were asked one after another, the first in each order count: it is the
+    undecided pairs that are asked again. Conflict that is only noise is not told from position
+    bias here.
 
     References
     ----------
@@ -81,8 +83,8 @@ def _match(vote_log: DataFrame[VoteLog]) -> pl.DataFrame:
     """Lay the vote of each order beside that of the other with the same repeat."""
     anchor_first = pl.col("shown_first") == "anchor"
     return (
-        vote_log.filter(pl.col("arm") != "sham")
-        .with_columns(votes=pl.len().over(*SAME_BALLOT[:-1]))
+        vote_log.with_columns(votes=pl.len().over(*SAME_BALLOT[:-1]))
+        .filter(pl.col("arm") != "sham", ~stopped_early() | (pl.col("repeat") == 0))
         .group_by(SAME_BALLOT, maintain_order=True)
         .agg(
             pl.col("cluster", "kind", "simulated", "votes").first(),

@@ -16,23 +16,26 @@ OUTCOMES = {
     "missing_rate": pl.col("choice").is_null(),
     "cached_rate": pl.col("cached"),
 }
+SAVED = "saved_rate"
 
 
-@statistic(source="methods.md, section 0", gives=tuple(OUTCOMES))
+@statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED))
 def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
-    """Measure the shares of planned ballots that are valid, invalid, abstained, ambiguous, missing.
+    """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 
     Parameters
     ----------
     vote_log
-        One row per planned ballot; ``choice`` is null where none was cast.
+        One row per planned ballot; ``choice`` is null where none was cast, ``stopped`` is not null
+        where none was needed.
 
     Returns
     -------
     Estimates
-        Six rows per cell, n the ballots planned. ``perturbation`` null is the whole judge, else the
-        experimental and sham arms of that perturbation. ``cached_rate`` is the share cast in an
-        earlier run, of the ballots of which that is known.
+        Seven rows per cell, n the ballots needed. ``perturbation`` null is the whole judge, else
+        the experimental and sham arms of that perturbation. ``cached_rate`` is the share cast in an
+        earlier run, of the ballots of which that is known; ``saved_rate`` that of all planned
+        ballots which a stopping rule made needless.
 
     Notes
     -----
@@ -50,7 +53,8 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     log = vote_log.with_columns(mode=pl.lit("any"), votes=_votes_per_pair())
     nothing = pl.lit(None, dtype=pl.String)
     judge = log.with_columns(perturbation=nothing, kind=nothing)
-    ballots = pl.concat([judge, log.filter(pl.col("perturbation").is_not_null())])
+    planned = pl.concat([judge, log.filter(pl.col("perturbation").is_not_null())])
+    ballots = planned.filter(pl.col("stopped").is_null())
     known = {"cached_rate": pl.col("cached").is_not_null()}
     rows = [
         shares(
@@ -61,6 +65,10 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
         )
         for name, hit in OUTCOMES.items()
     ]
+    saved = planned.with_columns(
+        hit=pl.col("stopped").is_not_null(), counted=pl.lit(value=True), dropped=pl.lit(value=False)
+    )
+    rows.append(shares(SAVED, saved))
     return Estimates.of(pl.concat(rows))
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from schemas.judging import CHOICES, VoteLog
 from tasks.aggregate import log_votes, match_groups, measure, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
+from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
@@ -212,13 +213,18 @@ def test_ballots_are_laid_beside_pairs_and_votes(
         ]
     )
     votes = make_votes([{"ballot_id": "old", "choice": "tie"}, {"ballot_id": "new"}])
-    log = log_votes(pairs, ballots, make_judges([{}]), votes, pl.Series(["new", "lost"]))
+    log = _log(pairs, ballots, make_judges([{}]), votes, ["new", "lost"])
     columns = ("arm", "perturbation", "kind", "repeat", "choice", "cached", "simulated")
     assert log.select(columns).rows() == [
         ("control", None, None, 0, "tie", True, True),
         ("experimental", "boast", "promote", 0, "first", False, True),
         ("experimental", "boast", "promote", 1, None, False, True),
     ]
+
+
+def _log(pairs: Any, ballots: Any, judges: Any, votes: Any, waiting: list[str]) -> Any:
+    stops = mark_stops(ballots, votes, Schedule(2))
+    return log_votes(pairs, ballots, judges, votes, waiting=pl.Series(waiting), stops=stops)
 
 
 def test_a_shared_ballot_serves_each_of_its_pairs(
@@ -230,7 +236,7 @@ def test_a_shared_ballot_serves_each_of_its_pairs(
     ballots = make_ballots(
         [{"pair_id": "p1", "shown_first": "anchor"}, {"pair_id": "p2", "shown_first": "target"}]
     )
-    log = log_votes(pairs, ballots, make_judges([{}]), make_votes([{}]), pl.Series(["b1"]))
+    log = _log(pairs, ballots, make_judges([{}]), make_votes([{}]), ["b1"])
     verdicts = tally_votes(log, "paper").select("sample", "verdict").rows()
     assert verdicts == [("a", "anchor"), ("b", "target")]
 

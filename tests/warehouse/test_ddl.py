@@ -139,6 +139,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",
+            "alter table vote_log drop column stopped",
             "alter table runs drop column seen_at", "update meta set schema_version = 1",
         ):  # fmt: skip
             connection.execute(undo)

@@ -6,4 +6,5 @@ alter table prompts add column verdict varchar default 'tag';
 alter table prompts alter column verdict set not null;
 alter table prompts alter column verdict drop default;
 alter table votes add column dropped_params varchar;
+alter table vote_log add column stopped varchar;
 alter table runs add column seen_at timestamptz;

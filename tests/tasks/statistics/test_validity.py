@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES
-from tasks.statistics.validity import OUTCOMES, validity
+from tasks.statistics.validity import OUTCOMES, SAVED, validity
 
 Make = Callable[..., Any]
 FIVE = ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate")
@@ -95,9 +95,24 @@ def test_unknown_is_null_not_zero(make_vote_log: Make) -> None:
 @given(st.lists(st.sampled_from([*CHOICES, None]), min_size=1, max_size=30))
 def test_five_outcomes_sum_to_one(make_vote_log: Make, choices: list[str | None]) -> None:
     rows = measured(make_vote_log({"sample": f"s{n}", "choice": c} for n, c in enumerate(choices)))
-    assert set(rows) == set(OUTCOMES)
+    assert set(rows) == {*OUTCOMES, SAVED}
     assert sum(rows[name]["hits"] for name in FIVE) == len(choices)
     assert sum(rows[name]["estimate"] for name in FIVE) == pytest.approx(1)
+
+
+def test_ballots_that_were_not_needed_are_no_part_of_the_other_shares(make_vote_log: Make) -> None:
+    left_out = {"choice": None, "stopped": "pair"}
+    rows = measured(
+        make_vote_log(
+            [
+                {"sample": "s1"}, {"sample": "s1", "repeat": 1, **left_out},
+                {"sample": "s2", "choice": None}, {"sample": "s2", "repeat": 1, **left_out},
+            ]
+        )
+    )  # fmt: skip
+    assert (rows["saved_rate"]["hits"], rows["saved_rate"]["n"]) == (2, 4)
+    assert (rows["missing_rate"]["hits"], rows["missing_rate"]["n"]) == (1, 2)
+    assert rows["valid_rate"]["estimate"] == 0.5
 
 
 def test_nothing_gives_nothing(make_vote_log: Make) -> None:

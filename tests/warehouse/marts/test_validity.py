@@ -10,13 +10,14 @@ ALL = {"perturbation": None, "kind": None, "n": 20}
 
 def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     counts = {"valid": 12, "invalid": 3, "abstain": 2, "ambiguous": 1, "missing": 2, "cached": 5}
+    saved = {**ALL, "statistic": "saved_rate", "hits": 10, "n": 30, "estimate": 1 / 3}
     rows = [
         {**ALL, "statistic": f"{what}_rate", "hits": hits, "estimate": hits / 20}
         for what, hits in counts.items()
     ]
     some = {"statistic": "valid_rate", "hits": 4, "n": 8, "estimate": 0.5}
     other = {"statistic": "asr", "n": 99, "hits": 99}
-    warehouse.save([make(Estimates, *rows, some, other)], run="r1", study="quick")
+    warehouse.save([make(Estimates, *rows, saved, some, other)], run="r1", study="quick")
     found = warehouse.query("select * from mart.validity order by perturbation nulls first")
     judge = {
         "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
@@ -24,6 +25,6 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     }  # fmt: skip
     nothing = dict.fromkeys(counts)
     assert found.to_dicts() == [
-        {**judge, "perturbation": None, "planned": 20, **counts},
-        {**judge, "perturbation": "padding", "planned": 8, **nothing, "valid": 4},
+        {**judge, "perturbation": None, "needed": 20, **counts, "not_needed": 10},
+        {**judge, "perturbation": "padding", "needed": 8, **nothing, "valid": 4, "not_needed": 0},
     ]
