@@ -8,6 +8,7 @@ from typing import Any
 
 from flows._server import SETTINGS, Server, find_server
 from flows.studies import Study, make_study
+from tasks.providers import provider_of
 from tasks.providers._caller import caller
 from warehouse.peek import default_path, done_before
 
@@ -24,10 +25,16 @@ RESULTS = """
 """
 
 
-def audit_here(name: str, changes: dict[str, Any], warehouse: Path | None) -> None:
-    """Run a study and show its results."""
+def audit_here(
+    name: str, changes: dict[str, Any], warehouse: Path | None, *, confirmed: bool = False
+) -> None:
+    """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
     study = make_study(name, changes)
     study.require_keys()
+    if not confirmed and any(not provider_of(judge).simulated for judge in study.judges):
+        from flows._plan import confirm_spending
+
+        confirm_spending(study, warehouse)
     path = Path(warehouse or default_path()).absolute()
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     url = find_server()

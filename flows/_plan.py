@@ -1,10 +1,12 @@
 """What a study would ask, cost and see, before anything is spent."""
 
 import math
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
@@ -29,24 +31,58 @@ CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 80
 """Of a short comparison with a verdict; a judge that thinks aloud takes more."""
 
+ASK_ABOVE_USD = 1.0
+
+
+class Cost(NamedTuple):
+    """What asking one judge would take."""
+
+    judge: str
+    ballots: int
+    cast: int
+    calls: int
+    tokens: int
+    reply_tokens: int
+    usd: float | None
+
 
 def show_plan(study: Study, warehouse: Path | None) -> None:
     """Print ballots, tokens and cost per judge, and the smallest shift that can be seen."""
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)
-    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
-    path = Path(warehouse or default_path())
-    cast = Votes.empty()
-    if path.is_file():
-        cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
     console = Console()
-    console.print(_costs(ballots, cast, pairs, study.prompt))
+    console.print(_cost_table(_estimate(study, pairs, warehouse)))
     console.print(_sight(pairs, perturbed, study))
     console.print(_advice(pairs, study))
-    console.print(
-        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply.",
-        style="dim",
+    notes = f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply."
+    if study.stop != "none" or study.probe:
+        notes += " Votes that prove not to be needed are not asked, so it may be less."
+    console.print(notes, style="dim")
+
+
+def confirm_spending(study: Study, warehouse: Path | None) -> None:
+    """Ask before more is spent than ``ASK_ABOVE_USD``, or an amount that nobody knows.
+
+    Raises
+    ------
+    ValueError
+        If nobody is there to ask, or the answer is no.
+    """
+    if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
+        return
+    costs = _estimate(study.at(datetime.now(UTC)), _prepare(study)[0], warehouse)
+    due = [cost for cost in costs if cost.calls]
+    total = sum(cost.usd or 0.0 for cost in due)
+    unknown = [cost.judge for cost in due if cost.usd is None]
+    if total <= ASK_ABOVE_USD and not unknown:
+        return
+    text = f"{sum(cost.calls for cost in due)} calls for about {total:.2f} USD"
+    text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
+    if sys.stdin.isatty() and click.confirm(f"This makes {text}. Go on?"):
+        return
+    raise ValueError(
+        f"{text}: nothing was asked. Say --yes to spend it, or cap it with --budget USD "
+        "(a price that is unknown is given as usd_per_million in the provider's file)."
     )
 
 
@@ -61,9 +97,19 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
     return pair_up(questions, answers, perturbed, table, study.checks), perturbed
 
 
+def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
+    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
+    path = Path(warehouse or default_path())
+    cast = Votes.empty()
+    if path.is_file():
+        cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
+    return _costs(ballots, cast, pairs, study.prompt)
+
+
 def _costs(
     ballots: DataFrame[Ballots], cast: DataFrame[Votes], pairs: DataFrame[Pairs], prompt: str
-) -> object:
+) -> list[Cost]:
     form = PROMPTS[prompt]
     frame = len(form.system) + len(form.user)
     characters = pairs.select(
@@ -84,18 +130,20 @@ def _costs(
         )
         .sort("judge")
     )
-    rows: list[tuple[Any, ...]] = []
-    costs: list[float | None] = []
-    for row in asked.iter_rows(named=True):
-        tokens, replies = row["characters"] // CHARACTERS_PER_TOKEN, row["calls"] * REPLY_TOKENS
-        price = price_of(JUDGES[row["judge"]], simulated=provider_of(row["judge"]).simulated)
-        cost = None if price is None else tokens * price.prompt + replies * price.completion
-        costs.append(cost)
-        rows.append(
-            (row["judge"], row["ballots"], row["cast"], row["calls"], tokens, replies, _usd(cost))
-        )
+    return [_cost(**row) for row in asked.iter_rows(named=True)]
+
+
+def _cost(judge: str, ballots: int, cast: int, calls: int, characters: int) -> Cost:
+    tokens, replies = characters // CHARACTERS_PER_TOKEN, calls * REPLY_TOKENS
+    price = price_of(JUDGES[judge], simulated=provider_of(judge).simulated)
+    usd = None if price is None else tokens * price.prompt + replies * price.completion
+    return Cost(judge, ballots, cast, calls, tokens, replies, usd)
+
+
+def _cost_table(costs: list[Cost]) -> object:
+    rows: list[tuple[Any, ...]] = [(*cost[:-1], _usd(cost.usd)) for cost in costs]
     sums = [sum(row[column] for row in rows) for column in range(1, 6)]
-    known = [cost for cost in costs if cost is not None]
+    known = [cost.usd for cost in costs if cost.usd is not None]
     rows.append(("all", *sums, _usd(sum(known) if len(known) == len(costs) else None)))
     columns = ("judge", "ballots", "cast", "calls", "tokens in", "out", "USD")
     return plain_table(columns, rows, "What would be asked")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import click
+import polars as pl
 from rich.console import Console
 
 from flows._pages import report_path, stored_page, write_page
@@ -25,7 +26,13 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
     path = Path(warehouse or default_path())
     if not path.is_file():
         raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit` first.")
-    rows = Warehouse(path).query(query)
+    try:
+        rows = Warehouse(path).query(query)
+    except pl.exceptions.ComputeError as error:
+        raise ValueError(
+            f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
+            "Cast it, as in `interval::varchar`."
+        ) from error
     if form == "json":
         click.echo(json.dumps(rows.to_dicts(), indent=1, default=str))
     elif form == "csv":

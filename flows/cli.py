@@ -73,13 +73,14 @@ def main() -> None:
 @main.command()
 @click.argument("study", default="quick")
 @study_options
+@click.option("--yes", is_flag=True, help="Do not ask before spending more than 1 USD.")
 @warehouse_option
 @clear_errors
-def audit(study: str, warehouse: Path | None, **options: Any) -> None:
+def audit(study: str, warehouse: Path | None, *, yes: bool, **options: Any) -> None:
     """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
-    audit_here(study, _given(options), warehouse)
+    audit_here(study, _given(options), warehouse, confirmed=yes)
 
 
 @main.command()

@@ -16,6 +16,8 @@ import pytest
 from flows._server import Server
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+from warehouse.store import Warehouse
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,6 +52,56 @@ def ask_server(server: str) -> Callable[..., Any]:
     return ask
 
 
+class Emulated:
+    """A provider that fails on purpose, as two judges of its own provider file."""
+
+    def __init__(self, base: str, folder: Path) -> None:
+        self.base, self._folder = base, folder
+        self.provider()
+
+    def provider(self, judge: str = "", **limits: object) -> None:
+        """Write the provider's file; ``judge`` is more TOML for the first of its judges."""
+        limits = {"concurrency": 8, "timeout_seconds": 2, "pause_seconds": 0.05, **limits}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in limits.items()]
+        price = "usd_per_million = { prompt = 1, completion = 2 }\nparams = { max_tokens = 20 }"
+        tables = [
+            f'[judges.{name}]\nmodel = "hosted_vllm/{name}"\n{price}\n{more}'
+            for name, more in (("one", judge), ("two", ""))
+        ]
+        text = "\n".join(["[provider]", f'api_base = "{self.base}"', *lines, *tables])
+        (self._folder / "emu.toml").write_text(text)
+
+    def behave(self, **manners: object) -> None:
+        """Change how it behaves."""
+        self._ask("/manners", manners)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what it was asked."""
+        return self._ask("/stats")
+
+    def _ask(self, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base.removesuffix("/v1") + path, data)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            told: dict[str, Any] = json.load(answer)
+            return told
+
+
+@pytest.fixture
+def emulated(tmp_path: Path, environment: dict[str, str]) -> Iterator[Emulated]:
+    """Run the emulator for one test; its judges are known to what runs in ``environment``."""
+    folder = tmp_path / "providers"
+    folder.mkdir()
+    environment["VOIRDIRE_PROVIDERS"] = str(folder)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tasks.providers._emulator"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        yield Emulated(process.stdout.readline().strip(), folder)
+        process.terminate()
+
+
 @pytest.fixture
 def environment(server: str, tmp_path: Path) -> dict[str, str]:
     """What a command runs in: the session's server, this test's caches and warehouse."""
@@ -63,6 +115,12 @@ def environment(server: str, tmp_path: Path) -> dict[str, str]:
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture
+def warehouse(environment: dict[str, str]) -> Warehouse:
+    """The warehouse of this test."""
+    return Warehouse(environment["VOIRDIRE_WAREHOUSE"])
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
 
 
-@pytest.fixture
-def warehouse(environment: dict[str, str]) -> Warehouse:
-    return Warehouse(environment["VOIRDIRE_WAREHOUSE"])
-
-
 def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
     done = voirdire(
         "audit", "--judge", "offline/honest", "--judge", "offline/gullible", "--votes", "6",

@@ -1,0 +1,211 @@
+"""The engine from end to end, against an emulated provider that fails on purpose."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.judging import Votes
+from warehouse.store import Warehouse
+
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
+# six questions, three arms, two orders
+BALLOTS = 36
+
+
+def _runs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    return warehouse.query(
+        "select state, planned, from_warehouse, asked, failed from runs order by started_at"
+    ).rows()
+
+
+def test_what_a_failing_provider_leaves_is_filled_later(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(attempts=2)
+    emulated.behave(faults={"error": 1.0})
+    failed = voirdire(*SMALL)
+    assert failed.returncode == 0, failed.stderr
+    assert f"0 cast, {BALLOTS} without a reply" in failed.stdout
+    assert "InternalServerError" in failed.stdout
+    assert warehouse.read(Votes).is_empty()
+    state, error = warehouse.query("select state, error from runs").row(0)
+    assert state == "completed with gaps"
+    assert "The server had an error." in error
+    asked = emulated.stats()["requests"]
+    # the breaker left it alone long before two attempts at each ballot
+    assert asked < 2 * BALLOTS
+    emulated.behave(faults={})
+    done = voirdire(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    assert emulated.stats()["requests"] == asked + BALLOTS
+    assert _runs(warehouse)[1] == ("completed", BALLOTS, 0, BALLOTS, 0)
+
+
+def test_mixed_faults_lose_and_double_nothing(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    kinds = ("busy", "error", "reset", "truncated", "garbage")
+    emulated.behave(faults={**dict.fromkeys(kinds, 0.05), "mute": 0.1}, retry_after=0.05, seed=3)
+    done = voirdire(*SMALL, "--votes", "6")
+    assert done.returncode == 0, done.stderr
+    votes = warehouse.read(Votes)
+    told = emulated.stats()
+    assert votes.height == told["replies"] == 3 * BALLOTS
+    assert told["requests"] > told["replies"]
+    assert votes["attempts"].sum() == told["requests"]
+    # a reply without a verdict is an answer: kept verbatim as invalid, not asked again
+    invalid = votes.filter(choice="invalid")
+    assert invalid.height > 0
+    assert set(invalid["raw"]) == {"Emulated: no verdict."}
+    assert set(votes["fingerprint"]) == {"fp_emulated"}
+    # 1 and 2 dollars per million tokens
+    cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    assert votes["cost_usd"].sum() == pytest.approx(cost)
+    assert warehouse.query("select sum(cost_usd) from mart.cost").item() == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("manners", "said"),
+    [
+        ({"key": "sk-right"}, "Incorrect API key"),
+        ({"models": ["two"]}, "The model one does not exist"),
+        ({"context": 50}, "maximum context length is 50 tokens"),
+        ({"forbidden": "Reference"}, "Flagged by the content policy"),
+    ],
+    ids=["key", "model", "context", "policy"],
+)
+def test_a_permanent_error_stops_one_judge(
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    manners: dict[str, Any],
+    said: str,
+) -> None:
+    if manners == {"key": "sk-right"}:
+        emulated.provider(key_variable="EMU_KEY")
+    emulated.behave(**manners)
+    judges = (*SMALL, "--judge", "offline/random")
+    done = voirdire(*judges, EMU_KEY="sk-wrong-but-secret")
+    assert done.returncode == 0, done.stderr
+    assert "emu/one stopped" in done.stdout.replace("\n", " ")
+    assert said in " ".join(done.stdout.split())
+    assert emulated.stats()["requests"] <= BALLOTS
+    assert _runs(warehouse)[0][0] == "completed with gaps"
+    # the other judge went on
+    by_judge = warehouse.query(
+        "select judge, count(distinct ballot_id) from votes join ballots using (ballot_id) "
+        "group by 1"
+    )
+    assert dict(by_judge.rows())["offline/random"] == BALLOTS
+    everything = done.stdout + done.stderr + json.dumps(warehouse.query("from runs").to_dicts(),
+                                                        default=str)  # fmt: skip
+    assert "sk-wrong-but-secret" not in everything
+
+
+def test_the_budget_holds_and_the_rest_is_asked_when_it_is_raised(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    done = voirdire(*SMALL, "--budget", "0.005")
+    assert done.returncode == 0, done.stderr
+    told = emulated.stats()
+    spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    assert 0.002 < spent <= 0.005
+    assert "the budget of 0.005 USD is used up" in " ".join(done.stdout.split())
+    assert _runs(warehouse)[0][0] == "completed with gaps"
+    assert voirdire(*SMALL).returncode == 0
+    assert emulated.stats()["requests"] == warehouse.read(Votes).height == BALLOTS
+
+
+def test_dear_studies_are_confirmed_first(voirdire: Voirdire, emulated: Any) -> None:
+    dear = "usd_per_million = { prompt = 1000, completion = 2000 }\nparams = { max_tokens = 20 }"
+    emulated.provider()
+    file = Path(emulated._folder) / "emu.toml"
+    cheap = "usd_per_million = { prompt = 1, completion = 2 }\nparams = { max_tokens = 20 }"
+    file.write_text(file.read_text().replace(cheap, dear))
+    refused = voirdire(*SMALL)
+    assert refused.returncode == 2
+    assert "36 calls for about" in refused.stderr
+    assert "nothing was asked" in refused.stderr
+    assert emulated.stats()["requests"] == 0
+    file.write_text(file.read_text().replace(dear, "params = { max_tokens = 20 }"))
+    unknown = voirdire(*SMALL)
+    assert "an unknown amount for emu/one" in unknown.stderr
+    assert "unknown" in voirdire("plan", *SMALL[1:]).stdout
+    done = voirdire(*SMALL, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert emulated.stats()["requests"] == BALLOTS
+
+
+def test_two_runs_at_once_ask_each_ballot_once(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    emulated.behave(latency=0.3)
+    words = ("audit", "--limit", "30", "--perturbation", "fake_reference", "--judge", "emu/one")
+    other = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *words, "--name", "other"], cwd=tmp_path,
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    time.sleep(1)
+    done = voirdire(*words, "--name", "mine")
+    assert done.returncode == 0, done.stderr
+    assert other.wait(timeout=120) == 0
+    told = emulated.stats()
+    assert told["requests"] == told["prompts"] == 180
+    assert warehouse.read(Votes).height == 180
+    runs = _runs(warehouse)
+    assert [run[:2] for run in runs] == [("completed", 180)] * 2
+    assert sum(asked for *_, asked, _ in runs) == 180
+    assert all(before + asked == 180 for _, _, before, asked, _ in runs)
+    assert warehouse.query("select count(*) from mart.bias").item() == 2
+
+
+def test_a_stopping_rule_saves_calls(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    done = voirdire(*SMALL, "--votes", "6", "--stop", "pair")
+    assert done.returncode == 0, done.stderr
+    asked = emulated.stats()["requests"]
+    assert BALLOTS <= asked < 3 * BALLOTS
+    needed, left_out = warehouse.query(
+        "select needed, not_needed from mart.validity where perturbation is null"
+    ).row(0)
+    assert needed + left_out == 3 * BALLOTS
+    assert needed == asked
+    assert f"{left_out} not needed" in done.stdout
+    again = voirdire(*SMALL, "--votes", "6", "--stop", "pair")
+    assert "0 cast" in again.stdout
+    assert emulated.stats()["requests"] == asked
+
+
+def test_parameters_reach_the_provider_or_are_dropped_and_told(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(judge='unsupported = "drop"\nsystem = "Be strict."')
+    file = Path(emulated._folder) / "emu.toml"
+    file.write_text(
+        file.read_text().replace(
+            "params = { max_tokens = 20 }",
+            'params = { max_tokens = 20, temperature = 0.5, seed = 7, modalities = ["text"] }', 1,
+        )
+    )  # fmt: skip
+    done = voirdire(*SMALL, "--prompt", "pair_json_v1", "--limit", "2")
+    assert done.returncode == 0, done.stderr
+    votes = warehouse.read(Votes)
+    assert set(votes["dropped_params"]) <= {None, '["modalities"]'}
+    # the emulator answers in tags, which are no JSON verdict
+    assert set(votes["choice"]) == {"invalid"}
+    params = json.loads(warehouse.query("select params from judges where judge = 'emu/one'").item())
+    assert params["temperature"] == 0.5
+    assert params["unsupported"] == "drop"
+    assert params["api_base"] == emulated.base
+    assert warehouse.query("select system from judges where judge = 'emu/one'").item()
