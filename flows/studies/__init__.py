@@ -120,7 +120,7 @@ class Study(BaseModel):
             )
 
     def require_keys(self) -> None:
-        """Name every API key that is needed and not set."""
+        """Name every API key and address that is needed and not set."""
         needed: dict[str, list[str]] = {}
         for judge in self.judges:
             for variable in provider_of(judge).needed():
@@ -128,7 +128,7 @@ class Study(BaseModel):
         if needed:
             missing = "; ".join(f"{v}, needed by {', '.join(needed[v])}" for v in sorted(needed))
             raise ValueError(
-                f"no API key in {missing}. "
+                f"no API key or address in {missing}. "
                 "Set it in the environment, or leave these judges out. Nothing was asked."
             )
 

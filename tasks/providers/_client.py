@@ -163,9 +163,11 @@ def _connection(provider: Provider) -> dict[str, str]:
     name = provider.key_variable
     key = os.environ.get(name, "").strip() if name else ""
     base = api_base(provider)
-    # An endpoint of one's own may want no key, but the client wants one to send.
+    # An endpoint of one's own may want no key, but the client wants one to send; where other
+    # variables hold the secrets (Bedrock signs its requests) it would be sent in their stead.
+    keyless = base and not name and not provider.variables
     return {
-        **({"api_key": key or "none"} if key or (base and not name) else {}),
+        **({"api_key": key or "none"} if key or keyless else {}),
         **({"api_base": base} if base else {}),
     }
 

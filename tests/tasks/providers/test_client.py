@@ -1,4 +1,4 @@
-"""Through litellm itself; importing it takes seconds, so no other test file does."""
+"""Through litellm itself; importing it takes seconds, so only ``test_matrix`` does so too."""
 
 import asyncio
 import json

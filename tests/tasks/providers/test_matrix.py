@@ -1,0 +1,267 @@
+"""Every provider through litellm, against an emulator of them all (npm @copilotkit/aimock)."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.request import Request, urlopen
+
+import pytest
+
+from flows.studies import Study
+from tasks._parser import parse
+from tasks.prompts import PROMPTS
+from tasks.providers import PROVIDERS, Judge, Provider, _engine
+from tasks.providers._engine import Engine, worst_case
+from tasks.providers._prices import price_of
+from tasks.providers._reply import Reply
+
+# litellm and what it builds on warn about each other, which is not ours to mend
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PLACE = "VOIRDIRE_AIMOCK"
+LOCK = "AIMOCK_API_KEYS"
+REPO = Path(__file__).parents[3]
+KEY = "sk-fake-0123456789-for-tests"
+# what is sent to an endpoint that wants no key
+NO_KEY = "none"
+VERDICTS = {"[[A]]": "first", "[[B]]": "second", "[[C]]": "tie"}
+TOLD = [f"Ballot {n}: so it is. {list(VERDICTS)[n % 3]}" for n in range(10)]
+TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+
+class Route(NamedTuple):
+    """How a provider is to be asked."""
+
+    base: str
+    """What follows the emulator's address where litellm is told the provider's."""
+    path: str
+    secret: str
+    """The header that proves who asks."""
+    needed: tuple[str, ...]
+    """The variables without which nothing is asked."""
+
+
+BEARER = "authorization"
+CHAT = "/v1/chat/completions"
+ROUTES = {
+    "openai": Route("/v1", CHAT, BEARER, ("OPENAI_API_KEY",)),
+    "anthropic": Route("", "/v1/messages", "x-api-key", ("ANTHROPIC_API_KEY",)),
+    "gemini": Route(
+        "/v1beta", "/v1beta/models/{model}:generateContent", "x-goog-api-key", ("GEMINI_API_KEY",)
+    ),
+    "mistral": Route("/v1", CHAT, BEARER, ("MISTRAL_API_KEY",)),
+    "deepseek": Route("", "/chat/completions", BEARER, ("DEEPSEEK_API_KEY",)),
+    "cohere": Route("/v2/chat", "/v2/chat", BEARER, ("COHERE_API_KEY",)),
+    "azure": Route("", f"/openai{CHAT}", BEARER, ("AZURE_API_BASE", "AZURE_API_KEY")),
+    "bedrock": Route(
+        "", "/model/{model}/converse", "x-amz-date", ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    ),
+    "openrouter": Route("/api/v1", f"/api{CHAT}", BEARER, ("OPENROUTER_API_KEY",)),
+    "together": Route("/v1", CHAT, BEARER, ("TOGETHER_API_KEY",)),
+    "ollama": Route("", "/api/chat", BEARER, ()),
+    "vllm": Route("/v1", CHAT, BEARER, ("VLLM_API_BASE",)),
+}
+SIGNED = "bedrock"
+
+
+class Emulator(NamedTuple):
+    """A running aimock."""
+
+    address: str
+
+    def control(self, path: str, method: str = "GET") -> Any:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        request = Request(f"{self.address}/__aimock/{path}", headers=headers, method=method)
+        with urlopen(request) as reply:
+            return json.load(reply)
+
+    def journal(self) -> list[dict[str, Any]]:
+        """Return what was asked since the last time."""
+        asked: list[dict[str, Any]] = self.control("journal")
+        self.control("reset/journal", "POST")
+        return asked
+
+
+class Emulators(NamedTuple):
+    locked: Emulator
+    """Lets those in who show a key."""
+    signed: Emulator
+    """For requests that are signed, which it cannot check."""
+
+
+def _fixtures() -> dict[str, Any]:
+    fault = {"error": {"message": f"no room for {KEY}", "type": "overloaded"}, "status": 503}
+    told = [
+        {"match": {"userMessage": f"Ballot {n}?"}, "response": {"content": text, "usage": TOKENS}}
+        for n, text in enumerate(TOLD)
+    ]
+    return {"fixtures": [*told, {"match": {"userMessage": "Busy?"}, "response": fault}]}
+
+
+def _program() -> list[str]:
+    folder = Path(os.environ.get(PLACE) or REPO / ".venv" / "aimock")
+    script = folder / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
+    node = shutil.which("node")
+    if node is None or not script.is_file():
+        pytest.skip(
+            f"no aimock in {folder}, or no node: install Node.js 20.15 or newer with npm, then "
+            f"run `make .venv/.aimock`, or name a folder that has it in {PLACE}"
+        )
+    return [node, str(script)]
+
+
+@contextmanager
+def _serve(folder: Path, keys: str) -> Iterator[Emulator]:
+    options = ["--port", "0", "--host", "127.0.0.1", "--strict", "--fixtures", str(folder)]
+    environment = {name: value for name, value in os.environ.items() if name != LOCK}
+    with subprocess.Popen(
+        [*_program(), *options], env={**environment, LOCK: keys} if keys else environment,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            said = list(_until_it_listens(process))
+            assert "listening on " in said[-1], f"aimock did not start: {''.join(said)}"
+            yield Emulator(said[-1].split("listening on ")[1].strip())
+        finally:
+            process.terminate()
+
+
+def _until_it_listens(process: subprocess.Popen[str]) -> Iterator[str]:
+    for line in process.stdout or ():
+        yield line
+        if "listening on " in line:
+            return
+    yield ""
+
+
+@pytest.fixture(scope="module")
+def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulators]:
+    folder = tmp_path_factory.mktemp("aimock")
+    (folder / "ballots.json").write_text(json.dumps(_fixtures()))
+    with _serve(folder, f"{KEY},{NO_KEY}") as locked, _serve(folder, "") as signed:
+        yield Emulators(locked, signed)
+
+
+@pytest.fixture
+def emulator(name: str, emulators: Emulators, monkeypatch: pytest.MonkeyPatch) -> Emulator:
+    """Return the emulator of a provider that finds its variables set."""
+    chosen = emulators.signed if name == SIGNED else emulators.locked
+    provider = PROVIDERS[name].provider
+    for variable in ROUTES[name].needed:
+        monkeypatch.setenv(variable, KEY)
+    if provider.api_base_variable:
+        monkeypatch.setenv(provider.api_base_variable, chosen.address + ROUTES[name].base)
+    chosen.journal()
+    return chosen
+
+
+def _first(name: str) -> Judge:
+    return next(iter(PROVIDERS[name].judges.values()))
+
+
+def _messages(question: str) -> list[dict[str, str]]:
+    return PROMPTS["pair_v1"].messages(question, "Four.", "It is five.")
+
+
+def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) -> list[Reply]:
+    from tasks.providers._client import call
+
+    provider = PROVIDERS[name].provider.model_copy(update=changes)
+    if not provider.api_base_variable:
+        address = emulator.address + ROUTES[name].base
+        provider = provider.model_copy(update={"api_base": address})
+
+    async def ask() -> list[Reply]:
+        engine = Engine(call)
+        asked = [engine.ask(provider, _first(name), _messages(q), {}) for q in questions]
+        return await asyncio.gather(*asked)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_ten_ballots_reach_the_provider_and_come_back(name: str, emulator: Emulator) -> None:
+    replies = _ask(name, emulator, [f"Ballot {n}?" for n in range(10)])
+    assert [reply.error for reply in replies] == [None] * 10
+    assert [reply.text for reply in replies] == TOLD
+    assert [parse(reply.text) for reply in replies] == [*VERDICTS.values()] * 3 + ["first"]
+    assert [reply.attempts for reply in replies] == [1] * 10
+    assert KEY not in str(replies)
+    _, model = _first(name).model.split("/", 1)
+    asked, route = emulator.journal(), ROUTES[name]
+    path = route.path.format(model=model.replace(":", "%3A"))
+    seen = [(each["method"], each["path"], each["response"]["status"]) for each in asked]
+    assert seen == [("POST", path, 200)] * 10
+    assert {each["body"]["model"] for each in asked} == {model}
+    assert all(route.secret in each["headers"] for each in asked)
+
+
+@pytest.mark.parametrize("name", [name for name in ROUTES if name != "ollama"])  # aimock counts 0
+def test_tokens_and_their_price_are_told(name: str, emulator: Emulator) -> None:
+    (reply,) = _ask(name, emulator, ["Ballot 0?"])
+    assert (reply.prompt_tokens, reply.completion_tokens) == (1000, 100)
+    price = price_of(_first(name), simulated=False)
+    assert price
+    assert reply.cost_usd is not None
+    full = 1000 * price.prompt + 100 * price.completion
+    # DeepSeek asks half of it off its peak hours
+    assert reply.cost_usd == pytest.approx(full) or reply.cost_usd == pytest.approx(full / 2)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_only_the_engine_tries_again(
+    name: str, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_engine, "FIRST_WAIT_SECONDS", 0.001)
+    (reply,) = _ask(name, emulator, ["Busy?"], attempts=2)
+    assert (reply.text, reply.attempts, len(emulator.journal())) == ("", 2, 2)
+    assert reply.error
+    assert "no room for " in reply.error
+    keyless = not PROVIDERS[name].provider.key_variable and name != SIGNED
+    assert keyless or KEY not in reply.error
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_what_is_missing_is_named_before_anything_is_asked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    route = ROUTES[name]
+    study = Study(judges=[judge.judge for judge in PROVIDERS[name].judges.values()])
+    for variable in route.needed:
+        monkeypatch.delenv(variable, raising=False)
+    for variable in route.needed:
+        with pytest.raises(ValueError, match=f"{variable}, needed by {name}/.*Nothing was asked"):
+            study.require_keys()
+    for variable in route.needed:
+        monkeypatch.setenv(variable, KEY)
+    study.require_keys()
+
+
+def _models() -> list[tuple[Provider, Judge]]:
+    files = [file for file in PROVIDERS.values() if not file.provider.simulated]
+    return [(file.provider, judge) for file in files for judge in file.judges.values()]
+
+
+def test_every_provider_is_in_the_matrix() -> None:
+    assert {judge.provider for _, judge in _models()} == set(ROUTES)
+
+
+@pytest.mark.parametrize(
+    ("provider", "judge"), _models(), ids=[judge.judge for _, judge in _models()]
+)
+def test_a_budget_can_hold_for_every_judge(provider: Provider, judge: Judge) -> None:
+    assert worst_case(provider, judge, _messages("Which?")) >= 0
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_the_readme_names_judges_and_variables(name: str) -> None:
+    readme = (REPO / "README.md").read_text(encoding="utf-8")
+    (line,) = [line for line in readme.splitlines() if line.startswith(f"| `{name}` | ")]
+    needed = ROUTES[name].needed if name in ROUTES else ()
+    assert all(f"`{word}`" in line for word in (*PROVIDERS[name].judges, *needed))
