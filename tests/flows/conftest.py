@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from flows._server import Server
+from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-from warehouse.store import Warehouse
 
 ROOT = Path(__file__).parents[2]
 
