@@ -96,7 +96,7 @@ def test_a_permanent_error_stops_one_judge(
     judges = (*SMALL, "--judge", "offline/random")
     done = voirdire(*judges, EMU_KEY="sk-wrong-but-secret")
     assert done.returncode == 0, done.stderr
-    assert "emu/one stopped" in done.stdout.replace("\n", " ")
+    assert "emu/one stopped" in " ".join(done.stdout.split())
     assert said in " ".join(done.stdout.split())
     assert emulated.stats()["requests"] <= BALLOTS
     assert _runs(warehouse)[0][0] == "completed with gaps"
