@@ -110,7 +110,7 @@ class Bench:
         chosen = [word for judge in judges for word in ("--judge", judge)]
         return [
             str(HERE), "audit", "--dataset", str(data), "--votes", str(votes), "--name", "bench",
-            "--perturbation", "fake_reference", *chosen,
+            "--perturbation", "fake_reference", "--yes", *chosen,
         ]  # fmt: skip
 
     def audit(self, judges: list[str], data: Path, *more: str, votes: int = 2) -> dict[str, float]:

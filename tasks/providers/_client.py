@@ -5,7 +5,6 @@ import json
 import math
 import os
 import sys
-import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -19,9 +18,11 @@ import litellm  # noqa: E402
 from litellm import ModelResponse, Usage  # noqa: E402
 from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS  # noqa: E402
 from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: E402
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: E402
 from litellm.llms.custom_llm import CustomLLM  # noqa: E402
 
 from tasks.providers import Judge, Provider, api_base  # noqa: E402
+from tasks.providers._door import HOOKS, Door, door_of_call  # noqa: E402
 from tasks.providers._offline import Traits, answer, answer_json  # noqa: E402
 from tasks.providers._prices import price_of  # noqa: E402
 from tasks.providers._reply import CallError, Reply  # noqa: E402
@@ -29,6 +30,12 @@ from tasks.providers._retry_after import retry_after  # noqa: E402
 
 gc.enable()
 gc.freeze()
+
+BY_SESSION = {"openai", "azure"}
+"""Routes that take no client of ours, but the one that all of them share."""
+
+UNHOOKED = {"cohere", "cohere_chat"}
+"""Routes that take none at all: a slot is held for the whole of litellm's work."""
 
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
 """Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
@@ -101,6 +108,7 @@ class Quiet(Logging):
 litellm.custom_provider_map = [{"provider": "offline", "custom_handler": Offline()}]
 litellm.suppress_debug_info = True
 _known: dict[str, Traits] = {}
+_clients: dict[str, AsyncHTTPHandler] = {}
 
 
 def _traits(key: str, table: dict[str, Any]) -> Traits:
@@ -110,32 +118,69 @@ def _traits(key: str, table: dict[str, Any]) -> Traits:
 
 
 async def call(
-    provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+    provider: Provider,
+    judge: Judge,
+    messages: list[dict[str, str]],
+    params: dict[str, Any],
+    door: Door,
 ) -> Reply:
-    """Ask once. litellm and the libraries under it try nothing again.
+    """Ask once, through the door. litellm and the libraries under it try nothing again.
 
     Raises
     ------
     CallError
-        If there is no reply; its text is redacted.
+        If there is no reply; its text is redacted. What the door refuses with is passed on.
     """
     kept, dropped = _supported(judge, {**judge.params, **params})
     request = {
         "timeout": provider.timeout_seconds, **_connection(provider), **kept,
         "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
     }  # fmt: skip
-    began = time.perf_counter()
     try:
         # A formula has nothing to wait for, and the blocking call is the cheaper one.
         if provider.simulated:
+            await door.enter()
             response = litellm.completion(**request)
         else:
-            quiet = Quiet(judge.model, messages, priced=_priced(judge.model))
-            response = await litellm.acompletion(**request, litellm_logging_obj=quiet)
-        reply = _reply(response, time.perf_counter() - began, judge, free=provider.simulated)
+            response = await _send(request, judge, door)
+        door.leave()
+        reply = _reply(response, door.seconds or 0.0, judge, free=provider.simulated)
     except Exception as error:
-        raise _call_error(error, provider) from error
+        raise door.refusal or _call_error(error, provider) from error
     return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
+
+
+async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelResponse:
+    door_of_call.set(door)
+    quiet = Quiet(judge.model, request["messages"], priced=_priced(judge.model))
+    route = _route(judge.model)
+    if route in UNHOOKED:
+        door_of_call.set(None)
+        await door.enter()
+    elif route not in BY_SESSION:
+        request["client"] = _hooked(judge.provider)
+    else:
+        litellm.aclient_session = _hooked("").client
+    return await litellm.acompletion(**request, litellm_logging_obj=quiet)
+
+
+def _hooked(provider: str) -> AsyncHTTPHandler:
+    """Return a provider's client, or the shared one (of no name), whose calls pass their doors."""
+    if provider not in _clients:
+        _clients[provider] = AsyncHTTPHandler(event_hooks=HOOKS)
+    return _clients[provider]
+
+
+async def hang_up() -> None:
+    """Close the connections to all providers."""
+    while _clients:
+        await _clients.popitem()[1].client.aclose()
+    litellm.aclient_session = None
+
+
+@cache
+def _route(model: str) -> str:
+    return str(litellm.get_llm_provider(model=model)[1])
 
 
 def _supported(judge: Judge, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -154,8 +199,9 @@ def _priced(model: str) -> bool:
 
 @cache
 def _taken(model: str) -> frozenset[str]:
-    name, provider, _, _ = litellm.get_llm_provider(model=model)
-    return frozenset(litellm.get_supported_openai_params(name, custom_llm_provider=provider) or ())
+    name, *_ = litellm.get_llm_provider(model=model)
+    known = litellm.get_supported_openai_params(name, custom_llm_provider=_route(model))
+    return frozenset(known or ())
 
 
 def _connection(provider: Provider) -> dict[str, str]:

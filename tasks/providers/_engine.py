@@ -8,6 +8,7 @@ from typing import Any
 from tasks.providers import Judge, Provider
 from tasks.providers._breaker import Breaker, GivenUpError
 from tasks.providers._budget import Budget, BudgetError
+from tasks.providers._door import Door
 from tasks.providers._limits import Gate
 from tasks.providers._prices import price_of
 from tasks.providers._reply import CallError, Reply
@@ -20,8 +21,12 @@ REPLY_TOKENS = 80
 """Of a short comparison with a verdict, for tokens per minute."""
 
 Messages = list[dict[str, str]]
-Call = Callable[[Provider, Judge, Messages, dict[str, Any]], Awaitable[Reply]]
-"""One request, tried once; raises ``CallError``."""
+Call = Callable[[Provider, Judge, Messages, dict[str, Any], Door], Awaitable[Reply]]
+"""One request, sent once through a door; raises ``CallError``, or why it was not sent."""
+
+NO_LIMIT = 1024
+MADE_READY = 0.25
+"""Requests that are made while the slots are taken, as a share of these."""
 
 
 class Desk:
@@ -33,6 +38,47 @@ class Desk:
         self.breaker = Breaker(name, provider.pause_seconds)
 
 
+class Passage:
+    """What one attempt holds while it is with the provider: slots, money, perhaps the trial."""
+
+    def __init__(self, desk: Desk, gate: Gate, budget: Budget, tokens: float, worst: float) -> None:
+        self._desk, self._gate, self._budget = desk, gate, budget
+        self._tokens, self._worst = tokens, worst
+        self.trial = self.begun = False
+
+    async def enter(self, check: Callable[[], None]) -> None:
+        """Wait for the breaker, for both gates, the narrower first, and for the budget."""
+        while not self.begun:
+            check()
+            self.trial = await self._desk.breaker.passage()
+            await self._gate.enter(self._tokens)
+            await self._desk.gate.enter(self._tokens)
+            try:
+                # It may have begun to pause while this call stood in line.
+                if self.trial or not self._desk.breaker.paused:
+                    check()
+                    await self._budget.reserve(self._worst)
+                    self.begun = True
+            finally:
+                if not self.begun:
+                    self.leave()
+                    self._hand_back()
+
+    def leave(self) -> None:
+        """Free the slots."""
+        self._desk.gate.leave()
+        self._gate.leave()
+
+    def _hand_back(self) -> None:
+        if self.trial:
+            self._desk.breaker.hand_back()
+
+    def end(self, cost: float | None) -> None:
+        """Replace what was set aside by what the call cost; unknown: all that it can."""
+        if self.begun:
+            self._budget.settle(self._worst, self._worst if cost is None else cost)
+
+
 class Engine:
     """Asks judges on behalf of one run."""
 
@@ -42,18 +88,19 @@ class Engine:
         self._capped = budget_usd is not None
         self._desks: dict[str, Desk] = {}
         self._gates: dict[str, Gate] = {}
+        self._ready: dict[str, asyncio.Semaphore] = {}
         self._stopped: dict[str, str] = {}
 
     async def ask(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
     ) -> Reply:
         """Ask until there is a reply, a permanent error, or no attempt left."""
-        desk = self._desks.setdefault(judge.provider, Desk(judge.provider, provider))
-        gate = self._gates.setdefault(judge.judge, Gate(judge))
+        ready = self._ready.setdefault(judge.judge, _ready(provider, judge))
         attempt = 1
         while True:
             try:
-                reply = await self._ask_once(desk, gate, judge, messages, params)
+                async with ready:
+                    reply = await self._ask_once(provider, judge, messages, params)
             except CallError as error:
                 if not error.passing:
                     first = self._stopped.setdefault(judge.judge, str(error))
@@ -68,64 +115,47 @@ class Engine:
                 return reply._replace(attempts=attempt)
 
     async def _ask_once(
-        self, desk: Desk, gate: Gate, judge: Judge, messages: Messages, params: dict[str, Any]
+        self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
     ) -> Reply:
-        trial = await self._enter(desk, gate, judge, messages)
-        asked = False
-        try:
+        def check() -> None:
             if reason := self._stopped.get(judge.judge):
                 raise CallError(reason, passing=False)
-            worst = worst_case(desk.provider, judge, messages) if self._capped else 0.0
-            await self._budget.reserve(worst)
-            asked = True
-            return await self._pay(desk, judge, messages, params, worst=worst, trial=trial)
-        finally:
-            if trial and not asked:
-                desk.breaker.hand_back()
-            desk.gate.leave()
-            gate.leave()
 
-    async def _enter(self, desk: Desk, gate: Gate, judge: Judge, messages: Messages) -> bool:
-        """Wait for the breaker and for both gates, the narrower first; return if it is a trial."""
+        check()
+        desk = self._desks.setdefault(judge.provider, Desk(judge.provider, provider))
+        gate = self._gates.setdefault(judge.judge, Gate(judge))
         tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + REPLY_TOKENS
-        while True:
-            if judge.judge in self._stopped:
-                raise CallError(self._stopped[judge.judge], passing=False)
-            trial = await desk.breaker.passage()
-            await gate.enter(tokens)
-            await desk.gate.enter(tokens)
-            if trial or not desk.breaker.paused:
-                return trial
-            # It began to pause while this call stood in line.
-            desk.gate.leave()
-            gate.leave()
-
-    async def _pay(
-        self,
-        desk: Desk,
-        judge: Judge,
-        messages: Messages,
-        params: dict[str, Any],
-        *,
-        worst: float,
-        trial: bool,
-    ) -> Reply:
-        # Until the provider has said otherwise, the call may have cost all that it can.
-        cost = worst
+        worst = worst_case(provider, judge, messages) if self._capped else 0.0
+        passage = Passage(desk, gate, self._budget, tokens, worst)
+        door = Door(lambda: passage.enter(check), passage.leave)
         try:
-            reply = await self._call(desk.provider, judge, messages, params)
-            cost = worst if reply.cost_usd is None else reply.cost_usd
+            reply = await self._call(provider, judge, messages, params, door)
         except CallError as error:
-            cost = 0.0 if error.free else worst
-            if error.passing:
-                desk.breaker.fail(str(error), trial=trial)
-            else:
-                desk.breaker.succeed()
+            if passage.begun:
+                _tell(desk.breaker, error, trial=passage.trial)
+            passage.end(0.0 if error.free else None)
             raise
         finally:
-            self._budget.settle(worst, cost)
+            door.leave()
+        if not passage.begun:
+            raise CallError(f"{judge.judge} was asked past its limits", passing=False)
         desk.breaker.succeed()
+        passage.end(reply.cost_usd)
         return reply
+
+
+def _tell(breaker: Breaker, error: CallError, *, trial: bool) -> None:
+    if error.passing:
+        breaker.fail(str(error), trial=trial)
+    else:
+        breaker.succeed()
+
+
+def _ready(provider: Provider, judge: Judge) -> asyncio.Semaphore:
+    """Bound the requests of a judge that are made, so that one is there when a slot gets free."""
+    slots = [limit for limit in (provider.concurrency, judge.concurrency) if limit]
+    most = min(slots, default=NO_LIMIT)
+    return asyncio.Semaphore(most + max(1, round(most * MADE_READY)))
 
 
 def wait_seconds(attempt: int, retry_after: float | None) -> float:

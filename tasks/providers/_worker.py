@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tasks.providers import PROVIDERS, Judge
-from tasks.providers._client import call
+from tasks.providers._client import call, hang_up
 from tasks.providers._engine import Engine
 from tasks.providers._journal import Journal
 
@@ -63,6 +63,7 @@ async def main() -> None:
                 task = asyncio.create_task(_serve(runs[request["run"]], request, out))
                 running.add(task)
                 task.add_done_callback(running.discard)
+    await hang_up()
 
 
 async def _serve(run: Run, request: dict[str, Any], out: BinaryIO) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, Provider, provider_of
-from tasks.providers._client import call
+from tasks.providers._client import call, hang_up
 from tasks.providers._engine import Engine
 from tasks.providers._offline import Traits, answer
 from tasks.providers._reply import Reply
@@ -88,11 +88,14 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Stub:
     return server
 
 
-def complete(
+async def complete(
     provider: Provider, model: str, messages: list[dict[str, str]], params: dict[str, Any]
-) -> Coroutine[Any, Any, Reply]:
+) -> Reply:
     judge = Judge(judge="stub/one", provider="stub", model=model)
-    return Engine(call).ask(provider, judge, messages, params)
+    try:
+        return await Engine(call).ask(provider, judge, messages, params)
+    finally:
+        await hang_up()
 
 
 def _ask(stub: Stub, *script: tuple[int, Any], attempts: int = 3, **params: Any) -> Reply:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tasks.providers import Judge, Limits, Provider, UsdPerMillion, _engine
 from tasks.providers._breaker import FAULTS_IN_A_ROW, PAUSES, Breaker, GivenUpError
 from tasks.providers._budget import Budget, BudgetError
+from tasks.providers._door import Door
 from tasks.providers._engine import LONGEST_WAIT_SECONDS, Engine, wait_seconds, worst_case
 from tasks.providers._journal import Journal, read_journal
 from tasks.providers._limits import Gate
@@ -30,11 +31,14 @@ class Script:
     def __init__(self, *faults: CallError, seconds: float = 0.0) -> None:
         self.faults, self.seconds = list(faults), seconds
         self.asked: list[str] = []
-        self.now = self.most = 0
+        self.now = self.most = self.ready = 0
 
     async def __call__(
-        self, _: Provider, judge: Judge, _messages: Any, params: dict[str, Any]
+        self, _: Provider, judge: Judge, _messages: Any, params: dict[str, Any], door: Door
     ) -> Reply:
+        self.ready += 1
+        await asyncio.sleep(0)
+        await door.enter()
         self.asked.append(judge.judge)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -105,11 +109,54 @@ def test_no_more_in_flight_than_allowed() -> None:
     assert slow.most == 2
 
 
+def test_few_requests_are_made_ready_before_a_slot_is_free() -> None:
+    call = Script(seconds=0.05)
+
+    async def ask() -> int:
+        engine = Engine(call)
+        asked = [asyncio.create_task(engine.ask(PROVIDER, JUDGE, MESSAGES, {})) for _ in range(40)]
+        await asyncio.sleep(0.02)
+        ready = call.ready
+        await asyncio.gather(*asked)
+        return ready
+
+    # four in flight and one in hand
+    assert asyncio.run(ask()) == 5
+
+
+def test_a_call_that_passes_no_door_stops_the_judge() -> None:
+    async def call(*_: Any) -> Reply:
+        return Reply("[[A]]")
+
+    (reply,) = asyncio.run(_gather(Engine(call)))
+    assert reply.error == "p/ada stopped: p/ada was asked past its limits"
+
+
+def test_what_calls_may_not_send_twice() -> None:
+    sent = []
+
+    async def call(*words: Any) -> Reply:
+        for _ in range(2):
+            await words[-1].enter()
+            sent.append(1)
+        return Reply("[[A]]")
+
+    (reply,) = asyncio.run(_gather(Engine(call)))
+    assert reply == Reply("", attempts=3, error="the request would be sent twice")
+    # each attempt that is counted is one request
+    assert len(sent) == 3
+
+
+async def _gather(engine: Engine) -> list[Reply]:
+    return await asyncio.gather(engine.ask(PROVIDER, JUDGE, MESSAGES, {}))
+
+
 def test_a_slow_provider_does_not_hold_up_another() -> None:
     async def ask() -> list[str]:
         done: list[str] = []
 
-        async def call(_: Provider, judge: Judge, *__: Any) -> Reply:
+        async def call(_: Provider, judge: Judge, *rest: Any) -> Reply:
+            await rest[-1].enter()
             await asyncio.sleep(0.2 if judge.provider == "slow" else 0)
             done.append(judge.provider)
             return Reply("[[A]]")
@@ -242,7 +289,8 @@ def test_the_budget_is_never_crossed(
 ) -> None:
     paid: list[float] = []
 
-    async def call(*_: Any) -> Reply:
+    async def call(*words: Any) -> Reply:
+        await words[-1].enter()
         await asyncio.sleep(0)
         if faults and faults.pop():
             # it vanished: it may have been answered, and charged

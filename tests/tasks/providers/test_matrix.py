@@ -170,7 +170,7 @@ def _messages(question: str) -> list[dict[str, str]]:
 
 
 def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) -> list[Reply]:
-    from tasks.providers._client import call
+    from tasks.providers._client import call, hang_up
 
     provider = PROVIDERS[name].provider.model_copy(update=changes)
     if not provider.api_base_variable:
@@ -180,7 +180,10 @@ def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) ->
     async def ask() -> list[Reply]:
         engine = Engine(call)
         asked = [engine.ask(provider, _first(name), _messages(q), {}) for q in questions]
-        return await asyncio.gather(*asked)
+        try:
+            return await asyncio.gather(*asked)
+        finally:
+            await hang_up()
 
     return asyncio.run(ask())
 

@@ -14,8 +14,9 @@ from tasks.providers._reply import Reply
 
 now = {}
 
-async def call(provider, judge, messages, params):
+async def call(provider, judge, messages, params, door):
     model = judge.model
+    await door.enter()
     print("a library says hello")
     now[model] = now.get(model, 0) + 1
     in_flight = now[model]
