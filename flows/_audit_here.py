@@ -1,16 +1,19 @@
 """An audit in this process: server, caller and imports start side by side."""
 
 import asyncio
+import gc
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from flows._server import SETTINGS, Server, find_server
 from flows.studies import Study, make_study
 from tasks.providers import provider_of
 from tasks.providers._caller import caller
-from warehouse.peek import default_path, done_before
+from warehouse.peek import Standing, default_path, standing
 
 QUIET = {
     # Our own table and bars are on the screen; the log is in the Prefect UI.
@@ -19,7 +22,7 @@ QUIET = {
     **SETTINGS,
 }
 
-
+CONSOLE = Console()
 RESULTS = """
     select * from mart.bias where study = ? order by judge, kind desc, perturbation
 """
@@ -31,17 +34,37 @@ def audit_here(
     """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
     study = make_study(name, changes)
     study.require_keys()
-    if not confirmed and any(not provider_of(judge).simulated for judge in study.judges):
-        from flows._plan import confirm_spending
-
-        confirm_spending(study, warehouse)
     path = Path(warehouse or default_path()).absolute()
+    dated = study.at(datetime.now(UTC))
+    if last := standing(path, study.name, dated.fingerprint()):
+        _stand_by(last, dated, path)
+    else:
+        if not confirmed and any(not provider_of(judge).simulated for judge in study.judges):
+            from flows._plan import confirm_spending
+
+            confirm_spending(study, warehouse)
+        _audit(study, path)
+    # To collect thousands of classes before they are thrown away takes a second.
+    gc.freeze()
+    gc.disable()
+
+
+def _stand_by(last: Standing, study: Study, path: Path) -> None:
+    from flows._standing import restore_report, stand_by
+    from warehouse.store import Warehouse
+
+    store = Warehouse(path)
+    message = stand_by(last, study, store)
+    _show(study, path, message)
+    _show_place("report: ", restore_report(study, store))
+
+
+def _audit(study: Study, path: Path) -> None:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     url = find_server()
     server = None if url else Server()
-    # Importing litellm takes seconds: begin now, unless there is nothing to ask.
-    if not done_before(path, study.at(datetime.now(UTC)).fingerprint()):
-        caller()
+    # Importing litellm takes seconds: begin now.
+    caller()
     try:
         _run(study, path, url, server)
     finally:
@@ -50,42 +73,52 @@ def audit_here(
 
 
 def _run(study: Study, path: Path, url: str | None, server: Server | None) -> None:
-    from rich.console import Console
-
-    from flows._terminal import LEGEND, ballot_bars, result_table
+    from flows._terminal import ballot_bars
 
     os.environ["PREFECT_API_URL"] = url or (server.url if server else "")
-    console = Console()
     where = f"the Prefect server at {url}" if url else "a Prefect server of its own"
-    with console.status(f"Starting study {study.name} with {where}"):
+    with CONSOLE.status(f"Starting study {study.name} with {where}"):
+        # Collecting while thousands of classes are made takes a quarter of a second.
+        gc.disable()
         import flows.audit
         from flows import _progress
         from flows._pages import report_path
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
+        gc.freeze()
+        gc.enable()
         # Reading both first: a file that cannot be used is said before a flow run exists.
         import_dataset(study.dataset, study.folder, study.limit)
         Warehouse(path).query("select 1")
         if server:
             server.wait()
-    with ballot_bars(console) as listen:
+    with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
         state = asyncio.run(_state_of(flows.audit.audit, study, path))
         _progress.listeners.remove(listen)
-    rows = Warehouse(path).query(RESULTS, [study.name])
-    console.print(result_table(rows.to_dicts(), f"Study {study.name}"))
-    if any(row["finding"] == "inconclusive" for row in rows.to_dicts()):
-        hint = f"Inconclusive: `voirdire plan {study.name}` says what this design can see."
-        console.print(LEGEND + " " + hint, style="dim", markup=False)
-    else:
-        console.print(LEGEND, style="dim", markup=False)
-    console.print(f"\n{state.message}", markup=False, highlight=False)
-    console.print(f"warehouse: {path}", markup=False, highlight=False, soft_wrap=True)
+    _show(study, path, state.message)
     if url:
-        console.print(f"Prefect:   {url}", markup=False, highlight=False, soft_wrap=True)
-    report = report_path(path, study.name)
-    console.print(f"report:    {report}", markup=False, highlight=False, soft_wrap=True)
+        _show_place("Prefect:  ", url)
+    _show_place("report:   ", report_path(path, study.name))
+
+
+def _show(study: Study, path: Path, message: str) -> None:
+    from flows._terminal import LEGEND, result_table
+    from warehouse.store import Warehouse
+
+    rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
+    CONSOLE.print(result_table(rows, f"Study {study.name}"))
+    hint = ""
+    if any(row["finding"] == "inconclusive" for row in rows):
+        hint = f" Inconclusive: `voirdire plan {study.name}` says what this design can see."
+    CONSOLE.print(LEGEND + hint, style="dim", markup=False)
+    CONSOLE.print(f"\n{message}", markup=False, highlight=False)
+    _show_place("warehouse:", path)
+
+
+def _show_place(what: str, place: Path | str) -> None:
+    CONSOLE.print(f"{what} {place}", markup=False, highlight=False, soft_wrap=True)
 
 
 async def _state_of(flow: Any, study: Study, path: Path) -> Any:

@@ -165,5 +165,5 @@ def _batches_at_once(judge: str) -> int:
 
 
 def _import_early() -> None:
-    for module in ("scipy.stats", "matplotlib.figure", "matplotlib.backends.backend_svg"):
+    for module in ("scipy.special", "matplotlib.figure", "matplotlib.backends.backend_svg"):
         import_module(module)

@@ -1,12 +1,9 @@
 """The record of one run: what it saved, what it asked, how it ended."""
 
 import asyncio
-import getpass
 import os
-import socket
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,19 +13,16 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows._recovery import discard_journal, journal_of, recover
+from flows._row import HOST, first_row
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
-from tasks._code import ALL_ROOMS, code_digest
 from tasks.perturb import NO_SHAM
 from warehouse.store import Saving, Warehouse
 
-HOST = socket.gethostname()
 SILENCE = timedelta(minutes=3)
 """A run that gives no sign of life for so long is taken for dead."""
-
-CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
 class Record:
@@ -170,18 +164,7 @@ class Record:
         return "; ".join([*causes, *more]) or None
 
     def _begin(self) -> dict[str, Any]:
-        return {
-            "run": self.run,
-            "flow": self.flow,
-            "study": self.study.name,
-            "user": _user(),
-            "process": f"{HOST}/{os.getpid()}",
-            "parameters": self.study.model_dump_json(),
-            "fingerprint": self.study.fingerprint(),
-            "code_version": CODE_VERSION,
-            "started_at": self.started_at,
-            "seen_at": datetime.now(UTC),
-        }
+        return first_row(self.flow, self.run, self.study, self.started_at)
 
     def _end(self) -> dict[str, Any]:
         return {**{name: self.counts[name] for name in COUNTED}, "cost_usd": self.cost_usd}
@@ -200,14 +183,6 @@ COUNTED = (
 
 def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")[:2000]
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        # A container may run under a number that has no name.
-        return f"uid {os.getuid()}"
 
 
 def _alive(process: int) -> bool:

@@ -4,6 +4,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
+from tasks._families import benjamini_hochberg
 
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 ALPHA = 0.05
@@ -31,19 +32,10 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     cells = endpoints(estimates).sort("statistic").unique(CELL, keep="last", maintain_order=True)
     if cells.is_empty():
         return Findings.empty()
-    cells = cells.with_columns(_adjusted(cells["p_value"]), minimum=pl.lit(MINIMUM))
+    adjusted = benjamini_hochberg(cells["p_value"])
+    cells = cells.with_columns(adjusted.alias("p_adjusted"), minimum=pl.lit(MINIMUM))
     half = pl.Series("half", [_half(row) for row in cells.iter_rows(named=True)], pl.Float64)
     return Findings.of(cells.with_columns(half).with_columns(finding=_word()))
-
-
-def _adjusted(p_values: pl.Series) -> pl.Series:
-    from scipy.stats import false_discovery_control  # a second, not needed when cached
-
-    told = p_values.drop_nulls()
-    adjusted = iter(false_discovery_control(told.to_numpy()) if len(told) else ())
-    return pl.Series(
-        "p_adjusted", [None if p is None else next(adjusted) for p in p_values], pl.Float64
-    )
 
 
 def _half(row: dict[str, float]) -> float | None:

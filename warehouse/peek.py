@@ -1,12 +1,20 @@
 """Questions that must be answered before the heavy imports."""
 
 import os
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
+
+RUNS = """
+    select study, run, state, fingerprint, ended_at at time zone 'UTC', planned,
+        from_warehouse + asked
+    from runs order by started_at
+"""
 
 
 def default_path() -> Path:
@@ -14,17 +22,32 @@ def default_path() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
-def done_before(path: Path, fingerprint: str) -> bool:
-    """Tell whether a run of this fingerprint was completed.
+class Standing(NamedTuple):
+    """A completed run whose results stand."""
 
-    Only a hint to save time: a file that cannot be read now counts as no.
+    run: str
+    ended_at: datetime
+    planned: int
+    cast: int
+    """Votes that its results rest on."""
+
+
+def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
+    """Return the last run of a study if it was completed and had this fingerprint.
+
+    Only a hint to save time: a file that cannot be read now counts as none.
     """
     if not path.is_file():
-        return False
+        return None
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
             # A query with parameters would import pandas.
-            done = connection.execute("select fingerprint from runs where state = 'completed'")
-            return (fingerprint,) in done.fetchall()
+            rows = connection.execute(RUNS).fetchall()
     except duckdb.Error:
-        return False
+        return None
+    of_study = [row for name, *row in rows if name == study]
+    if not of_study:
+        return None
+    run, state, its_fingerprint, ended_at, planned, cast = of_study[-1]
+    fits = state == "completed" and its_fingerprint == fingerprint and cast is not None
+    return Standing(run, ended_at, planned, cast) if fits else None

@@ -1,6 +1,7 @@
 """Studies: what a flow is run with, one per TOML file, and the form in the Prefect UI."""
 
 import hashlib
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, provider_of
+from tasks.providers import JUDGES, api_base, provider_of
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
@@ -139,11 +140,18 @@ class Study(BaseModel):
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides what is asked and computed."""
-        own, data = Path(self.dataset), ""
-        if own.is_file():
-            with own.open("rb") as file:
-                data = hashlib.file_digest(file, "sha256").hexdigest()
-        return content_key(self.model_dump(), data, code_digest())
+        files = [Path(self.dataset), *sorted(Path(self.folder or os.devnull).glob("*"))]
+        data = [_digest(file) for file in files if file.is_file()]
+        asked = [
+            [JUDGES[name].model_dump(), provider_of(name).model_dump(), api_base(provider_of(name))]
+            for name in self.judges
+        ]
+        return content_key(self.model_dump(), data, asked, code_digest())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class StudyFile(BaseModel):

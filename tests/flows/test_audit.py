@@ -51,19 +51,29 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('litellm was imported')")
     path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
-    done = voirdire(*small, PYTHONPATH=path)
+    report = tmp_path / "reports" / "quick.html"
+    report.unlink()
+    done = voirdire(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
     assert done.returncode == 0, done.stderr
     # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
+    assert "the results stand" in " ".join(done.stdout.split())
+    assert report.is_file()
+    # under another name the same ballots are asked about, so there is nothing to ask either
+    again = voirdire(*small, "--name", "again", PYTHONPATH=path)
+    assert again.returncode == 0, again.stderr
+    assert "54 ballots: 54 from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(first)
     runs = warehouse.query("select state, planned, from_warehouse, asked, failed, cost_usd, study "
                            "from runs order by started_at").rows()  # fmt: skip
     assert runs == [
         ("completed", 54, 0, 54, 0, 0.0, "quick"),
         ("completed", 54, 54, 0, 0, 0.0, "quick"),
+        ("completed", 54, 54, 0, 0, 0.0, "again"),
     ]
-    cached = warehouse.query("select cached, planned from mart.validity where perturbation is null")
-    assert cached.rows() == [(54, 54)]
+    cached = warehouse.query("select study, cached, needed from mart.validity "
+                             "where perturbation is null order by study")  # fmt: skip
+    assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
     # the trap works: a new wave must ask, and its calling process dies of the import
     failed = voirdire(*small, "--wave", "2", PYTHONPATH=path)
     assert "54 without a reply" in failed.stdout

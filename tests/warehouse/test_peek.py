@@ -5,9 +5,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from warehouse.peek import default_path, done_before
+from warehouse.peek import Standing, default_path, standing
 from warehouse.store import Warehouse
 
+ENDED = datetime(2024, 1, 2, tzinfo=UTC)
 RUN: dict[str, Any] = {
     "run": "r1", "flow": "audit", "study": "quick", "user": "u", "process": "h/1",
     "parameters": "{}",
@@ -25,21 +26,36 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("state", "done"),
+    ("state", "stands"),
     [("running", False), ("failed", False), ("completed with gaps", False), ("completed", True)],
 )
-def test_only_a_completed_run_counts_as_done(warehouse: Warehouse, state: str, done: bool) -> None:
+def test_only_a_completed_run_stands(warehouse: Warehouse, state: str, stands: bool) -> None:
     warehouse.start_run(RUN)
-    warehouse.update_run("r1", state=state)
-    assert done_before(warehouse.path, "f1") is done
-    assert done_before(warehouse.path, "f2") is False
+    warehouse.update_run("r1", state=state, ended_at=ENDED, planned=5, from_warehouse=3, asked=1)
+    expected = Standing("r1", ENDED.replace(tzinfo=None), 5, 4) if stands else None
+    assert standing(warehouse.path, "quick", "f1") == expected
+    assert standing(warehouse.path, "quick", "f2") is None
+    assert standing(warehouse.path, "other", "f1") is None
 
 
-def test_what_cannot_be_read_counts_as_not_done(tmp_path: Path) -> None:
-    assert done_before(tmp_path / "nowhere.duckdb", "f1") is False
-    assert done_before(tmp_path, "f1") is False
+def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
+    warehouse.start_run(RUN)
+    warehouse.update_run("r1", state="completed", ended_at=ENDED, planned=5, asked=5)
+    later = {**RUN, "run": "r2", "started_at": ENDED, "state": "failed"}
+    warehouse.start_run({**later, "study": "other"})
+    # null counts of an old run: what was cast is not known
+    assert standing(warehouse.path, "quick", "f1") is None
+    warehouse.update_run("r1", from_warehouse=0)
+    assert standing(warehouse.path, "quick", "f1") is not None
+    warehouse.start_run(later)
+    assert standing(warehouse.path, "quick", "f1") is None
+
+
+def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
+    assert standing(tmp_path / "nowhere.duckdb", "quick", "f1") is None
+    assert standing(tmp_path, "quick", "f1") is None
     (tmp_path / "text").write_text("no database")
-    assert done_before(tmp_path / "text", "f1") is False
+    assert standing(tmp_path / "text", "quick", "f1") is None
     with duckdb.connect(str(tmp_path / "theirs.duckdb")) as connection:
         connection.execute("create table runs (a int)")
-    assert done_before(tmp_path / "theirs.duckdb", "f1") is False
+    assert standing(tmp_path / "theirs.duckdb", "quick", "f1") is None

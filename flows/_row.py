@@ -1,0 +1,38 @@
+"""What a run says of itself when it begins."""
+
+import getpass
+import os
+import socket
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from flows.studies import Study
+from tasks._code import ALL_ROOMS, code_digest
+
+HOST = socket.gethostname()
+CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
+
+
+def first_row(flow: str, run: str, study: Study, started_at: datetime) -> dict[str, Any]:
+    """Return what is known of a run at its start: columns of ``runs``."""
+    return {
+        "run": run,
+        "flow": flow,
+        "study": study.name,
+        "user": _user(),
+        "process": f"{HOST}/{os.getpid()}",
+        "parameters": study.model_dump_json(),
+        "fingerprint": study.fingerprint(),
+        "code_version": CODE_VERSION,
+        "started_at": started_at,
+        "seen_at": datetime.now(UTC),
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that has no name.
+        return f"uid {os.getuid()}"

@@ -1,0 +1,40 @@
+"""A study of which nothing is new: its results stand, and no flow need run to find that out."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from flows._row import first_row
+from flows.studies import Study
+from warehouse.peek import Standing
+from warehouse.store import Warehouse
+
+
+def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
+    """Record a run that finds nothing to do; return what to say about it."""
+    now = datetime.now(UTC)
+    counts = {"planned": last.planned, "from_warehouse": last.cast, "asked": 0, "failed": 0}
+    warehouse.start_run(
+        {
+            **first_row("audit", str(uuid4()), study, now), **counts, "state": "completed",
+            "ended_at": now, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0,
+        }
+    )  # fmt: skip
+    spared = last.planned - last.cast
+    not_needed = f", {spared} not needed" if spared else ""
+    return (
+        f"{last.planned} ballots: {last.cast} from the warehouse, 0 cast, 0 without a "
+        f"reply{not_needed}. Nothing is new since {last.ended_at:%Y-%m-%d %H:%M} UTC: "
+        "the results stand."
+    )
+
+
+def restore_report(study: Study, warehouse: Warehouse) -> Path:
+    """Return the place of the report; write it anew if it is not there."""
+    # Drawing takes a second to import.
+    from flows._pages import report_path, stored_page, write_page
+
+    path = report_path(warehouse.path, study.name)
+    if not path.is_file():
+        write_page(stored_page(warehouse, study.name), path)
+    return path
