@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from importlib import import_module
+from threading import Thread
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -78,8 +79,6 @@ async def cast_all(
     desk = _Desk(pairs, schedule, record, box, line)
     try:
         async with asyncio.TaskGroup() as group:
-            # What comes after the votes takes seconds to import: use the time of waiting.
-            group.create_task(asyncio.to_thread(_import_early))
             emptying = group.create_task(box.keep_emptying())
             judges = (
                 (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
@@ -91,6 +90,9 @@ async def cast_all(
         raise errors.exceptions[0] from None
     finally:
         await box.empty()
+        await asyncio.to_thread(line.hang_up)
+    # The report takes half a second to import, while the statistics are made.
+    Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
 
 
@@ -162,8 +164,3 @@ def _batches_at_once(judge: str) -> int:
     """Return how many keep a judge busy, also where one batch ends and the next begins."""
     most = PROVIDERS[judge.split("/", maxsplit=1)[0]].provider.concurrency or SHARD
     return 1 + math.ceil(most / SHARD)
-
-
-def _import_early() -> None:
-    for module in ("scipy.special", "matplotlib.figure", "matplotlib.backends.backend_svg"):
-        import_module(module)

@@ -46,6 +46,12 @@ class Line:
              "params": params}, ballot_id,
         )  # fmt: skip
 
+    def hang_up(self) -> None:
+        """End the calling process if no other line to it is open: it holds 170 MB."""
+        self._caller.lines.discard(self)
+        if not self._caller.lines:
+            self._caller.stop()
+
 
 class Caller:
     """A process that makes calls, started at once and stopped with this one."""
@@ -60,6 +66,7 @@ class Caller:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,
         )
+        self.lines: set[Line] = set()
         self._waiting: dict[str, asyncio.Future[Told]] = {}
         self._numbers = count()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -73,7 +80,9 @@ class Caller:
         """Open a line for a run, with limits, stops and a budget of its own."""
         path = None if journal is None else str(journal)
         self.send({"do": "begin", "run": run, "journal": path, "budget_usd": budget_usd})
-        return Line(self, run)
+        line = Line(self, run)
+        self.lines.add(line)
+        return line
 
     def send(self, request: dict[str, Any]) -> None:
         """Send a line that is not answered."""
