@@ -5,9 +5,10 @@ BIN := .venv/bin
 SET_UP := .venv/.set-up
 SET_UP_DEV := .venv/.set-up-dev
 EMULATOR := .venv/.aimock
+PEER := .venv/.inspect
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 
-.PHONY: help setup audit serve test lint check bench lock clean
+.PHONY: help setup audit serve test lint check bench bench-engine lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -51,6 +52,15 @@ check: lint test ## all that CI checks
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/coverage.py
+
+# The peer has requirements of its own, so it gets an environment of its own.
+$(PEER): Makefile | $(SET_UP)
+	$(PYTHON) -m venv .venv/inspect
+	.venv/inspect/bin/python -m pip install --quiet --disable-pip-version-check inspect-ai==0.3.285 openai==3.54.0
+	touch $@
+
+bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
+	$(BIN)/python benchmarks/engine.py
 
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 

@@ -23,6 +23,7 @@ from flows._server import Server
 from warehouse.store import Warehouse
 
 HERE = Path(sys.executable).parent / "voirdire"
+PEER = HERE.parents[1] / "inspect" / "bin" / "python"
 LATENCY, CONCURRENCY = 0.2, 64
 
 
@@ -122,10 +123,13 @@ class Bench:
             cwd=self.folder,
         )  # fmt: skip
         peak = cpu = 0.0
+        spent: dict[int, float] = {}
         while process.poll() is None:
-            used = [_usage(pid) for pid in _family(process.pid)]
-            peak = max(peak, sum(memory for memory, _ in used))
-            cpu = max(cpu, sum(seconds for _, seconds in used))
+            used = {pid: _usage(pid) for pid in _family(process.pid)}
+            peak = max(peak, sum(memory for memory, _ in used.values()))
+            # A process that has ended keeps what it has spent.
+            spent |= {pid: seconds for pid, (_, seconds) in used.items() if seconds}
+            cpu = sum(spent.values())
             time.sleep(0.1)
         output = process.stdout.read() if process.stdout else ""
         if process.returncode:
@@ -183,6 +187,31 @@ def plain_loop(base: str, number: int, route: str) -> tuple[float, float]:
     return time.perf_counter() - began, float(done.stdout.split()[-1])
 
 
+INSPECT = """
+import os, sys, tempfile, time
+base, number = sys.argv[1], int(sys.argv[2])
+os.environ.update(EMU_API_KEY="none", EMU_BASE_URL=base)
+os.chdir(tempfile.mkdtemp())
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import match
+data = MemoryDataset([Sample(input="word " * 350 + str(n), target="A") for n in range(number)])
+(log,) = eval(Task(dataset=data, scorer=match()), model="openai-api/emu/one", max_connections=64,
+              max_samples=128, max_tokens=20, display="none", log_level="error")
+assert log.status == "success" and len(log.samples) == number
+print(time.process_time())
+"""
+
+
+def inspect(base: str, number: int) -> tuple[float, float]:
+    """Time the peer, Inspect AI, which keeps what was replied too; seconds and CPU seconds."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [PEER, "-c", INSPECT, base, str(number)], check=True, capture_output=True, text=True
+    )
+    return time.perf_counter() - began, float(done.stdout.split()[-1])
+
+
 def show(name: str, value: float, limit: float | None = None, unit: str = "") -> None:
     """Print a figure beside what it may be."""
     allowed = "" if limit is None else f"{limit:10.2f}"
@@ -190,7 +219,7 @@ def show(name: str, value: float, limit: float | None = None, unit: str = "") ->
 
 
 def throughput(place: Path) -> None:
-    """5 000 ballots at 200 ms, 64 in flight; then nothing to do; 1 000; a plain loop."""
+    """5 000 ballots at 200 ms, 64 in flight; nothing to do; 1 000; a plain loop; a peer."""
     ideal = 5000 * LATENCY / CONCURRENCY
     with emulator() as base:
         bench = Bench(place / "five")
@@ -218,6 +247,17 @@ def throughput(place: Path) -> None:
             show(f"plain loop, {route}: first call to last / ideal", span / ideal)
             show(f"plain loop, {route}: in all / ideal", seconds / ideal)
             show(f"plain loop, {route}: marginal CPU", (cpu - fewer) / 4.0, None, "ms")
+
+    if not PEER.exists():
+        print(f"Inspect AI is not in {PEER.parents[1]}: `make bench-engine` installs it.")
+        return
+    with emulator() as base:
+        seconds, cpu = inspect(base, 1000)
+        span = stats(base)["seconds"]
+        show("Inspect AI, 1 000: first call to last / ideal", span / (1000 * LATENCY / 64))
+        show("Inspect AI, 1 000: in all", seconds, None, "s")
+        fewer = inspect(base, 200)[1]
+        show("Inspect AI: marginal CPU", (cpu - fewer) / 0.8, None, "ms")
 
 
 def memory(place: Path) -> None:
