@@ -29,6 +29,21 @@ RESPONSE_FORMAT = {
 }
 """The object that a prompt with ``verdict = "json"`` asks for."""
 
+VERDICT_ONLY = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
+            "required": ["verdict"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""The same without a reason: a small model may not find the end of one."""
+
 
 class Prompt(BaseModel):
     """An instruction to a judge."""
@@ -40,13 +55,16 @@ class Prompt(BaseModel):
     source: str
     verdict: Literal["tag", "json"] = "tag"
     """``[[A]]`` at the end of the reply, or an object of ``RESPONSE_FORMAT``."""
+    reason: bool = True
+    """Whether that object begins with a reason."""
     system: str
     user: str
 
     @property
     def params(self) -> dict[str, Any]:
         """What the form of the verdict adds to a request."""
-        return {"response_format": RESPONSE_FORMAT} if self.verdict == "json" else {}
+        form = RESPONSE_FORMAT if self.reason else VERDICT_ONLY
+        return {"response_format": form} if self.verdict == "json" else {}
 
     def messages(
         self, question: str, first: str, second: str, before: str = ""
