@@ -13,6 +13,7 @@ from flows._server import SETTINGS, Server, find_server
 from flows.studies import Study, make_study
 from tasks.providers import provider_of
 from tasks.providers._caller import caller
+from tasks.providers._serving import begin
 from warehouse.peek import Standing, default_path, standing
 
 QUIET = {
@@ -63,8 +64,9 @@ def _audit(study: Study, path: Path) -> None:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     url = find_server()
     server = None if url else Server()
-    # Importing litellm takes seconds: begin now.
+    # Importing litellm takes seconds, as may loading a model: begin now.
     caller()
+    begin(study.judges)
     try:
         _run(study, path, url, server)
     finally:

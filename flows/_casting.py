@@ -17,6 +17,7 @@ from tasks import stages
 from tasks.judge import SHARD, shards, vote_frame
 from tasks.providers import PROVIDERS
 from tasks.providers._caller import Line, caller
+from tasks.providers._serving import served
 from tasks.sequential import KEY, Schedule, mark_stops, probes
 
 SECONDS_BETWEEN_SAVES = 1.0
@@ -78,7 +79,7 @@ async def cast_all(
     line = caller().begin(record.run, record.journal, record.study.budget_usd)
     desk = _Desk(pairs, schedule, record, box, line)
     try:
-        async with asyncio.TaskGroup() as group:
+        async with served(progress.planned), asyncio.TaskGroup() as group:
             emptying = group.create_task(box.keep_emptying())
             judges = (
                 (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)

@@ -32,6 +32,8 @@ class Provider(Limits):
     """Address of an OpenAI-compatible endpoint, or of a gateway; empty: litellm knows it."""
     api_base_variable: str = ""
     """Environment variable of that address, where it differs from machine to machine."""
+    serve: str = Field(default="", pattern=r"^(\w+(\.\w+)*)?$")
+    """Module that is run with ``--port`` to serve its models, if nobody answers at ``api_base``."""
     concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
     attempts: int = Field(default=10, ge=1)
