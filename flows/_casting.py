@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows._batching import Batching, unfinished
 from flows._progress import Progress
 from flows._record import Record
 from schemas.judging import Ballots, Pairs
 from tasks import stages
 from tasks.judge import SHARD, shards, vote_frame
-from tasks.providers import PROVIDERS
+from tasks.providers import JUDGES, PROVIDERS
 from tasks.providers._caller import Line, caller
 from tasks.providers._serving import served
 from tasks.sequential import KEY, Schedule, mark_stops, probes
@@ -77,7 +78,9 @@ async def cast_all(
     progress = Progress(dict(waiting.unique("ballot_id").group_by("judge").len().iter_rows()))
     box = Box(record, progress)
     line = caller().begin(record.run, record.journal, record.study.budget_usd)
-    desk = _Desk(pairs, schedule, record, box, line)
+    left = unfinished(record.warehouse, waiting, record.run)
+    batching = Batching(pairs, record, line, box.receive, box.empty, left)
+    desk = _Desk(pairs, schedule, record, box, line, batching)
     try:
         async with served(progress.planned), asyncio.TaskGroup() as group:
             emptying = group.create_task(box.keep_emptying())
@@ -105,13 +108,15 @@ class _Desk(NamedTuple):
     record: Record
     box: Box
     line: Line
+    batching: Batching
 
     async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
         """Cast the ballots of one judge, all at once or one pair of orders after another."""
+        before, waiting = waiting, await self.batching.adopt(waiting)
         if not self.schedule.sequential:
             await self.cast(waiting)
             return
-        tried = waiting.clear().select("ballot_id")
+        tried = before.join(waiting, on="ballot_id", how="anti").select("ballot_id")
         turn = probes(ballots) if self.schedule.probe else ballots.clear()
         while True:
             turn = Ballots.of(turn.join(waiting, on="ballot_id", how="semi"))
@@ -139,6 +144,8 @@ class _Desk(NamedTuple):
 
     async def _cast_claimed(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
         """Cast what no other run asks; return what one does."""
+        if JUDGES[waiting["judge"][0]].mode == "batch":
+            return await self._cast_batch(waiting)
         limit = asyncio.Semaphore(_batches_at_once(waiting["judge"][0]))
         theirs = [waiting.clear()]
 
@@ -155,6 +162,14 @@ class _Desk(NamedTuple):
             for batch in shards(waiting):
                 group.create_task(cast(batch))
         return Ballots.of(pl.concat(theirs))
+
+    async def _cast_batch(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Cast in batches what no other run asks; return what one does."""
+        once = Ballots.of(waiting.unique("ballot_id"))
+        mine, others = await asyncio.to_thread(self.record.claim, once)
+        self.box.progress.advance(once["judge"][0], once.height - mine.height - others.height)
+        await self.batching.cast(mine)
+        return others
 
 
 def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:

@@ -1,4 +1,4 @@
-"""Replies that a run received and could not save any more: the next run saves its journal."""
+"""Replies to ballots of a run that has ended, which the next run saves: in its journal, say."""
 
 from datetime import datetime
 from pathlib import Path
@@ -7,6 +7,7 @@ import polars as pl
 
 from schemas.judging import Ballots, Votes
 from tasks.judge import vote_frame, vote_row
+from tasks.providers._caller import Told
 from tasks.providers._journal import read_journal
 from tasks.providers._reply import Reply
 from warehouse.store import Saving, Warehouse
@@ -43,18 +44,26 @@ def recover(warehouse: Warehouse) -> int:
 
 
 def _recover(warehouse: Warehouse, journal: Path) -> int:
-    run = journal.stem
     told = {line.pop("id").rsplit("/", 1)[0]: line for line in read_journal(journal)}
-    among = pl.DataFrame({"ballot_id": list(told)}, schema={"ballot_id": pl.String})
+    replies = {}
+    for ballot_id, line in told.items():
+        cast_at = datetime.fromisoformat(line.pop("cast_at"))
+        replies[ballot_id] = Told(Reply(**line), cast_at)
+    new = save_late(warehouse, journal.stem, replies)
+    discard_journal(journal)
+    return new
+
+
+def save_late(warehouse: Warehouse, run: str, replies: dict[str, Told]) -> int:
+    """Save replies to ballots that an ended run asked, as its votes; return how many are new."""
+    among = pl.DataFrame({"ballot_id": list(replies)}, schema={"ballot_id": pl.String})
     prompts = dict(
         warehouse.read(Ballots, among=among).select("ballot_id", "prompt").unique().iter_rows()
     )
-    rows = []
-    for ballot_id, prompt in prompts.items():
-        line = told[ballot_id]
-        cast_at = datetime.fromisoformat(line.pop("cast_at"))
-        rows.append(vote_row(ballot_id, prompt, Reply(**line), cast_at))
+    rows = [
+        vote_row(ballot_id, prompt, replies[ballot_id].reply, replies[ballot_id].cast_at)
+        for ballot_id, prompt in prompts.items()
+    ]
     new = warehouse.save([Saving(Votes, vote_frame(rows), first_wins=True)], run=run)
     warehouse.update_run(run, **warehouse.query(COUNTS, [run]).to_dicts()[0])
-    discard_journal(journal)
     return new

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ REQUEST = ["provider", "model", "params", "request", "repeat", "wave"]
 """All that can change a reply, and nothing that cannot."""
 
 
+Messages = list[dict[str, str]]
 Receive = Callable[[str, dict[str, Any] | None, str | None], None]
 """(judge, vote as a row, error): one of the last two is null."""
 
@@ -109,23 +110,32 @@ async def cast_votes(
     ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], line: Line, receive: Receive
 ) -> None:
     """Ask the judge of one batch; hand each vote over as it comes, so that it is kept at once."""
-    texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
-    shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
 
-    async def cast(ballot: dict[str, Any]) -> None:
-        pair, judge = shown[ballot["pair_id"]], JUDGES[ballot["judge"]]
-        prompt = PROMPTS[ballot["prompt"]]
-        messages = prompt.messages(
-            pair["question"], *_in_order(pair, ballot["shown_first"]), before=judge.system
-        )
-        params = {**prompt.params, **_seed(judge, ballot["repeat"])}
-        reply, cast_at = await line.ask(judge, messages, params, ballot["ballot_id"])
+    async def cast(ballot: dict[str, Any], messages: Messages, params: dict[str, Any]) -> None:
+        judge = JUDGES[ballot["judge"]]
+        told = await line.ask(judge, messages, params, ballot["ballot_id"])
+        reply, cast_at = told.reply, told.cast_at
         vote = None
         if reply.error is None:
             vote = vote_row(ballot["ballot_id"], ballot["prompt"], reply, cast_at)
         receive(ballot["judge"], vote, reply.error)
 
-    await asyncio.gather(*map(cast, ballots.iter_rows(named=True)))
+    await asyncio.gather(*(cast(*asked) for asked in askings(ballots, pairs)))
+
+
+def askings(
+    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs]
+) -> Iterator[tuple[dict[str, Any], Messages, dict[str, Any]]]:
+    """Yield each ballot with its messages and the parameters that join those of its judge."""
+    texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
+    shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
+    for ballot in ballots.iter_rows(named=True):
+        pair, judge = shown[ballot["pair_id"]], JUDGES[ballot["judge"]]
+        prompt = PROMPTS[ballot["prompt"]]
+        messages = prompt.messages(
+            pair["question"], *_in_order(pair, ballot["shown_first"]), before=judge.system
+        )
+        yield ballot, messages, {**prompt.params, **_seed(judge, ballot["repeat"])}
 
 
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 
+from schemas.batches import BatchedBallots, Batches
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
@@ -24,7 +25,7 @@ from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
     Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
-    Claims, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
+    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}

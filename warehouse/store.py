@@ -14,12 +14,13 @@ import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path
 
-VERSION = 2
+VERSION = 3
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -127,6 +128,24 @@ class Warehouse:
         """Record how far a run has come, or how it ended."""
         with self._visit(write=True) as connection:
             _update_run(connection, run, columns)
+
+    def start_batch(self, row: dict[str, Any], ballots: Sequence[str]) -> None:
+        """Record the intention to send ``ballots`` in a batch."""
+        batch = Batches.of(pl.DataFrame([row], schema=Batches.dtypes()))
+        held = pl.DataFrame({"batch": row["batch"], "ballot_id": list(ballots)})
+        with self._visit(write=True) as connection:
+            connection.register("incoming", batch)
+            connection.execute("insert into batches by name select * from incoming")
+            connection.unregister("incoming")
+            _save(connection, Saving(BatchedBallots, held), row["run"], "")
+
+    def update_batch(self, batch: str, **columns: Any) -> None:
+        """Record how far a batch has come, or how it ended."""
+        changes = ", ".join(f"{column} = ?" for column in columns)
+        with self._visit(write=True) as connection:
+            connection.execute(
+                f"update batches set {changes} where batch = ?", [*columns.values(), batch]
+            )
 
     @contextmanager
     def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks._catalogue import Catalogue, read_toml, tables
 
+BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
+"""Providers, as litellm names them, where it can make, read and list batches of chats."""
+
 
 class Limits(BaseModel):
     """How much may be asked; null: any number."""
@@ -83,7 +86,12 @@ class Judge(Limits):
     """Put before the system message of the judge prompt."""
     about: str = ""
     usd_per_million: UsdPerMillion | None = None
-    """Where litellm knows no price, or another one is paid."""
+    """Where litellm knows no price, or another one is paid; in a batch, the price there."""
+    mode: Literal["live", "batch"] = "live"
+    """``batch``: through the provider's batch endpoint, which is cheaper and takes up to a day.
+
+    It is no part of a ballot's key: the same model replies.
+    """
 
     @property
     def params_json(self) -> str:
@@ -105,7 +113,19 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
         judge: Judge(judge=f"{name}/{judge}", provider=name, **table)
         for judge, table in data.get("judges", {}).items()
     }
+    for judge in judges.values():
+        _require_batches(judge)
     return ProviderFile(provider=Provider(**data.get("provider", {})), judges=judges)
+
+
+def _require_batches(judge: Judge) -> None:
+    """Refuse a batch judge whose provider has no batch endpoint that can be resumed."""
+    route = judge.model.split("/", maxsplit=1)[0]
+    if judge.mode == "batch" and route not in BATCHED:
+        raise ValueError(
+            f"{judge.judge} has mode 'batch', but batches cannot be sent to {route!r}, only to "
+            f"{', '.join(BATCHED)} (the first part of its model). Take mode 'live'."
+        )
 
 
 VARIABLE = "VOIRDIRE_PROVIDERS"

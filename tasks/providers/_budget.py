@@ -25,12 +25,27 @@ class Budget:
         """
         while self._cap is not None and self.spent + self._reserved + worst > self._cap:
             if self.spent + worst > self._cap:
-                raise BudgetError(
-                    f"the budget of {self._cap:g} USD is used up: {self.spent:.6g} spent, and "
-                    f"one more call could cost {worst:.2g}. Raise it (--budget) and run again"
-                )
+                raise self._used_up(worst)
             await self._news.wait()
         self._reserved += worst
+
+    def take(self, worst: float) -> None:
+        """Set a worst case aside at once: what else is set aside may be for hours.
+
+        Raises
+        ------
+        BudgetError
+            If what was spent and set aside leaves too little.
+        """
+        if self._cap is not None and self.spent + self._reserved + worst > self._cap:
+            raise self._used_up(worst)
+        self._reserved += worst
+
+    def _used_up(self, worst: float) -> BudgetError:
+        return BudgetError(
+            f"the budget of {self._cap:g} USD is used up: {self.spent:.6g} spent, and "
+            f"one more call could cost {worst:.2g}. Raise it (--budget) and run again"
+        )
 
     def settle(self, worst: float, cost: float) -> None:
         """Replace what was set aside by what the call cost."""

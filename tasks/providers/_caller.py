@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.providers import Judge
-from tasks.providers._reply import Reply
+from tasks.providers._reply import CallError, Reply
 
 SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
@@ -25,6 +25,8 @@ class Told(NamedTuple):
 
     reply: Reply
     cast_at: datetime | None
+    done: dict[str, Any] | None = None
+    """What came of a step with a batch, instead of a reply."""
 
 
 class Line:
@@ -38,9 +40,7 @@ class Line:
         self, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any], ballot_id: str
     ) -> Told:
         """Send one request and wait for its reply; ``params`` join those of the judge."""
-        if judge.judge not in self._met:
-            self._met.add(judge.judge)
-            self._caller.send({"do": "meet", "run": self._run, "judge": judge.model_dump()})
+        self._meet(judge)
         return await self._caller.ask(
             {"do": "ask", "run": self._run, "judge": judge.judge, "messages": messages,
              "params": params}, ballot_id,
@@ -51,6 +51,28 @@ class Line:
         self._caller.lines.discard(self)
         if not self._caller.lines:
             self._caller.stop()
+
+    async def batch(self, judge: Judge, step: str, **words: Any) -> dict[str, Any]:
+        """Take a step with a batch (``_batch_steps.py``) and return what came of it.
+
+        Raises
+        ------
+        CallError
+            If it failed.
+        """
+        self._meet(judge)
+        request = {"do": "batch", "run": self._run, "judge": judge.judge, "step": step}
+        told = await self._caller.ask({**request, "words": words}, step)
+        if told.done is None:
+            raise CallError(told.reply.error or "nothing was told", passing=True, free=False)
+        if "fault" in told.done:
+            raise CallError(told.done.pop("fault"), **told.done)
+        return told.done
+
+    def _meet(self, judge: Judge) -> None:
+        if judge.judge not in self._met:
+            self._met.add(judge.judge)
+            self._caller.send({"do": "meet", "run": self._run, "judge": judge.model_dump()})
 
 
 class Caller:
@@ -124,7 +146,11 @@ class Caller:
     def _read(self) -> None:
         for line in self._process.stdout or ():
             told = json.loads(line)
-            number, cast_at = told.pop("id"), datetime.fromisoformat(told.pop("cast_at"))
+            number = told.pop("id")
+            if "done" in told:
+                self._tell(self._waiting.pop(number), Told(Reply(""), None, told["done"]))
+                continue
+            cast_at = datetime.fromisoformat(told.pop("cast_at"))
             self._tell(self._waiting.pop(number), Told(Reply(**told), cast_at))
         self._process.wait()
         self._fail_all()

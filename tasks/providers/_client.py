@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -18,6 +19,9 @@ import litellm  # noqa: E402
 from litellm import ModelResponse, Usage  # noqa: E402
 from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS  # noqa: E402
 from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: E402
+from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response import (  # noqa: E402
+    convert_to_model_response_object,
+)
 from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: E402
 from litellm.llms.custom_llm import CustomLLM  # noqa: E402
 
@@ -143,11 +147,7 @@ async def call(
     CallError
         If there is no reply; its text is redacted. What the door refuses with is passed on.
     """
-    kept, dropped = _supported(judge, {**judge.params, **params})
-    request = {
-        "timeout": provider.timeout_seconds, **_connection(provider), **kept,
-        "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
-    }  # fmt: skip
+    request, dropped = request_of(provider, judge, messages, params)
     try:
         # A formula has nothing to wait for, and the blocking call is the cheaper one.
         if provider.simulated:
@@ -193,6 +193,56 @@ async def hang_up() -> None:
 @cache
 def _route(model: str) -> str:
     return str(litellm.get_llm_provider(model=model)[1])
+
+
+async def litellm_call(verb: str, provider: Provider, **words: Any) -> Any:
+    """Make another of litellm's calls to a provider, such as ``acreate_batch``.
+
+    Raises
+    ------
+    CallError
+        If there is no reply; its text is redacted.
+    """
+    # litellm may keep the client that it makes here for single calls.
+    litellm.aclient_session = _hooked("").client
+    return await guarded(getattr(litellm, verb)(**{**_connection(provider), **words}), provider)
+
+
+async def guarded(work: Awaitable[Any], provider: Provider) -> Any:
+    """Do work at a provider; whatever goes wrong is a ``CallError``."""
+    try:
+        return await work
+    except Exception as error:
+        raise _call_error(error, provider) from error
+
+
+def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: float) -> Reply:
+    """Read a reply that came in a batch as one that came by itself.
+
+    Raises
+    ------
+    CallError
+        If it is none.
+    """
+    try:
+        response = convert_to_model_response_object(
+            response_object=body, model_response_object=ModelResponse()
+        )
+        return _reply(response, seconds, judge, free=False)
+    except Exception as error:
+        raise _call_error(error, provider) from error
+
+
+def request_of(
+    provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return all that litellm is told for one call, and which parameters are left out."""
+    kept, dropped = _supported(judge, {**judge.params, **params})
+    request = {
+        "timeout": provider.timeout_seconds, **_connection(provider), **kept,
+        "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
+    }  # fmt: skip
+    return request, dropped
 
 
 def _supported(judge: Judge, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

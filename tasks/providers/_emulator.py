@@ -13,41 +13,13 @@ from typing import Any
 
 import click
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field
 
 from tasks._random import pick, uniform
+from tasks.providers._emulated_batches import Batches
+from tasks.providers._manners import Manners
 
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
 FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute")
-
-
-class Manners(BaseModel):
-    """How the provider behaves; all of it can be changed while it runs (``POST /manners``)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    seed: int = 0
-    latency: float = Field(default=0.0, ge=0)
-    """Seconds until a reply."""
-    faults: dict[str, float] = {}
-    """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
-    ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
-    ``mute`` a good reply without a verdict."""
-    retry_after: float = Field(default=0.2, ge=0)
-    """Seconds named in ``Retry-After`` of a 429."""
-    hang_seconds: float = Field(default=30.0, ge=0)
-    requests_per_minute: int = 0
-    """More get 429; 0: no limit."""
-    concurrency: int = 0
-    """More at once get 429; 0: no limit."""
-    key: str = ""
-    """The only API key that is let in; empty: all are."""
-    models: list[str] = []
-    """The only models that there are; empty: any."""
-    context: int = 0
-    """Words that fit into the model; 0: any number."""
-    forbidden: str = ""
-    """A prompt with this text breaks the content policy."""
 
 
 class Emulator:
@@ -61,11 +33,13 @@ class Emulator:
         self.times: deque[float] = deque(maxlen=100_000)
         self.asked_at: list[float] = []
         self.tokens: Counter[str] = Counter()
+        self.batches = Batches(lambda: self.manners, self._answer)
 
     def app(self) -> web.Application:
         """Return the routes."""
         app = web.Application(client_max_size=2**30)
         app.router.add_post("/v1/chat/completions", self.chat)
+        self.batches.add_routes(app.router)
         app.router.add_get("/stats", self.stats)
         app.router.add_post("/manners", self.change)
         return app
@@ -82,6 +56,7 @@ class Emulator:
                 "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
                 "seconds": max(spans) - min(spans),
                 **self.tokens,
+                **self.batches.counts,
             }
         )
 
@@ -103,7 +78,8 @@ class Emulator:
             response = self._refuse(request, json.loads(body)) or await self._fail(request, number)
             if response is None:
                 await asyncio.sleep(self.manners.latency)
-                response = self._reply(body, mute=self._fault(number) == "mute")
+                mute = self._fault(number) == "mute"
+                response = web.json_response(self._reply(json.loads(body), mute=mute))
             self.asked_at = [*self.asked_at[:1], time.monotonic()]
             return response
         finally:
@@ -111,18 +87,26 @@ class Emulator:
 
     def _refuse(self, request: web.Request, body: dict[str, Any]) -> web.Response | None:
         rules = self.manners
-        text = " ".join(str(message["content"]) for message in body["messages"])
         if rules.key and request.headers.get("Authorization") != f"Bearer {rules.key}":
             return self._error(401, "Incorrect API key provided.", "invalid_api_key")
-        if rules.models and body["model"] not in rules.models:
-            return self._error(404, f"The model {body['model']} does not exist.", "model_not_found")
-        if rules.forbidden and rules.forbidden in text:
-            return self._error(400, "Flagged by the content policy.", "content_policy_violation")
-        if rules.context and len(text.split()) > rules.context:
-            message = f"This model's maximum context length is {rules.context} tokens."
-            return self._error(400, message, "context_length_exceeded")
+        if refusal := self._refusal(body):
+            return web.json_response(refusal[1], status=refusal[0])
         crowded = 0 < rules.concurrency < self.in_flight
         return self._busy() if crowded or self._too_many() else None
+
+    def _refusal(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        """Return status and error of a request that the model does not take."""
+        rules = self.manners
+        text = " ".join(str(message["content"]) for message in body["messages"])
+        if rules.models and body["model"] not in rules.models:
+            message = f"The model {body['model']} does not exist."
+            return 404, _error(message, "model_not_found")
+        if rules.forbidden and rules.forbidden in text:
+            return 400, _error("Flagged by the content policy.", "content_policy_violation")
+        if rules.context and len(text.split()) > rules.context:
+            message = f"This model's maximum context length is {rules.context} tokens."
+            return 400, _error(message, "context_length_exceeded")
+        return None
 
     async def _fail(self, request: web.Request, number: int) -> web.StreamResponse | None:
         fault = self._fault(number)
@@ -172,34 +156,43 @@ class Emulator:
     def _error(
         self, status: int, message: str, code: str, headers: dict[str, str] | None = None
     ) -> web.Response:
-        error = {"message": message, "type": code, "code": code, "param": None}
-        return web.json_response({"error": error}, status=status, headers=headers)
+        return web.json_response(_error(message, code), status=status, headers=headers)
 
-    def _reply(self, body: bytes, *, mute: bool) -> web.Response:
-        request = json.loads(body)
-        text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body.decode())
+    def _reply(self, request: dict[str, Any], *, mute: bool = False) -> dict[str, Any]:
+        # The same request may be written in several ways.
+        body = json.dumps(request, sort_keys=True)
+        text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body)
         prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
         usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
         self.counts["replies"] += 1
         self.prompts[hash(body)] += 1
         self.tokens.update(usage)
-        return web.json_response(
-            {
-                "id": f"chatcmpl-{self.number}",
-                "object": "chat.completion",
-                "created": int(time.time()),
-                "model": request["model"],
-                "system_fingerprint": "fp_emulated",
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": text},
-                    }
-                ],
-                "usage": {**usage, "total_tokens": sum(usage.values())},
-            }
-        )
+        return {
+            "id": f"chatcmpl-{self.number}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": request["model"],
+            "system_fingerprint": "fp_emulated",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
+            "usage": {**usage, "total_tokens": sum(usage.values())},
+        }
+
+    def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Answer a line of a batch, by the same rules as a request of its own."""
+        refusal = self._refusal(request)
+        if refusal:
+            return refusal
+        return 200, self._reply(request)
+
+
+def _error(message: str, code: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": code, "code": code, "param": None}}
 
 
 @click.command()

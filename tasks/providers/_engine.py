@@ -10,7 +10,7 @@ from tasks.providers._breaker import Breaker, GivenUpError
 from tasks.providers._budget import Budget, BudgetError
 from tasks.providers._door import Door
 from tasks.providers._limits import Gate
-from tasks.providers._prices import price_of
+from tasks.providers._prices import highest_price
 from tasks.providers._reply import CallError, Reply
 
 FIRST_WAIT_SECONDS = 0.5
@@ -103,8 +103,7 @@ class Engine:
                     reply = await self._ask_once(provider, judge, messages, params)
             except CallError as error:
                 if not error.passing:
-                    first = self._stopped.setdefault(judge.judge, str(error))
-                    return Reply("", attempts=attempt, error=f"{judge.judge} stopped: {first}")
+                    return Reply("", attempts=attempt, error=self.stop(judge, str(error)))
                 if attempt == provider.attempts:
                     return Reply("", attempts=attempt, error=str(error))
                 await asyncio.sleep(wait_seconds(attempt, error.retry_after))
@@ -113,6 +112,32 @@ class Engine:
                 return Reply("", attempts=attempt, error=f"not asked: {error}")
             else:
                 return reply._replace(attempts=attempt)
+
+    def stop(self, judge: Judge, reason: str) -> str:
+        """Ask a judge no more; return what to say of its ballots."""
+        return f"{judge.judge} stopped: {self._stopped.setdefault(judge.judge, reason)}"
+
+    def reason(self, judge: Judge) -> str | None:
+        """Return why a judge is asked no more; null if it is."""
+        return self._stopped.get(judge.judge)
+
+    def take(self, provider: Provider, judge: Judge, messages: Messages) -> float:
+        """Set the worst case of a ballot that waits for its batch aside; return it.
+
+        Raises
+        ------
+        BudgetError
+            If it does not fit under the cap now.
+        CallError
+            If nothing bounds its cost.
+        """
+        worst = worst_case(provider, judge, messages) if self._capped else 0.0
+        self._budget.take(worst)
+        return worst
+
+    def settle(self, worst: float, cost: float) -> None:
+        """Replace what was set aside by what a ballot cost."""
+        self._budget.settle(worst, cost)
 
     async def _ask_once(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
@@ -174,7 +199,7 @@ def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
     """
     if provider.simulated:
         return 0.0
-    price, longest = price_of(judge, simulated=False), most_tokens(judge)
+    price, longest = highest_price(judge), most_tokens(judge)
     if price is None or longest is None:
         raise CallError(
             f"the cost of {judge.judge} has no bound, so a budget cannot hold. Give it "

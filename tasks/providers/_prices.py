@@ -19,16 +19,28 @@ class Price(NamedTuple):
 
 
 def price_of(judge: Judge, *, simulated: bool) -> Price | None:
-    """Return the judge's price: its own, litellm's, or null if nobody knows it."""
+    """Return the judge's price in its mode: its own, litellm's, or null if nobody knows it."""
     if simulated:
         return Price(0.0, 0.0)
     if judge.usd_per_million:
         own = judge.usd_per_million
         return Price(own.prompt / 1e6, own.completion / 1e6)
     entry = _table().get(judge.model) or _table().get(judge.model.split("/", 1)[-1])
-    if entry is None or "input_cost_per_token" not in entry:
+    prompt, completion = "input_cost_per_token", "output_cost_per_token"
+    if judge.mode == "live":
+        if entry is None or prompt not in entry:
+            return None
+        return Price(entry[prompt], entry.get(completion, 0.0))
+    in_batch = f"{prompt}_batches", f"{completion}_batches"
+    if entry is None or any(name not in entry for name in in_batch):
         return None
-    return Price(entry["input_cost_per_token"], entry.get("output_cost_per_token", 0.0))
+    return Price(entry[in_batch[0]], entry[in_batch[1]])
+
+
+def highest_price(judge: Judge) -> Price | None:
+    """Return what a token costs at most: a batch whose price is unknown costs no more than live."""
+    live = judge.model_copy(update={"mode": "live"})
+    return price_of(judge, simulated=False) or price_of(live, simulated=False)
 
 
 @cache

@@ -9,11 +9,13 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tasks.providers import PROVIDERS, Judge
+from tasks.providers._batch_steps import Steps
 from tasks.providers._client import call, hang_up
 from tasks.providers._engine import Engine
 from tasks.providers._journal import Journal
@@ -25,6 +27,7 @@ class Run:
     def __init__(self, budget_usd: float | None = None, journal: str | None = None) -> None:
         self.engine = Engine(call, budget_usd)
         self.journal = Journal(Path(journal)) if journal else None
+        self.steps = Steps(self.engine)
         self.judges: dict[str, Judge] = {}
         self._syncing = asyncio.create_task(self.journal.keep_syncing()) if self.journal else None
 
@@ -40,6 +43,12 @@ class Run:
         if self.journal and reply.error is None:
             self.journal.write(told)
         return told
+
+    async def batch(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take a step with a batch."""
+        judge = self.judges[request["judge"]]
+        done = await self.steps.take(judge, request["step"], request["words"])
+        return {"id": request["id"], "done": done}
 
 
 async def main() -> None:
@@ -59,15 +68,17 @@ async def main() -> None:
             case "meet":
                 judge = Judge(**request["judge"])
                 runs[request["run"]].judges[judge.judge] = judge
-            case _:
-                task = asyncio.create_task(_serve(runs[request["run"]], request, out))
+            case verb:
+                run = runs[request["run"]]
+                work = run.batch(request) if verb == "batch" else run.ask(request)
+                task = asyncio.create_task(_serve(work, out))
                 running.add(task)
                 task.add_done_callback(running.discard)
     await hang_up()
 
 
-async def _serve(run: Run, request: dict[str, Any], out: BinaryIO) -> None:
-    told = await run.ask(request)
+async def _serve(work: Awaitable[dict[str, Any]], out: BinaryIO) -> None:
+    told = await work
     out.write(json.dumps(told).encode() + b"\n")
     out.flush()
 

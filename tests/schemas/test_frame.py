@@ -195,7 +195,7 @@ def test_a_frame_says_what_it_is(model: type[Frame]) -> None:
     assert place.table
     assert place.key
     assert set(place.key) <= set(model.dtypes())
-    assert issubclass(model, Fact | Result) or place.table in {"runs", "claims"}
+    assert issubclass(model, Fact | Result) or place.table in {"runs", "claims", "batches"}
 
 
 def test_references_lead_to_a_fact_that_has_that_key() -> None:

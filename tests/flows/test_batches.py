@@ -1,0 +1,279 @@
+"""Batch judges from end to end, against an emulated batch endpoint."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from schemas.judging import Votes
+from warehouse.store import Warehouse
+
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+Begin = Callable[[], "subprocess.Popen[bytes]"]
+SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
+# six questions, three arms, two orders
+BALLOTS = 36
+BATCH = 'mode = "batch"'
+
+
+@pytest.fixture
+def batched(emulated: Any) -> Any:
+    """The emulated provider; its first judge is asked in batches."""
+    emulated.provider(judge=BATCH)
+    return emulated
+
+
+def _said(done: "subprocess.CompletedProcess[str]") -> str:
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def _states(warehouse: Warehouse) -> list[str]:
+    rows = warehouse.query("select state from batches order by created_at").rows()
+    return [state for (state,) in rows]
+
+
+def test_a_batch_brings_the_votes_that_single_calls_bring(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    batched.behave(batch_seconds=1)
+    done = voirdire(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    told = batched.stats()
+    assert (told["batches"], told["lines"], told["requests"]) == (1, BALLOTS, 0)
+    votes = warehouse.read(Votes)
+    assert votes["seconds"].min() >= 1
+    (batch,) = warehouse.query("from batches").to_dicts()
+    assert batch["state"] == "completed"
+    assert batch["provider_batch"] == "batch_0001"
+    assert batch["error"] is None
+    assert batch["ended_at"] > batch["created_at"]
+    held = warehouse.query("select ballot_id from batched_ballots order by 1")["ballot_id"]
+    assert held.to_list() == sorted(votes["ballot_id"])
+    # the same ballots live: nothing to ask
+    batched.provider()
+    again = voirdire(*SMALL)
+    assert f"{BALLOTS} from the warehouse, 0 cast" in again.stdout
+    assert batched.stats()["requests"] == 0
+    # asked anew, a single call sends and brings the same
+    live = voirdire(*SMALL, "--wave", "live")
+    assert live.returncode == 0, live.stderr
+    told = batched.stats()
+    assert (told["requests"], told["prompts"]) == (BALLOTS, BALLOTS)
+    both = (
+        "select wave, pair_id, shown_first, repeat, v.* from votes v join ballots using (ballot_id)"
+    )
+    rows = warehouse.query(both).drop("ballot_id", "run", "saved_at", "cast_at", "seconds")
+    one, other = (
+        rows.filter(wave=wave).drop("wave").sort("pair_id", "shown_first", "repeat")
+        for wave in ("", "live")
+    )
+    assert one.to_dicts() == other.to_dicts()
+
+
+@pytest.fixture
+def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse) -> Begin:
+    """Begin a run and return it as soon as its batch is at the provider."""
+
+    def run() -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *SMALL], cwd=tmp_path, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        until = time.monotonic() + 60
+        while not (warehouse.path.exists() and _states(warehouse) == ["sent"]):
+            assert time.monotonic() < until, "no batch was sent"
+            time.sleep(0.1)
+        return process
+
+    return run
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _change(warehouse: Warehouse, *statements: str) -> None:
+    with duckdb.connect(str(warehouse.path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("written_down", [True, False])
+def test_a_killed_run_goes_on_with_the_same_batch(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin, written_down: bool
+) -> None:
+    batched.behave(batch_seconds=4)
+    _kill(begin())
+    if not written_down:
+        # as if it had died before it could keep the provider's id
+        _change(warehouse, "update batches set state = 'intended', provider_batch = null")
+    done = voirdire(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert f"{BALLOTS} from the warehouse, 0 cast, 0 without a reply" in done.stdout
+    told = batched.stats()
+    assert (told["batches"], told["lines"], told["replies"]) == (1, BALLOTS, BALLOTS)
+    assert warehouse.read(Votes).height == BALLOTS
+    runs = warehouse.query("select state, asked, cost_usd from runs order by started_at").rows()
+    cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    # who sent the batch paid for it
+    assert runs == [("killed", BALLOTS, pytest.approx(cost)), ("completed", 0, 0)]
+    assert _states(warehouse) == ["completed"]
+
+
+def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
+) -> None:
+    batched.behave(batch_seconds=600)
+    _kill(begin())
+    _change(
+        warehouse,
+        "update batches set state = 'intended', provider_batch = null, batch = 'other'",
+        "update batched_ballots set batch = 'other'",
+    )
+    batched.behave(batch_seconds=0)
+    done = voirdire(*SMALL)
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    assert _states(warehouse) == ["never sent", "completed"]
+
+
+def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
+) -> None:
+    batched.behave(batch_seconds=6)
+    process = begin()
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    assert time.monotonic() - began < 2
+    assert warehouse.query("select state from runs").item() == "cancelled"
+    batched.provider()
+    assert voirdire(*SMALL).returncode == 0
+    told = batched.stats()
+    assert (told["batches"], told["requests"]) == (1, 0)
+    assert warehouse.read(Votes).height == BALLOTS
+
+
+def test_a_batch_whose_creation_was_not_confirmed_is_found(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    batched.behave(batch_vanishes=True)
+    done = voirdire(*SMALL)
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    assert batched.stats()["batches"] == 1
+    assert warehouse.read(Votes).height == BALLOTS
+
+
+@pytest.mark.parametrize(
+    ("manners", "said"),
+    [
+        ({"batch_errors": 0.3}, "answered 500: The server had an error."),
+        ({"batch_end": "expired"}, "its batch expired"),
+        ({"batch_end": "cancelled"}, "its batch was cancelled"),
+    ],
+    ids=["lines", "expired", "cancelled"],
+)
+def test_what_a_batch_leaves_is_asked_again(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, manners: dict[str, Any], said: str
+) -> None:
+    batched.behave(**manners)
+    done = voirdire(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert said in _said(done)
+    there = warehouse.read(Votes).height
+    assert 0 < there < BALLOTS
+    assert warehouse.query("select state, asked, failed from runs").row(0) == (
+        "completed with gaps", there, BALLOTS - there
+    )  # fmt: skip
+    batched.behave(batch_errors=0, batch_end="completed")
+    again = voirdire(*SMALL)
+    assert f"{there} from the warehouse, {BALLOTS - there} cast" in again.stdout
+    told = batched.stats()
+    assert told["replies"] == warehouse.read(Votes).height == BALLOTS
+    assert _states(warehouse) == [manners.get("batch_end", "completed"), "completed"]
+
+
+def test_a_batch_that_is_refused_stops_its_judge_only(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    batched.behave(batch_end="failed")
+    done = voirdire(*SMALL, "--judge", "offline/random", "--votes", "6", "--stop", "pair")
+    assert done.returncode == 0, done.stderr
+    assert "emu/one stopped: its batch batch_0001 failed: The batch was refused." in _said(done)
+    assert batched.stats()["batches"] == 1
+    assert _states(warehouse) == ["failed"]
+    cast = warehouse.query("select distinct judge from votes join ballots using (ballot_id)")
+    assert cast["judge"].to_list() == ["offline/random"]
+
+
+def test_the_budget_holds_for_batches(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    done = voirdire(*SMALL, "--budget", "0.005")
+    assert done.returncode == 0, done.stderr
+    told = batched.stats()
+    spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    assert 0 < spent <= 0.005
+    assert 0 < told["lines"] < BALLOTS
+    assert "the budget of 0.005 USD is used up" in _said(done)
+    again = voirdire(*SMALL)
+    assert again.returncode == 0, again.stderr
+    assert batched.stats()["lines"] == warehouse.read(Votes).height == BALLOTS
+
+
+def test_each_round_of_a_stopping_rule_is_a_batch(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    done = voirdire(*SMALL, "--votes", "6", "--stop", "pair")
+    assert done.returncode == 0, done.stderr
+    told = batched.stats()
+    assert 1 < told["batches"] <= 3
+    assert BALLOTS <= told["lines"] < 3 * BALLOTS
+    assert warehouse.read(Votes).height == told["lines"]
+
+
+def test_a_wrong_key_stops_the_judge(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    batched.provider(judge=BATCH, key_variable="EMU_KEY")
+    batched.behave(key="sk-right")
+    done = voirdire(*SMALL, EMU_KEY="sk-wrong-but-secret")
+    assert "emu/one stopped" in _said(done)
+    assert "Incorrect API key" in _said(done)
+    assert "sk-wrong-but-secret" not in done.stdout + done.stderr
+    assert warehouse.read(Votes).is_empty()
+    assert batched.stats()["batches"] == 0
+
+
+def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
+    voirdire: Voirdire, emulated: Any
+) -> None:
+    emulated.provider(judge=BATCH)
+    file = Path(emulated._folder) / "emu.toml"
+    file.write_text(file.read_text().replace("hosted_vllm/one", "cohere/one"))
+    done = voirdire(*SMALL)
+    assert done.returncode == 2
+    assert "emu/one has mode 'batch', but batches cannot be sent to 'cohere'" in _said(done)
+    assert emulated.stats()["requests"] == 0
+
+
+def test_two_kinds_of_judges_at_once(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    batched.behave(batch_seconds=1)
+    done = voirdire(*SMALL, "--judge", "emu/two")
+    assert done.returncode == 0, done.stderr
+    told = batched.stats()
+    assert (told["lines"], told["requests"]) == (BALLOTS, BALLOTS)
+    by_model = warehouse.read(Votes).group_by("model").len()
+    assert by_model["len"].to_list() == [BALLOTS] * 2
+    assert _states(warehouse) == ["completed"]
