@@ -48,12 +48,15 @@ class Steps:
         except CallError as error:
             text = str(error) if error.passing else self._engine.stop(judge, str(error))
             return {"fault": text, "passing": error.passing, "free": error.free}
+        except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
+            fault = self._engine.stop(judge, f"{type(error).__name__}: {error}"[:500])
+            return {"fault": fault, "passing": False, "free": False}
 
     async def draft(self, judge: Judge, ballots: list[Told]) -> Told:
         """Write the lines of ballots, as single calls would send them."""
         provider = PROVIDERS[judge.provider].provider
-        drafts = self._drafts.setdefault(judge.judge, {})
         self._require(judge)
+        drafts = self._drafts.setdefault(judge.judge, {})
         for ballot in ballots:
             messages, ballot_id = ballot["messages"], ballot["ballot_id"]
             body, self._dropped[judge.judge] = await batches.request_body(

@@ -30,7 +30,7 @@ PAGE = 100
 CONNECTION = ("api_version", "organization")
 """Parameters of a judge that say where a call goes, not what is sent."""
 
-RUNNING = {"validating", "in_progress", "finalizing", "cancelling"}
+ENDS = {"completed", "failed", "expired", "cancelled"}
 
 
 class Seen(NamedTuple):
@@ -142,7 +142,7 @@ async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:
         "aretrieve_batch", provider, judge, batch_id=provider_batch,
         timeout=provider.timeout_seconds,
     )  # fmt: skip
-    if told.status in RUNNING:
+    if told.status not in ENDS:
         return Seen(provider_batch, "waiting")
     files = tuple(file for file in (told.output_file_id, told.error_file_id) if file)
     ends = (told.completed_at, told.expired_at, told.cancelled_at, told.failed_at)
@@ -201,10 +201,13 @@ def _reply(
         reply = read_reply(outcome, provider, judge, seconds)
     except CallError as error:
         return Reply("", error=f"its reply cannot be read: {error}")
-    price, prompt, completion = price_of(judge, simulated=False), *reply[5:7]
-    if price is None or prompt is None or completion is None:
+    if judge.usd_per_million:
+        return reply
+    price = price_of(judge, simulated=False)
+    if price is None or reply.prompt_tokens is None or reply.completion_tokens is None:
         return reply._replace(cost_usd=None)
-    return reply._replace(cost_usd=prompt * price.prompt + completion * price.completion)
+    cost = reply.prompt_tokens * price.prompt + reply.completion_tokens * price.completion
+    return reply._replace(cost_usd=cost)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Through litellm itself; importing it takes seconds, so only ``test_matrix`` does so too."""
+"""Through litellm itself; importing it takes seconds, so few tests do."""
 
 import asyncio
 import json

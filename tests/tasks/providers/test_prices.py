@@ -5,14 +5,22 @@ from pathlib import Path
 import pytest
 
 from tasks.providers import JUDGES, Judge, UsdPerMillion, _prices, provider_of
-from tasks.providers._prices import TABLE, Price, price_of
+from tasks.providers._prices import TABLE, Price, highest_price, price_of
 
-ENTRIES = {
+ENTRIES: dict[str, dict[str, float]] = {
     "shop/known": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+    "cheaper": {
+        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "input_cost_per_token_batches": 5e-7, "output_cost_per_token_batches": 1e-6,
+    },
+    "half-known": {
+        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "input_cost_per_token_batches": 5e-7,
+    },
     "bare": {"input_cost_per_token": 3e-6},
     "images": {"input_cost_per_pixel": 1e-6},
     "free": {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0},
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -37,6 +45,26 @@ def _judge(model: str, price: UsdPerMillion | None = None) -> Judge:
 @pytest.mark.usefixtures("table")
 def test_the_price_of_a_model_is_litellms(model: str, price: Price | None) -> None:
     assert price_of(_judge(model), simulated=False) == price
+
+
+@pytest.mark.parametrize(
+    ("model", "price", "highest"),
+    [
+        ("shop/cheaper", Price(5e-7, 1e-6), Price(5e-7, 1e-6)),
+        ("shop/half-known", None, Price(1e-6, 2e-6)),
+        ("shop/known", None, Price(1e-6, 2e-6)),
+        ("shop/unheard-of", None, None),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_a_batch_has_a_price_of_its_own(
+    model: str, price: Price | None, highest: Price | None
+) -> None:
+    judge = _judge(model).model_copy(update={"mode": "batch"})
+    assert price_of(judge, simulated=False) == price
+    assert highest_price(judge) == highest
+    own = judge.model_copy(update={"usd_per_million": UsdPerMillion(prompt=5, completion=10)})
+    assert price_of(own, simulated=False) == highest_price(own) == Price(5e-6, 1e-5)
 
 
 @pytest.mark.usefixtures("table")
