@@ -22,7 +22,6 @@ from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
 from tasks.providers._caller import Line, Told
 from tasks.providers._reply import CallError, Reply
-from warehouse.store import Warehouse
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -45,25 +44,36 @@ class Batching(NamedTuple):
     receive: Callable[[str, dict[str, Any] | None, str | None], None]
     save: Callable[[], Any]
     """Save what was received."""
-    unfinished: pl.DataFrame
-    """Batches of runs that have ended, with the waiting ballots that they hold."""
+
+    def unfinished(self, waiting: DataFrame[Ballots]) -> pl.DataFrame:
+        """Return the batches of ended runs that hold waiting ballots, a row for each of these."""
+        warehouse = self.record.warehouse
+        held = warehouse.read(BatchedBallots, among=waiting.select("ballot_id"))
+        if held.is_empty():
+            return held
+        batches = warehouse.read(Batches, among=held.select("batch"))
+        running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
+        # A run that Prefect tries again has its old id.
+        ended = ~pl.col("run").is_in(running) | (pl.col("run") == self.record.run)
+        return batches.filter(pl.col("state").is_in(UNFINISHED), ended).join(held, on="batch")
 
     async def adopt(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
         """Wait for the batches of ended runs; return the ballots that may be asked now."""
-        if self.unfinished.is_empty() or waiting.is_empty():
+        if waiting.is_empty():
+            return waiting
+        mine = await asyncio.to_thread(self.unfinished, waiting)
+        if mine.is_empty():
             return waiting
         judge = JUDGES[waiting["judge"][0]]
-        mine = self.unfinished.join(waiting, on="ballot_id", how="semi")
         rows = mine.drop("ballot_id").unique().sort("created_at").to_dicts()
         errors = await asyncio.gather(*(self._adopt(judge, row) for row in rows))
         held = pl.DataFrame(
-            {"batch": [row["batch"] for row in rows], "error": errors},
-            schema={"batch": pl.String, "error": pl.String},
+            {"batch": [row["batch"] for row in rows], "reason": errors},
+            schema={"batch": pl.String, "reason": pl.String},
         ).drop_nulls()
         stuck = mine.join(held, on="batch").unique("ballot_id")
-        stuck = stuck.join(waiting.select("ballot_id"), on="ballot_id", how="semi")
-        for error in stuck["error"]:
-            self.receive(judge.judge, None, error)
+        for reason in stuck["reason"]:
+            self.receive(judge.judge, None, reason)
         return Ballots.of(waiting.join(stuck, on="ballot_id", how="anti"))
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
@@ -146,7 +156,7 @@ class Batching(NamedTuple):
             if not error.passing and datetime.now(UTC) - row["created_at"] > KEPT_FOR:
                 await self._end(batch, "lost", str(error))
                 return None
-            return f"its batch {row['provider_batch'] or batch} goes on: {error}"
+            return str(error)
         came = {ballot_id: one for ballot_id, one in told.items() if one.reply.error is None}
         await asyncio.to_thread(save_late, warehouse, row["run"], came)
         await self._end(batch, seen["state"], seen["error"])
@@ -156,24 +166,35 @@ class Batching(NamedTuple):
         self, row: dict[str, Any], judge: Judge, ballots: list[str], *, stop: bool
     ) -> tuple[dict[str, Any], dict[str, Told]]:
         """Wait until a batch has ended; return how, and what came of each ballot."""
-        batch, pause = row["batch"], FIRST_PAUSE_SECONDS
-        words = {"provider_batch": row["provider_batch"]}
-        while (seen := await self.line.batch(judge, "look", **words))["state"] == "waiting":
-            await asyncio.sleep(pause)
-            pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+        batch, id_there = row["batch"], row["provider_batch"]
+        seen: dict[str, Any] = {}
         try:
+            seen = await self._ended(judge, id_there)
             told = await self.line.batch(
-                judge, "collect", batch=batch, seen=seen, ballots=ballots, stop=stop
-            )
-        except CallError:
-            if seen["state"] == "failed":
+                judge, "collect", batch=batch, seen=seen, ballots=ballots,
+                stop=stop and seen["state"] == "failed",
+            )  # fmt: skip
+        except CallError as error:
+            if seen.get("state") == "failed":
                 await self._end(batch, "failed", seen["error"])
-            raise
+                raise
+            text = f"its batch {id_there} could not be read: {error}"
+            raise CallError(text, passing=error.passing) from error
         now, dropped = datetime.now(UTC), row["dropped_params"]
         return seen, {
             ballot_id: Told(Reply(**reply)._replace(dropped_params=dropped), now)
             for ballot_id, reply in told["replies"].items()
         }
+
+    async def _ended(self, judge: Judge, provider_batch: str) -> dict[str, Any]:
+        """Look at a batch now and then, until it has ended."""
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            seen = await self.line.batch(judge, "look", provider_batch=provider_batch)
+            if seen["state"] != "waiting":
+                return seen
+            await asyncio.sleep(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
 
     async def _sent(self, judge: Judge, batch: str, provider_batch: str, ballots: int) -> None:
         get_run_logger().info(
@@ -193,15 +214,3 @@ class Batching(NamedTuple):
     def _fail(self, judge: Judge, ballots: list[str], error: str) -> None:
         for _ in ballots:
             self.receive(judge.judge, None, error)
-
-
-def unfinished(warehouse: Warehouse, waiting: DataFrame[Ballots], run: str) -> pl.DataFrame:
-    """Return the batches of ended runs that hold waiting ballots, a row for each of these."""
-    held = warehouse.read(BatchedBallots, among=waiting.select("ballot_id"))
-    if held.is_empty():
-        return held
-    batches = warehouse.read(Batches, among=held.select("batch"))
-    running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
-    # A run that Prefect tries again has its old id.
-    ended = ~pl.col("run").is_in(running) | (pl.col("run") == run)
-    return batches.filter(pl.col("state").is_in(UNFINISHED), ended).join(held, on="batch")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows._batching import Batching, unfinished
+from flows._batching import Batching
 from flows._progress import Progress
 from flows._record import Record
 from schemas.judging import Ballots, Pairs
@@ -78,8 +78,7 @@ async def cast_all(
     progress = Progress(dict(waiting.unique("ballot_id").group_by("judge").len().iter_rows()))
     box = Box(record, progress)
     line = caller().begin(record.run, record.journal, record.study.budget_usd)
-    left = unfinished(record.warehouse, waiting, record.run)
-    batching = Batching(pairs, record, line, box.receive, box.empty, left)
+    batching = Batching(pairs, record, line, box.receive, box.empty)
     desk = _Desk(pairs, schedule, record, box, line, batching)
     try:
         async with served(progress.planned), asyncio.TaskGroup() as group:
@@ -112,11 +111,10 @@ class _Desk(NamedTuple):
 
     async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
         """Cast the ballots of one judge, all at once or one pair of orders after another."""
-        before, waiting = waiting, await self.batching.adopt(waiting)
         if not self.schedule.sequential:
             await self.cast(waiting)
             return
-        tried = before.join(waiting, on="ballot_id", how="anti").select("ballot_id")
+        tried = waiting.clear().select("ballot_id")
         turn = probes(ballots) if self.schedule.probe else ballots.clear()
         while True:
             turn = Ballots.of(turn.join(waiting, on="ballot_id", how="semi"))
@@ -136,7 +134,7 @@ class _Desk(NamedTuple):
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
         """Cast ballots; wait for those that another run asks, whose votes serve this one too."""
-        while not waiting.is_empty():
+        while not (waiting := await self.batching.adopt(waiting)).is_empty():
             waiting = await self._cast_claimed(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(SECONDS_BETWEEN_SAVES)
@@ -168,6 +166,9 @@ class _Desk(NamedTuple):
         once = Ballots.of(waiting.unique("ballot_id"))
         mine, others = await asyncio.to_thread(self.record.claim, once)
         self.box.progress.advance(once["judge"][0], once.height - mine.height - others.height)
+        if not self.batching.unfinished(mine).is_empty():
+            # Whoever asked them has just ended, and left a batch to wait for.
+            return Ballots.of(pl.concat([mine, others]))
         await self.batching.cast(mine)
         return others
 

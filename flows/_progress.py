@@ -18,6 +18,7 @@ class Progress:
         self.planned = planned
         self.done = dict.fromkeys(planned, 0)
         self._artifact: UUID | None = None
+        self._shown = -1.0
         for judge in planned:
             self._tell(judge)
 
@@ -35,6 +36,9 @@ class Progress:
         """Show the share done in the Prefect UI."""
         total = sum(self.planned.values())
         share = 100 * sum(self.done.values()) / total if total else 100.0
+        if share == self._shown:
+            return
+        self._shown = share
         if self._artifact is None:
             self._artifact = await acreate_progress_artifact(
                 share, key="ballots", description=f"{total} ballots to cast"

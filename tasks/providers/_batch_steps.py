@@ -20,6 +20,7 @@ from tasks.providers._reply import CallError
 
 Told = dict[str, Any]
 T = TypeVar("T")
+ASKING = {"draft", "pack", "create"}
 
 
 class _Drafted(NamedTuple):
@@ -38,7 +39,7 @@ class Steps:
         self._worst: dict[str, dict[str, float]] = {}
 
     async def take(self, judge: Judge, step: str, words: Told) -> Told:
-        """Take a step; one that fails tells the error, and stops the judge if it is permanent."""
+        """Take a step; if it fails, tell the error, and stop the judge if it cannot be asked."""
         steps: dict[str, Callable[..., Awaitable[Told]]] = {
             "draft": self.draft, "pack": self.pack, "create": self.create, "find": self.find,
             "look": self.look, "collect": self.collect,
@@ -46,11 +47,14 @@ class Steps:
         try:
             return await steps[step](judge, **words)
         except CallError as error:
-            text = str(error) if error.passing else self._engine.stop(judge, str(error))
-            return {"fault": text, "passing": error.passing, "free": error.free}
+            fault = error
         except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
-            fault = self._engine.stop(judge, f"{type(error).__name__}: {error}"[:500])
-            return {"fault": fault, "passing": False, "free": False}
+            text = f"{type(error).__name__}: {error}"[:500]
+            fault = CallError(text, passing=False, free=False)
+        # A batch that cannot be read says nothing of the next one.
+        stops = not fault.passing and (step in ASKING or words.get("stop", False))
+        text = self._engine.stop(judge, str(fault)) if stops else str(fault)
+        return {"fault": text, "passing": fault.passing, "free": fault.free}
 
     async def draft(self, judge: Judge, ballots: list[Told]) -> Told:
         """Write the lines of ballots, as single calls would send them."""

@@ -27,7 +27,7 @@ FILE_SECONDS = 600.0
 PAGE = 100
 """Batches per page of the provider's list: the most that OpenAI gives."""
 
-CONNECTION = ("api_version", "organization")
+CONNECTION = ("api_base", "api_key", "api_version", "organization")
 """Parameters of a judge that say where a call goes, not what is sent."""
 
 ENDS = {"completed", "failed", "expired", "cancelled"}

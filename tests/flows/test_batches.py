@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -147,6 +148,37 @@ def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     done = voirdire(*SMALL)
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
     assert _states(warehouse) == ["never sent", "completed"]
+
+
+def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
+) -> None:
+    _kill(begin())
+    _change(warehouse, "update batches set provider_batch = 'batch_9'")
+    done = voirdire(*SMALL)
+    assert f"0 cast, {BALLOTS} without a reply" in done.stdout
+    assert "its batch batch_9 could not be read: " in _said(done)
+    assert "No such batch." in _said(done)
+    assert _states(warehouse) == ["sent"]
+    assert batched.stats()["batches"] == 1
+    _change(warehouse, "update batches set created_at = created_at - interval 31 days")
+    done = voirdire(*SMALL)
+    assert _states(warehouse) == ["lost", "completed"]
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+
+
+def test_another_run_waits_for_the_batch_of_one_that_runs(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
+) -> None:
+    batched.behave(batch_seconds=12)
+    process = begin()
+    time.sleep(1)
+    threading.Timer(6, _kill, [process]).start()
+    done = voirdire(*SMALL, "--name", "other")
+    assert f"{BALLOTS} from the warehouse, 0 cast" in done.stdout
+    assert batched.stats()["batches"] == 1
+    states = warehouse.query("select state from runs order by started_at")["state"].to_list()
+    assert states == ["killed", "completed"]
 
 
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(

@@ -210,6 +210,7 @@ def test_faults_that_pass_are_waited_out_and_others_are_told(shop: Shop, steps: 
     assert _take(steps, "look", provider_batch="b")["state"] == "completed"
     shop.faults = {"look": [RuntimeError("a surprise")]}
     told = _take(steps, "look", provider_batch="b")
-    assert told["fault"] == "openai/x stopped: RuntimeError: a surprise"
-    # what is under way is looked at all the same
+    assert told == {"fault": "RuntimeError: a surprise", "passing": False, "free": False}
+    # what is under way is looked at all the same, and the judge is not stopped
     assert _take(steps, "look", provider_batch="b")["state"] == "completed"
+    assert len(_pack(steps, 1)["packed"]) == 1
