@@ -184,12 +184,13 @@ def test_another_run_waits_for_the_batch_of_one_that_runs(
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
-    batched.behave(batch_seconds=6)
+    batched.behave(batch_seconds=8)
     process = begin()
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     process.wait()
-    assert time.monotonic() - began < 2
+    # two seconds on a free machine; the batch would take longer
+    assert time.monotonic() - began < 4
     assert warehouse.query("select state from runs").item() == "cancelled"
     batched.provider()
     assert voirdire(*SMALL).returncode == 0
