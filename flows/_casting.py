@@ -166,7 +166,8 @@ class _Desk(NamedTuple):
         once = Ballots.of(waiting.unique("ballot_id"))
         mine, others = await asyncio.to_thread(self.record.claim, once)
         self.box.progress.advance(once["judge"][0], once.height - mine.height - others.height)
-        if not self.batching.unfinished(mine).is_empty():
+        left = await asyncio.to_thread(self.batching.unfinished, mine)
+        if not left.is_empty():
             # Whoever asked them has just ended, and left a batch to wait for.
             return Ballots.of(pl.concat([mine, others]))
         await self.batching.cast(mine)

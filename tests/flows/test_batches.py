@@ -153,7 +153,9 @@ def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
 def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
+    batched.behave(batch_seconds=600)
     _kill(begin())
+    batched.behave(batch_seconds=0)
     _change(warehouse, "update batches set provider_batch = 'batch_9'")
     done = voirdire(*SMALL)
     assert f"0 cast, {BALLOTS} without a reply" in done.stdout
