@@ -23,6 +23,7 @@ from tasks.sequential import KEY, Schedule, mark_stops, probes
 
 SECONDS_BETWEEN_SAVES = 1.0
 SECONDS_BETWEEN_SIGNS = 20.0
+LONGEST_WAIT_SECONDS = 5.0
 
 
 class Box:
@@ -134,11 +135,14 @@ class _Desk(NamedTuple):
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
         """Cast ballots; wait for those that another run asks, whose votes serve this one too."""
+        pause = SECONDS_BETWEEN_SAVES
         while not (waiting := await self.batching.adopt(waiting)).is_empty():
             waiting = await self._cast_claimed(waiting)
             if not waiting.is_empty():
-                await asyncio.sleep(SECONDS_BETWEEN_SAVES)
+                await asyncio.sleep(pause)
                 await self.record.live()
+                # The other run may wait for a batch, for hours.
+                pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
     async def _cast_claimed(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
         """Cast what no other run asks; return what one does."""
