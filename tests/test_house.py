@@ -75,7 +75,7 @@ def test_one_file_imports_litellm() -> None:
         for file in [*SOURCES, *TESTS]
         if any(name.split(".")[0] == "litellm" for name in _imported(file))
     ]
-    assert importers == ["tasks/providers/_client.py"]
+    assert importers == ["tasks/providers/_litellm.py"]
 
 
 @pytest.mark.parametrize("file", [*SOURCES, *TESTS], ids=_name)

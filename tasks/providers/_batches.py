@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tasks.providers import Judge, Provider
-from tasks.providers._client import Quiet, guarded, litellm_call, read_reply, request_of
+from tasks.providers._client import guarded, litellm_call, read_reply, request_of
+from tasks.providers._litellm import Quiet
 from tasks.providers._prices import price_of
 from tasks.providers._reply import CallError, Reply
 

@@ -1,0 +1,110 @@
+"""The only file that imports litellm: made quiet, frugal, and able to ask the offline judges."""
+
+import gc
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# Nothing listens to litellm's log of each call, and its threads cost more than the call.
+os.environ.setdefault("LOGGING_EXECUTOR_MAX_PENDING_TASKS", "0")
+# Collecting while thousands of classes are made takes a tenth of the import.
+gc.disable()
+import litellm  # noqa: E402
+from litellm import ModelResponse, Usage  # noqa: E402
+from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS  # noqa: E402
+from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: E402
+from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response import (  # noqa: E402
+    convert_to_model_response_object,
+)
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: E402
+from litellm.llms.custom_llm import CustomLLM  # noqa: E402
+
+from tasks.providers._offline import Traits, answer, answer_json  # noqa: E402
+
+gc.enable()
+gc.freeze()
+
+__all__ = ["OPENAI_PARAMS", "AsyncHTTPHandler", "ModelResponse", "Quiet",
+           "convert_to_model_response_object", "litellm"]  # fmt: skip
+OPENAI_PARAMS = frozenset(OPENAI_CHAT_COMPLETION_PARAMS)
+NEXT_TO_NOTHING = sys.float_info.min
+
+
+class Offline(CustomLLM):
+    """The synthetic judges as a litellm provider."""
+
+    def completion(self, *_: Any, **request: Any) -> ModelResponse:
+        """Answer the messages by formula."""
+        options = request["optional_params"]
+        messages, response = request["messages"], request["model_response"]
+        form = answer_json if "response_format" in options else answer
+        text = form(messages, _traits(str(options["traits"]), options["traits"]), options["seed"])
+        response.choices[0].message.content = text
+        response.choices[0].finish_reason = "stop"
+        response.model = f"offline/{request['model']}"
+        # litellm looks a price that is missing or 0 up in its table, which takes longer than the
+        # answer; the vote says 0, see _reply.
+        response._hidden_params["response_cost"] = NEXT_TO_NOTHING  # noqa: SLF001
+        prompt = sum(len(message["content"].split()) for message in messages)
+        response.usage = Usage(prompt_tokens=prompt, completion_tokens=len(text.split()))
+        return response
+
+
+class Quiet(Logging):
+    """Stands in for the object that litellm logs each call with, to callbacks nobody registers.
+
+    It makes a payload for them, and prices the call twice: a third of the CPU time of a call. The
+    signatures are litellm's, whose version is pinned.
+    """
+
+    def __init__(self, model: str, messages: list[dict[str, str]], *, priced: bool) -> None:
+        super().__init__(
+            model=model, messages=messages, stream=False, call_type="acompletion",
+            start_time=datetime.now(UTC).replace(tzinfo=None), litellm_call_id="", function_id="",
+        )  # fmt: skip
+        self._priced = priced
+        """Whether litellm's price is wanted; its search for one that is unknown takes long."""
+        self.update_environment_variables(
+            model=model, user="", optional_params={}, litellm_params={"acompletion": True}
+        )
+
+    def response_cost_calculator(self, *words: Any, **named: Any) -> float | None:
+        """Price a call if litellm is to."""
+        if not self._priced:
+            return None
+        cost: float | None = super().response_cost_calculator(*words, **named)
+        return cost
+
+    async def async_success_handler(self, *_: Any, **__: Any) -> None:
+        """Log nothing."""
+
+    def success_handler(self, *_: Any, **__: Any) -> None:
+        """Log nothing."""
+
+    async def dispatch_success_handlers(self, *_: Any, **__: Any) -> None:
+        """Log nothing."""
+
+
+class Uncounted:
+    """Stands in for the tokenizer with which litellm guesses the tokens of who reports none.
+
+    A guess is no report, and the tokenizer takes 60 MB.
+    """
+
+    def encode(self, *_: Any, **__: Any) -> list[int]:
+        """Count nothing."""
+        return []
+
+
+litellm.main.encoding = Uncounted()  # type: ignore[assignment]
+litellm.custom_provider_map = [{"provider": "offline", "custom_handler": Offline()}]
+litellm.suppress_debug_info = True
+_known: dict[str, Traits] = {}
+
+
+def _traits(key: str, table: dict[str, Any]) -> Traits:
+    if key not in _known:
+        _known[key] = Traits(**table)
+    return _known[key]
