@@ -51,7 +51,7 @@ class Preview(Quiet):
     """Takes the body that litellm is about to send, and keeps it from being sent."""
 
     def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
-        super().__init__(model, messages, priced=False)
+        super().__init__(model, messages)
         self.body: dict[str, Any] | None = None
 
     def pre_call(self, *_: Any, **named: Any) -> None:

@@ -68,7 +68,7 @@ async def call(
 
 async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelResponse:
     door_of_call.set(door)
-    quiet = Quiet(judge.model, request["messages"], priced=_priced(judge.model))
+    quiet = Quiet(judge.model, request["messages"])
     route = _route(judge.model)
     if route in UNHOOKED:
         door_of_call.set(None)
@@ -77,7 +77,19 @@ async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelRespo
         request["client"] = _hooked(judge.provider)
     else:
         litellm.aclient_session = _hooked("").client
-    return await litellm.acompletion(**request, litellm_logging_obj=quiet)
+    try:
+        # This is what `acompletion` calls in a thread, between callbacks, rules and caches that
+        # nobody asked for: a millisecond of CPU time and more.
+        response = await litellm.completion(**request, acompletion=True, litellm_logging_obj=quiet)
+    except Exception as error:
+        raise litellm.exception_type(
+            model=judge.model, custom_llm_provider=route, original_exception=error,
+            completion_kwargs=request,
+        ) from error  # fmt: skip
+    if _priced(judge.model) and not judge.usd_per_million:
+        cost = quiet.response_cost_calculator(result=response, litellm_model_name=judge.model)
+        response._hidden_params["response_cost"] = cost  # noqa: SLF001
+    return response
 
 
 def _hooked(provider: str) -> AsyncHTTPHandler:

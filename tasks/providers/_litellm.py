@@ -59,23 +59,14 @@ class Quiet(Logging):
     signatures are litellm's, whose version is pinned.
     """
 
-    def __init__(self, model: str, messages: list[dict[str, str]], *, priced: bool) -> None:
+    def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
         super().__init__(
             model=model, messages=messages, stream=False, call_type="acompletion",
             start_time=datetime.now(UTC).replace(tzinfo=None), litellm_call_id="", function_id="",
         )  # fmt: skip
-        self._priced = priced
-        """Whether litellm's price is wanted; its search for one that is unknown takes long."""
         self.update_environment_variables(
             model=model, user="", optional_params={}, litellm_params={"acompletion": True}
         )
-
-    def response_cost_calculator(self, *words: Any, **named: Any) -> float | None:
-        """Price a call if litellm is to."""
-        if not self._priced:
-            return None
-        cost: float | None = super().response_cost_calculator(*words, **named)
-        return cost
 
     async def async_success_handler(self, *_: Any, **__: Any) -> None:
         """Log nothing."""
