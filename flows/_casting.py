@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from importlib import import_module
 from threading import Thread
 from typing import Any, NamedTuple
@@ -22,7 +21,6 @@ from tasks.providers._serving import served
 from tasks.sequential import KEY, Schedule, mark_stops, probes
 
 SECONDS_BETWEEN_SAVES = 1.0
-SECONDS_BETWEEN_SIGNS = 20.0
 LONGEST_WAIT_SECONDS = 5.0
 
 
@@ -33,7 +31,6 @@ class Box:
         self._record, self.progress = record, progress
         self._votes: list[dict[str, Any]] = []
         self._errors: list[str] = []
-        self._saved_at = time.monotonic()
         self._emptying = asyncio.Lock()
 
     def receive(self, judge: str, vote: dict[str, Any] | None, error: str | None) -> None:
@@ -52,7 +49,6 @@ class Box:
             errors, self._errors = self._errors, []
             if votes or errors:
                 await self._record.save_votes(vote_frame(votes), errors)
-                self._saved_at = time.monotonic()
             self._record.all_saved = not self._votes
 
     async def keep_emptying(self) -> None:
@@ -61,9 +57,6 @@ class Box:
             await asyncio.sleep(SECONDS_BETWEEN_SAVES)
             await self.empty()
             await self.progress.publish()
-            if time.monotonic() - self._saved_at > SECONDS_BETWEEN_SIGNS:
-                await self._record.live()
-                self._saved_at = time.monotonic()
 
 
 async def cast_all(
@@ -76,7 +69,9 @@ async def cast_all(
     """Cast the waiting ballots of all judges at the same time."""
     if waiting.is_empty():
         return
-    progress = Progress(dict(waiting.unique("ballot_id").group_by("judge").len().iter_rows()))
+    # Judges that ask the same share a vote: the first one asks.
+    waiting = Ballots.of(waiting.sort("judge").unique("ballot_id", keep="first"))
+    progress = Progress(dict(waiting.group_by("judge").len().iter_rows()))
     box = Box(record, progress)
     line = caller().begin(record.run, record.journal, record.study.budget_usd)
     batching = Batching(pairs, record, line, box.receive, box.empty)
@@ -140,7 +135,7 @@ class _Desk(NamedTuple):
             waiting = await self._cast_claimed(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
-                await self.record.live()
+                await asyncio.to_thread(self.record.bury_the_dead)
                 # The other run may wait for a batch, for hours.
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
@@ -159,6 +154,7 @@ class _Desk(NamedTuple):
                 self.box.progress.advance(batch["judge"][0], done)
                 if not mine.is_empty():
                     await stages.cast_votes(mine, self.pairs, self.line, self.box.receive)
+                    await self._release(mine)
 
         async with asyncio.TaskGroup() as group:
             for batch in shards(waiting):
@@ -175,7 +171,13 @@ class _Desk(NamedTuple):
             # Whoever asked them has just ended, and left a batch to wait for.
             return Ballots.of(pl.concat([mine, others]))
         await self.batching.cast(mine)
+        await self._release(mine)
         return others
+
+    async def _release(self, mine: DataFrame[Ballots]) -> None:
+        """Let other runs ask what brought no vote; what did is saved before."""
+        await self.box.empty()
+        await asyncio.to_thread(self.record.release, mine)
 
 
 def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:

@@ -1,8 +1,9 @@
 """The record of one run: what it saved, what it asked, how it ended."""
 
 import asyncio
-import os
+import threading
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,7 @@ from pandera.typing.polars import DataFrame
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows._process import runs_since
 from flows._recovery import discard_journal, journal_of, recover
 from flows._row import HOST, first_row
 from flows.studies import Study
@@ -19,10 +21,12 @@ from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
 from tasks.perturb import NO_SHAM
-from warehouse.store import Saving, Warehouse
+from warehouse.store import Saving, Warehouse, WarehouseError
 
-SILENCE = timedelta(minutes=3)
-"""A run that gives no sign of life for so long is taken for dead."""
+SILENCE = timedelta(minutes=5)
+"""A run of another host that gives no sign of life for so long is taken for dead."""
+
+SECONDS_BETWEEN_SIGNS = 20.0
 
 
 class Record:
@@ -39,16 +43,19 @@ class Record:
         self.stopped = 0
         self.all_saved = True
         """False while votes have come in that are not in the warehouse yet."""
+        self._ended = threading.Event()
 
     def __enter__(self) -> Self:
         self.bury_the_dead()
         recover(self.warehouse)
         self.warehouse.start_run({**self._begin(), "state": "running"})
+        threading.Thread(target=self._give_signs, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
+        self._ended.set()
         self.warehouse.update_run(
             self.run,
             ended_at=datetime.now(UTC),
@@ -96,6 +103,10 @@ class Record:
         self.counts["from_warehouse"] += cast.height
         return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
 
+    def release(self, ballots: DataFrame[Ballots]) -> None:
+        """Give up the claims on ballots that were asked, or refused."""
+        self.warehouse.release(ballots, self.run)
+
     async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
         """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
         self.counts["asked"] += votes.height
@@ -109,14 +120,13 @@ class Record:
         counts = {**self._end(), "seen_at": datetime.now(UTC)}
         await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)
 
-    async def live(self) -> None:
-        """Give a sign of life, and mark the runs that give none any more."""
-        await asyncio.to_thread(self.warehouse.update_run, self.run, seen_at=datetime.now(UTC))
-        await asyncio.to_thread(self.bury_the_dead)
-
-    def count_stopped(self, stops: pl.DataFrame) -> None:
-        """Count the ballots that others made needless."""
+    def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
+        """Count the ballots that others made needless, and those that failed others kept back."""
         self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
+        gaps = self.counts["planned"] - votes.height - self.stopped
+        if (kept_back := gaps - self.counts["failed"]) > 0:
+            self.errors["not asked: its pair's vote before it failed"] += kept_back
+        self.counts["failed"] = gaps
 
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
@@ -149,14 +159,22 @@ class Record:
         That of this host is known; another host's gave no sign of life for long.
         """
         running = self.warehouse.query(
-            "select run, process, coalesce(seen_at, started_at) as seen_at from runs "
+            "select run, process, started_at, coalesce(seen_at, started_at) as seen_at from runs "
             "where state = 'running'"
         )
-        for run, process, seen_at in running.rows():
+        for run, process, started_at, seen_at in running.rows():
             host, number = process.rsplit("/", 1)
+            here = host == HOST
             silent = datetime.now(UTC) - seen_at > SILENCE
-            if silent or (host == HOST and not _alive(int(number))):
+            if (here and not runs_since(int(number), started_at)) or (silent and not here):
                 self.warehouse.update_run(run, state="killed")
+
+    def _give_signs(self) -> None:
+        """Give signs of life until the run ends; who was taken for dead meanwhile, runs again."""
+        while not self._ended.wait(SECONDS_BETWEEN_SIGNS):
+            # A file that is busy for a minute leaves time for two more signs.
+            with suppress(WarehouseError):
+                self.warehouse.sign_of_life(self.run)
 
     def _causes(self) -> str | None:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
@@ -183,16 +201,6 @@ COUNTED = (
 
 def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")[:2000]
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:

@@ -63,7 +63,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
 
         votes = record.votes(ballots)
         stops = mark_stops(ballots, votes, schedule)
-        record.count_stopped(stops)
+        record.count_stopped(stops, votes)
         vote_log = stages.log_votes(
             pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
         )

@@ -116,6 +116,15 @@ class Warehouse:
                 {"run": run},
             ).pl()
 
+    def release(self, ballots: pl.DataFrame, run: str) -> None:
+        """Give up a run's claims on ``ballots``: they have a vote, or others may ask them."""
+        with self._visit(write=True) as connection:
+            connection.register("incoming", ballots.select("ballot_id").unique())
+            connection.execute(
+                "delete from claims where run = $run and ballot_id in (from incoming)",
+                {"run": run},
+            )
+
     def start_run(self, row: dict[str, Any]) -> None:
         """Record that a run began; one that is tried again begins anew."""
         frame = Runs.of(pl.DataFrame([row]))
@@ -128,6 +137,14 @@ class Warehouse:
         """Record how far a run has come, or how it ended."""
         with self._visit(write=True) as connection:
             _update_run(connection, run, columns)
+
+    def sign_of_life(self, run: str) -> None:
+        """Record that a run runs, even if it was taken for dead; not if it has ended."""
+        with self._visit(write=True) as connection:
+            connection.execute(
+                "update runs set seen_at = ?, state = 'running' where run = ? and ended_at is null",
+                [datetime.now(UTC), run],
+            )
 
     def start_batch(self, row: dict[str, Any], ballots: Sequence[str]) -> None:
         """Record the intention to send ``ballots`` in a batch."""

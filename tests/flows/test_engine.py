@@ -169,6 +169,59 @@ def test_two_runs_at_once_ask_each_ballot_once(
     assert warehouse.query("select count(*) from mart.bias").item() == 2
 
 
+def test_two_runs_do_not_wait_for_ballots_that_failed(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    emulated.provider(key_variable="EMU_KEY", concurrency=2)
+    emulated.behave(key="sk-right", latency=0.5)
+    words = ("audit", "--limit", "60", "--perturbation", "fake_reference", "--judge", "emu/one",
+             "--judge", "emu/two")  # fmt: skip
+    environment["EMU_KEY"] = "sk-wrong"
+    other = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *words, "--name", "other"], cwd=tmp_path,
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    done = voirdire(*words, "--name", "mine")
+    assert done.returncode == 0, done.stderr
+    assert other.wait(timeout=120) == 0
+    assert {state for state, *_ in _runs(warehouse)} == {"completed with gaps"}
+    assert warehouse.query("select count(*) from claims").item() == 0
+
+
+def test_judges_of_equal_requests_share_votes_that_are_counted_once(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider()
+    file = Path(emulated._folder) / "emu.toml"
+    file.write_text(
+        file.read_text().replace('model = "hosted_vllm/two"', 'model = "hosted_vllm/one"')
+    )
+    done = voirdire(*SMALL, "--judge", "emu/two")
+    assert done.returncode == 0, done.stderr
+    assert emulated.stats()["requests"] == BALLOTS
+    assert warehouse.query("select judge, votes from mart.cost").rows() == [("emu/one", BALLOTS)]
+    assert warehouse.query("select judge, n from mart.bias order by judge").rows() == [
+        ("emu/one", 6), ("emu/two", 6)
+    ]  # fmt: skip
+
+
+def test_what_a_failed_vote_keeps_back_is_a_gap_too(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(attempts=1)
+    emulated.behave(faults={"error": 0.3}, seed=5)
+    done = voirdire(*SMALL, "--votes", "6", "--stop", "lossless")
+    assert done.returncode == 0, done.stderr
+    state, planned, before, asked, failed = _runs(warehouse)[0]
+    left_out = warehouse.query(
+        "select not_needed from mart.validity where perturbation is null"
+    ).item()
+    assert state == "completed with gaps"
+    assert planned == before + asked + failed + left_out == 3 * BALLOTS
+    assert "its pair's vote before it failed" in " ".join(done.stdout.split())
+
+
 def test_a_stopping_rule_saves_calls(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:

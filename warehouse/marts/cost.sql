@@ -1,5 +1,6 @@
--- One row per run and judge: ballots cast, tokens and money (null where a price is unknown).
-with once as (select distinct ballot_id, judge from ballots)
+-- One row per run and judge: ballots cast, tokens and money (null where a price is unknown). A vote
+-- that judges of equal requests share is counted once, for the first of them.
+with once as (select ballot_id, min(judge) as judge from ballots group by ballot_id)
 select
     v.run, b.judge, j.simulated, count(*) as votes,
     sum(v.prompt_tokens)::bigint as prompt_tokens,

@@ -1,0 +1,32 @@
+"""Whether a process of this machine is still the one it was."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+SLACK = timedelta(seconds=5)
+"""The kernel counts from its start in hundredths of a second, and clocks are set."""
+
+
+def runs_since(process: int, moment: datetime) -> bool:
+    """Tell whether a process runs that ran at ``moment``: numbers are given anew."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    began = _began(process)
+    return began is None or began < moment + SLACK
+
+
+def _began(process: int) -> datetime | None:
+    """Return when a process began; null where the system has no /proc to say so."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        boot = Path("/proc/stat").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    ticks = int(stat.rsplit(")", 1)[1].split()[19])
+    seconds = next(int(line.split()[1]) for line in boot.splitlines() if line.startswith("btime"))
+    return datetime.fromtimestamp(seconds + ticks / os.sysconf("SC_CLK_TCK"), UTC)

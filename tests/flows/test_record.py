@@ -1,0 +1,92 @@
+"""Runs that end, are killed, or are only taken for dead."""
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows import _record
+from flows._record import Record
+from flows._row import HOST
+from flows.studies import Study
+from warehouse.store import Warehouse
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "voirdire.duckdb")
+
+
+@pytest.fixture
+def running(store: Warehouse) -> Iterator[Record]:
+    with Record("audit", "mine", Study(), store) as record:
+        yield record
+
+
+def _state(store: Warehouse, run: str = "mine") -> str:
+    return str(store.query("select state from runs where run = ?", [run]).item())
+
+
+def _age(store: Warehouse, minutes: float, **columns: object) -> None:
+    store.update_run("mine", seen_at=datetime.now(UTC) - timedelta(minutes=minutes), **columns)
+
+
+def test_a_silent_run_of_this_host_lives_as_long_as_its_process(
+    running: Record, store: Warehouse
+) -> None:
+    _age(store, 60)
+    running.bury_the_dead()
+    assert _state(store) == "running"
+
+
+def test_a_silent_run_of_another_host_is_taken_for_dead(running: Record, store: Warehouse) -> None:
+    _age(store, 4, process=f"elsewhere/{os.getpid()}")
+    running.bury_the_dead()
+    assert _state(store) == "running"
+    _age(store, 6)
+    running.bury_the_dead()
+    assert _state(store) == "killed"
+    # it was only suspended, and gives a sign
+    store.sign_of_life("mine")
+    assert _state(store) == "running"
+
+
+def test_a_number_that_was_given_anew_is_another_process(running: Record, store: Warehouse) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=365)
+    store.update_run("mine", started_at=long_ago, process=f"{HOST}/{os.getpid()}")
+    running.bury_the_dead()
+    assert _state(store) == "killed"
+
+
+def test_signs_are_given_while_the_run_runs(
+    store: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_record, "SECONDS_BETWEEN_SIGNS", 0.05)
+    with Record("audit", "mine", Study(), store):
+        _age(store, 60)
+        until = time.monotonic() + 20
+        seen = "select seen_at > now() - interval 1 minute from runs"
+        while not store.query(seen).item():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    assert _state(store) == "completed"
+    store.sign_of_life("mine")
+    # a run that has ended does not run again
+    assert _state(store) == "completed"
+
+
+@pytest.mark.usefixtures("running")
+def test_claims_are_given_up_ballot_by_ballot(store: Warehouse) -> None:
+    ballots = pl.DataFrame({"ballot_id": ["a" * 32, "b" * 32]})
+    assert store.claim(ballots, "mine").height == 2
+    with Record("audit", "other", Study(), store):
+        assert store.claim(ballots, "other").is_empty()
+        store.release(ballots.head(1), "mine")
+        assert store.claim(ballots, "other")["ballot_id"].to_list() == ["a" * 32]
+        # only one's own
+        store.release(ballots, "other")
+    assert store.query("select ballot_id from claims").item() == "b" * 32
