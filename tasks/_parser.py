@@ -11,6 +11,9 @@ Choice = Literal["first", "second", "tie", "invalid", "abstain", "ambiguous"]
 TAG = re.compile(r"\[\[(a|b|c|tie)\]\]", re.IGNORECASE | re.ASCII)
 MEANING: dict[str, Choice] = {"a": "first", "b": "second", "c": "tie", "tie": "tie"}
 
+VERDICTS: dict[str, Choice] = {"A": "first", "B": "second", "C": "tie"}
+"""What ``verdict`` may be in an object."""
+
 FENCE = re.compile(r"\A```(?:json)?\s*|\s*```\Z", re.IGNORECASE)
 
 OPENING = 600
@@ -51,14 +54,26 @@ def parse(reply: str) -> Choice:
     return MEANING[last[1].lower()] if _ends(reply, last.end()) else "ambiguous"
 
 
-def parse_json(reply: str) -> Choice:
-    """Return the choice in a reply that must be one object with a ``verdict``, fenced or not."""
+def parse_json(reply: str, *, reason: bool = True) -> Choice:
+    """Return the choice in a reply that must be the object asked for, fenced or not.
+
+    It holds a ``verdict`` and, if asked for, a ``reason``; each once, and nothing else.
+    """
     try:
-        found = json.loads(FENCE.sub("", reply.strip()))
+        found = json.loads(FENCE.sub("", reply.strip()), object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return "abstain" if _refuses(reply) else "invalid"
-    verdict = found.get("verdict") if isinstance(found, dict) else None
-    return MEANING.get(verdict.lower(), "invalid") if isinstance(verdict, str) else "invalid"
+    names = {"reason", "verdict"} if reason else {"verdict"}
+    whole = isinstance(found, dict) and found.keys() == names
+    if not whole or not all(isinstance(text, str) for text in found.values()):
+        return "invalid"
+    return VERDICTS.get(found["verdict"], "invalid")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object, or an empty one if a name stands in it twice."""
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else {}
 
 
 def _ends(reply: str, start: int) -> bool:

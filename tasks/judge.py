@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -140,7 +141,8 @@ def askings(
 
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
     """Read the choice in a reply; an unreadable one is an invalid vote, kept verbatim."""
-    read = parse_json if PROMPTS[prompt].verdict == "json" else parse
+    form = PROMPTS[prompt]
+    read = partial(parse_json, reason=form.reason) if form.verdict == "json" else parse
     return {
         "ballot_id": ballot_id,
         "choice": "abstain" if reply.finish_reason in REFUSED else read(reply.text),

@@ -39,8 +39,10 @@ class Offline(CustomLLM):
         """Answer the messages by formula."""
         options = request["optional_params"]
         messages, response = request["messages"], request["model_response"]
-        form = answer_json if "response_format" in options else answer
-        text = form(messages, _traits(str(options["traits"]), options["traits"]), options["seed"])
+        asked = messages, _traits(str(options["traits"]), options["traits"]), options["seed"]
+        form = options.get("response_format")
+        names = form["json_schema"]["schema"]["required"] if form else ()
+        text = answer_json(*asked, names) if names else answer(*asked)
         response.choices[0].message.content = text
         response.choices[0].finish_reason = "stop"
         response.model = f"offline/{request['model']}"

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections import deque
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
@@ -112,10 +113,13 @@ class _Seen(NamedTuple):
     features: tuple[Feature, ...]
 
 
-def answer_json(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:
-    """Reply with the same verdict as an object, to a prompt that asks for one."""
+def answer_json(
+    messages: list[dict[str, str]], traits: Traits, repeat: int, names: Collection[str]
+) -> str:
+    """Reply with the same verdict as an object of ``names``, to a prompt that asks for one."""
     reason, _, verdict = answer(messages, traits, repeat).partition(" [[")
-    return json.dumps({"reason": reason, "verdict": verdict.rstrip("]")})
+    told = {"reason": reason, "verdict": verdict.rstrip("]")}
+    return json.dumps({name: told[name] for name in names})
 
 
 def answer(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:

@@ -26,7 +26,7 @@ def test_a_simulated_judge_gives_the_same_verdict_as_an_object() -> None:
     traits = Traits(**JUDGES["offline/honest"].params["traits"])
     messages = PROMPT.messages("What is 2 + 2?", "Four.", "It is 4.")
     for repeat in range(20):
-        reply = json.loads(answer_json(messages, traits, repeat))
+        reply = json.loads(answer_json(messages, traits, repeat, ["reason", "verdict"]))
         assert answer(messages, traits, repeat).endswith(f"[[{reply['verdict']}]]")
         assert "Simulated" in reply["reason"]
 
@@ -35,13 +35,26 @@ def test_a_simulated_judge_gives_the_same_verdict_as_an_object() -> None:
     ("reply", "choice"),
     [
         ('{"reason": "x", "verdict": "A"}', "first"),
-        ('{"verdict": "b"}', "second"),
-        ('```json\n{"verdict": "tie"}\n```', "tie"),
-        ('{"verdict": "C"}', "tie"),
+        ('{"verdict": "B", "reason": ""}', "second"),
+        ('```json\n{"reason": "x", "verdict": "C"}\n```', "tie"),
+        ('{"reason": "x", "verdict": "b"}', "invalid"),
+        ('{"reason": "x", "verdict": "tie"}', "invalid"),
+        ('{"reason": "x", "verdict": "A", "verdict": "B"}', "invalid"),
+        (
+            '{"reason": "I cannot judge. I cannot judge.", "verdict": "A", "verdict": "B"}',
+            "invalid",
+        ),
+        ('{"reason": "x", "reason": "y", "verdict": "A"}', "invalid"),
+        ('{"verdict": "A"}', "invalid"),
+        ('{"reason": null, "verdict": "A"}', "invalid"),
+        ('{"reason": ["x"], "verdict": "A"}', "invalid"),
+        ('{"reason": "x", "verdict": "A", "certainty": 1}', "invalid"),
+        ('{"reason": "x", "verdict": ["A"]}', "invalid"),
+        ("{}", "invalid"),
         ('Here it is: {"verdict": "A"}', "invalid"),
         ('{"verdict": "A"', "invalid"),
-        ('{"verdict": "D"}', "invalid"),
-        ('{"verdict": 1}', "invalid"),
+        ('{"reason": "x", "verdict": "D"}', "invalid"),
+        ('{"reason": "x", "verdict": 1}', "invalid"),
         ('["A"]', "invalid"),
         ("[[A]]", "invalid"),
         ("", "invalid"),

@@ -1,8 +1,11 @@
 import json
 
 from tasks._parser import parse_json
+from tasks.judge import vote_row
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY
-from tasks.providers._offline import read_prompt
+from tasks.providers import JUDGES
+from tasks.providers._offline import Traits, answer, answer_json, read_prompt
+from tasks.providers._reply import Reply
 
 PROMPT = PROMPTS["pair_verdict_v1"]
 LONGER = PROMPTS["pair_json_v1"]
@@ -25,10 +28,26 @@ def test_its_object_holds_the_verdict_alone() -> None:
     assert list(schema["properties"]) == schema["required"] == ["verdict"]
     assert schema["properties"]["verdict"] == longer["properties"]["verdict"]
     read = [
-        parse_json(json.dumps({"verdict": word}))
+        parse_json(json.dumps({"verdict": word}), reason=False)
         for word in schema["properties"]["verdict"]["enum"]
     ]
     assert read == ["first", "second", "tie"]
+
+
+def test_its_object_is_nothing_else() -> None:
+    assert parse_json('{"reason": "x", "verdict": "A"}', reason=False) == "invalid"
+    reply = Reply('{"verdict": "B"}')
+    assert vote_row("b1", "pair_verdict_v1", reply, None)["choice"] == "second"
+    assert vote_row("b1", "pair_json_v1", reply, None)["choice"] == "invalid"
+
+
+def test_a_simulated_judge_gives_the_verdict_alone() -> None:
+    traits = Traits(**JUDGES["offline/honest"].params["traits"])
+    messages = PROMPT.messages("What is 2 + 2?", "Four.", "It is 4.")
+    for repeat in range(20):
+        reply = answer_json(messages, traits, repeat, ["verdict"])
+        assert answer(messages, traits, repeat).endswith(f"[[{json.loads(reply)['verdict']}]]")
+        assert parse_json(reply, reason=False) != "invalid"
 
 
 def test_a_simulated_judge_finds_its_way() -> None:
