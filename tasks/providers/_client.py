@@ -223,11 +223,12 @@ def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
     cost = getattr(response, "_hidden_params", {}).get("response_cost")
     if judge.usd_per_million:
         cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
+    refusal = _refusal(choice.message)
     return Reply(
-        text=_clean(choice.message.content or ""),
+        text=_clean(choice.message.content or refusal),
         model=_clean_or_none(response.model),
         fingerprint=_clean_or_none(getattr(response, "system_fingerprint", None)),
-        finish_reason=_clean_or_none(choice.finish_reason),
+        finish_reason="refusal" if refusal else _clean_or_none(choice.finish_reason),
         seconds=seconds,
         prompt_tokens=prompt_tokens,
         completion_tokens=None if prompt_tokens is None else completion_tokens,
@@ -237,6 +238,12 @@ def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
         if prompt_tokens
         else None,
     )
+
+
+def _refusal(message: Any) -> str:
+    """Return the words by which a model refuses to fill a schema, which are no content."""
+    told = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+    return told if isinstance(told, str) and not message.content else ""
 
 
 def _count(value: object) -> int | None:

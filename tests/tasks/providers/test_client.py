@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tasks.judge import vote_row
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, Provider, provider_of
-from tasks.providers._client import call, hang_up
+from tasks.providers._client import call, hang_up, read_reply
 from tasks.providers._engine import Engine
 from tasks.providers._offline import Traits, answer
 from tasks.providers._reply import Reply
@@ -202,8 +203,25 @@ def test_tokens_that_cannot_be_are_unknown(
     assert outcome.error is None
 
 
-def test_a_judge_may_set_its_own_timeout(stub: Stub) -> None:
-    assert _ask(stub, (200, REPLY), timeout=20).error is None
+@pytest.mark.parametrize("content", [None, ""])
+def test_a_refusal_to_fill_a_schema_is_kept_and_abstains(stub: Stub, content: str | None) -> None:
+    words = "I'm sorry, I can't assist with that request."
+    body = _changed(role="assistant", content=content, refusal=words)
+    outcome = _ask(stub, (200, body))
+    assert (outcome.text, outcome.finish_reason, outcome.error) == (words, "refusal", None)
+    assert outcome.completion_tokens == 3
+    judge = Judge(judge="stub/one", provider="stub", model="openai/stub")
+    in_batch = read_reply(body, Provider(), judge, 1.0)
+    assert (in_batch.text, in_batch.finish_reason) == (words, "refusal")
+    for prompt in ("pair_json_v1", "pair_v1"):
+        vote = vote_row("b1", prompt, outcome, None)
+        assert (vote["choice"], vote["raw"]) == ("abstain", words)
+
+
+def test_no_refusal_is_made_of_a_reply(stub: Stub) -> None:
+    body = _changed(role="assistant", content="Both. [[C]]", refusal=None)
+    outcome = _ask(stub, (200, body))
+    assert (outcome.text, outcome.finish_reason) == ("Both. [[C]]", "stop")
 
 
 def test_a_server_that_is_not_there_is_an_error(stub: Stub) -> None:
