@@ -21,7 +21,8 @@ from tasks.judge import Design, draw_ballots, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, provider_of
+from tasks.providers import JUDGES, Judge, provider_of
+from tasks.providers._engine import most_tokens
 from tasks.providers._prices import price_of
 from tasks.statistics._design import smallest_shift
 from warehouse.peek import default_path
@@ -29,7 +30,22 @@ from warehouse.store import Warehouse
 
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 80
-"""Of a short comparison with a verdict; a judge that thinks aloud takes more."""
+"""Of a short comparison with a verdict."""
+
+THINKING_TOKENS = 600
+"""A guess at what a judge takes that thinks before it replies."""
+
+SHORT_TOKENS = 1024
+"""Who may take more than these is taken for one that thinks."""
+
+TELLING = 20
+"""Earlier votes by which the tokens of a reply are known."""
+
+REPLIES = f"""
+    select judge, avg(completion_tokens) from votes join (
+        select distinct ballot_id, judge from ballots where prompt = ?
+    ) using (ballot_id) group by judge having count(completion_tokens) >= {TELLING}
+"""  # noqa: S608 - a constant of this file
 
 ASK_ABOVE_USD = 1.0
 
@@ -38,12 +54,20 @@ class Cost(NamedTuple):
     """What asking one judge would take."""
 
     judge: str
-    ballots: int
     cast: int
     calls: int
     tokens: int
     reply_tokens: int
     usd: float | None
+    most_usd: float | None
+    """If every reply is as long as it may get."""
+    told: bool = False
+    """Whether earlier votes tell how long replies are."""
+
+    @property
+    def expected_usd(self) -> float | None:
+        """What to expect: the most, unless earlier votes tell better."""
+        return self.usd if self.told else self.most_usd
 
 
 def show_plan(study: Study, warehouse: Path | None) -> None:
@@ -54,7 +78,12 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
     console.print(_cost_table(_estimate(study, pairs, warehouse)))
     console.print(_sight(pairs, perturbed, study))
     console.print(_advice(pairs, study))
-    notes = f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each, {REPLY_TOKENS} a reply."
+    notes = (
+        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
+        f"this judge's earlier ones, if there are {TELLING}. Else it is a guess: {THINKING_TOKENS} "
+        f"for judges that reason or may take over {SHORT_TOKENS}, {REPLY_TOKENS} for others. "
+        "At most: if every reply is as long as max_tokens allow."
+    )
     if study.stop != "none" or study.probe:
         notes += " Votes that prove not to be needed are not asked, so it may be less."
     console.print(notes, style="dim")
@@ -72,17 +101,23 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
         return
     costs = _estimate(study.at(datetime.now(UTC)), _prepare(study)[0], warehouse)
     due = [cost for cost in costs if cost.calls]
-    total = sum(cost.usd or 0.0 for cost in due)
-    unknown = [cost.judge for cost in due if cost.usd is None]
+    total = sum(cost.expected_usd or 0.0 for cost in due)
+    unknown = [cost.judge for cost in due if cost.expected_usd is None]
     if total <= ASK_ABOVE_USD and not unknown:
         return
-    text = f"{sum(cost.calls for cost in due)} calls for about {total:.2f} USD"
+    about = sum(cost.usd or 0.0 for cost in due)
+    text = f"{sum(cost.calls for cost in due)} calls for about {about:.2f} USD"
+    if all(cost.told for cost in due):
+        text += ", as earlier votes tell"
+    else:
+        text += f", at most {sum(cost.most_usd or 0.0 for cost in due):.2f} USD"
     text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
     if sys.stdin.isatty() and click.confirm(f"This makes {text}. Go on?"):
         return
     raise ValueError(
         f"{text}: nothing was asked. Say --yes to spend it, or cap it with --budget USD "
-        "(a price that is unknown is given as usd_per_million in the provider's file)."
+        "(a price or bound that is unknown is given as usd_per_million and max_tokens in the "
+        "provider's file)."
     )
 
 
@@ -101,15 +136,21 @@ def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> 
     design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
     ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
     path = Path(warehouse or default_path())
-    cast = Votes.empty()
+    cast, told = Votes.empty(), {}
     if path.is_file():
         cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
-    return _costs(ballots, cast, pairs, study.prompt)
+        told = dict(Warehouse(path).query(REPLIES, [study.prompt]).iter_rows())
+    return _costs(ballots, cast, pairs, study.prompt, told)
 
 
 def _costs(
-    ballots: DataFrame[Ballots], cast: DataFrame[Votes], pairs: DataFrame[Pairs], prompt: str
+    ballots: DataFrame[Ballots],
+    cast: DataFrame[Votes],
+    pairs: DataFrame[Pairs],
+    prompt: str,
+    told: dict[str, float],
 ) -> list[Cost]:
+    """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
     form = PROMPTS[prompt]
     frame = len(form.system) + len(form.user)
     characters = pairs.select(
@@ -123,34 +164,54 @@ def _costs(
         .with_columns(known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()))
         .group_by("judge", maintain_order=True)
         .agg(
-            ballots=pl.len(),
             cast=pl.col("known").sum(),
             calls=(~pl.col("known")).sum(),
             characters=pl.col("characters").filter(~pl.col("known")).sum(),
         )
         .sort("judge")
     )
-    return [_cost(**row) for row in asked.iter_rows(named=True)]
+    return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
 
 
-def _cost(judge: str, ballots: int, cast: int, calls: int, characters: int) -> Cost:
-    tokens, replies = characters // CHARACTERS_PER_TOKEN, calls * REPLY_TOKENS
-    price = price_of(JUDGES[judge], simulated=provider_of(judge).simulated)
-    usd = None if price is None else tokens * price.prompt + replies * price.completion
-    return Cost(judge, ballots, cast, calls, tokens, replies, usd)
+def _cost(judge: str, cast: int, calls: int, characters: int, told: float | None) -> Cost:
+    asked, simulated = JUDGES[judge], provider_of(judge).simulated
+    tokens = characters // CHARACTERS_PER_TOKEN
+    replies = round(calls * (_guess(asked) if told is None else told))
+    longest = 0 if simulated else most_tokens(asked)
+    price = price_of(asked, simulated=simulated)
+    usd = most = None
+    if price is not None:
+        usd = tokens * price.prompt + replies * price.completion
+        if longest is not None:
+            most = tokens * price.prompt + calls * longest * price.completion
+        elif not calls or not price.completion:
+            most = usd
+    return Cost(judge, cast, calls, tokens, replies, usd, most, told is not None)
+
+
+def _guess(judge: Judge) -> int:
+    """Return how many tokens a reply may take, where nobody knows."""
+    longest = most_tokens(judge)
+    thinks = judge.params.get("reasoning_effort", "none") not in {"none", "minimal"}
+    if thinks or (longest or 0) > SHORT_TOKENS:
+        return min(THINKING_TOKENS, longest or THINKING_TOKENS)
+    return min(REPLY_TOKENS, longest or REPLY_TOKENS)
 
 
 def _cost_table(costs: list[Cost]) -> object:
-    rows: list[tuple[Any, ...]] = [(*cost[:-1], _usd(cost.usd)) for cost in costs]
-    sums = [sum(row[column] for row in rows) for column in range(1, 6)]
-    known = [cost.usd for cost in costs if cost.usd is not None]
-    rows.append(("all", *sums, _usd(sum(known) if len(known) == len(costs) else None)))
-    columns = ("judge", "ballots", "cast", "calls", "tokens in", "out", "USD")
+    rows: list[tuple[Any, ...]] = [
+        (*cost[:5], _usd([cost.usd]), _usd([cost.most_usd])) for cost in costs
+    ]
+    sums = [sum(row[column] for row in rows) for column in range(1, 5)]
+    totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
+    rows.append(("all", *sums, *totals))
+    columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
     return plain_table(columns, rows, "What would be asked")
 
 
-def _usd(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:.2f}"
+def _usd(costs: list[float | None]) -> str:
+    known = [cost for cost in costs if cost is not None]
+    return f"{sum(known):.2f}" if len(known) == len(costs) else "unknown"
 
 
 def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:
