@@ -62,11 +62,15 @@ def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
 
 
 def _asked_with(judge: Judge) -> str:
-    """Return all that a judge is asked with as JSON: where, what is dropped, and parameters."""
-    address = api_base(PROVIDERS[judge.provider].provider)
+    """Return all that a judge is asked with as JSON: where, parameters, what is dropped, added."""
+    provider = PROVIDERS[judge.provider].provider
+    address = api_base(provider)
     where = {"api_base": address} if address else {}
     dropping = {"unsupported": "drop"} if judge.unsupported == "drop" else {}
-    return json.dumps({**judge.params, **where, **dropping}, sort_keys=True)
+    # A seed in the parameters says it itself, and a formula cannot be asked without one.
+    seeded = provider.repeat_as_seed and not provider.simulated and "seed" not in judge.params
+    seeding = {"repeat_as_seed": True} if seeded else {}
+    return json.dumps({**judge.params, **where, **dropping, **seeding}, sort_keys=True)
 
 
 def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:

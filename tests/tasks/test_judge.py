@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import Ballots
-from tasks.judge import SHARD, Design, draw_ballots, shards
+from tasks import judge as judging
+from tasks.judge import SHARD, Design, askings, draw_ballots, judge_table, shards
+from tasks.prompts import Prompt
+from tasks.providers import JUDGES, Judge, Provider, ProviderFile
 
 Make = Callable[..., Any]
 PROMPT = "pair_v1"
@@ -74,6 +77,110 @@ def test_the_id_holds_all_that_can_change_the_reply(make_pairs: Make, make_judge
     for same in ({"pair_id": "p9"}, {"dataset": "x"}, {"arm": "sham"}, {"sample": "x"}):
         assert ids(same) == ids()
     assert ids(judge={"judge": "another name"}) == ids()
+
+
+Changes = tuple[str, dict[str, Any]]
+CHANGING: list[Changes] = [
+    ("provider", {"api_base": "http://127.0.0.1:9/v1"}),
+    ("provider", {"api_base_variable": "DESK_API_BASE"}),
+    ("provider", {"repeat_as_seed": True}),
+    ("judge", {"provider": "other"}),
+    ("judge", {"model": "openai/other"}),
+    ("judge", {"params": {"temperature": 1}}),
+    ("judge", {"unsupported": "drop"}),
+    ("judge", {"system": "Be strict."}),
+    ("prompt", {"verdict": "json"}),
+    ("prompt", {"verdict": "json", "reason": False}),
+    ("prompt", {"system": "Compare well."}),
+    ("prompt", {"user": "{question} First: {answer_a} Second: {answer_b}"}),
+]
+KEEPING: list[Changes] = [
+    ("provider", {"key_variable": "OTHER_API_KEY"}),
+    ("provider", {"variables": ["OTHER"]}),
+    ("provider", {"serve": "a.module"}),
+    ("provider", {"concurrency": 1}),
+    ("provider", {"requests_per_minute": 1}),
+    ("provider", {"tokens_per_minute": 1}),
+    ("provider", {"timeout_seconds": 1.0}),
+    ("provider", {"attempts": 1}),
+    ("provider", {"pause_seconds": 1.0}),
+    ("judge", {"judge": "desk/other"}),
+    ("judge", {"concurrency": 1}),
+    ("judge", {"requests_per_minute": 1}),
+    ("judge", {"tokens_per_minute": 1}),
+    ("judge", {"about": "Another."}),
+    ("judge", {"usd_per_million": {"prompt": 1, "completion": 1}}),
+    ("judge", {"mode": "batch"}),
+    ("prompt", {"prompt": "other"}),
+    ("prompt", {"source": "other"}),
+]
+# What simulates is no model, and the only kind of prompt is "pair".
+APART = {("provider", "simulated"), ("prompt", "kind")}
+
+
+@pytest.fixture
+def draw(make_pairs: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Return ids and requests of the ballots of one judge, with changes to what asks it."""
+
+    def draw(**changes: dict[str, Any]) -> tuple[set[str], list[Any]]:
+        provider = Provider(**changes.get("provider", {}))
+        named = {"judge": "desk/one", "provider": "desk", "model": "openai/one", "params": {}}
+        judge = Judge(**{**named, **changes.get("judge", {})})
+        form = {"prompt": "plain", "kind": "pair", "source": "here", "system": "Compare.",
+                "user": "{question} {answer_a} {answer_b}"}  # fmt: skip
+        prompt = Prompt(**{**form, **changes.get("prompt", {})})
+        files = {judge.provider: ProviderFile(provider=provider, judges={})}
+        monkeypatch.setattr(judging, "PROVIDERS", files)
+        monkeypatch.setattr(judging, "JUDGES", {judge.judge: judge})
+        monkeypatch.setattr(judging, "PROMPTS", {prompt.prompt: prompt})
+        monkeypatch.setattr(judging, "provider_of", lambda _: provider)
+        pairs = make_pairs([{}])
+        ballots = draw_ballots(pairs, judge_table([judge.judge]), prompt.prompt, BALANCED)
+        sent = [(messages, params) for _, messages, params in askings(ballots, pairs)]
+        return set(ballots["ballot_id"]), sent
+
+    monkeypatch.setenv("DESK_API_BASE", "http://127.0.0.1:8/v1")
+    return draw
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGING)
+def test_what_changes_a_request_changes_the_id(
+    what: str, change: dict[str, Any], draw: Make
+) -> None:
+    assert draw(**{what: change})[0].isdisjoint(draw()[0])
+
+
+@pytest.mark.parametrize(("what", "change"), KEEPING)
+def test_what_changes_no_request_keeps_the_id(
+    what: str, change: dict[str, Any], draw: Make
+) -> None:
+    assert draw(**{what: change}) == draw()
+
+
+def test_every_field_is_known_to_change_requests_or_not() -> None:
+    models = {"provider": Provider, "judge": Judge, "prompt": Prompt}
+    fields = {(what, field) for what, model in models.items() for field in model.model_fields}
+    tried = {(what, field) for what, change in CHANGING + KEEPING for field in change}
+    assert tried | APART == fields
+
+
+def test_a_seed_of_the_judge_says_what_is_sent(draw: Make) -> None:
+    seeded = {"params": {"seed": 7}}
+    assert draw(judge=seeded) == draw(judge=seeded, provider={"repeat_as_seed": True})
+    assert draw(judge=seeded)[0].isdisjoint(draw(judge={"params": {"seed": 8}})[0])
+    assert [params for _, params in draw(provider={"repeat_as_seed": True})[1]] == [
+        {"seed": repeat} for repeat in (0, 1, 2, 0, 1, 2)
+    ]
+
+
+def test_keys_of_earlier_votes_stay(draw: Make) -> None:
+    draw()
+    assert judge_table(["desk/one"])["params"].to_list() == ["{}"]
+
+
+def test_a_simulated_judge_keeps_its_key() -> None:
+    judge = JUDGES["offline/honest"]
+    assert judge_table([judge.judge])["params"].to_list() == [judge.params_json]
 
 
 def test_more_votes_ask_for_the_new_ones_only(make_pairs: Make, make_judges: Make) -> None:
