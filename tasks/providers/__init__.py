@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks._catalogue import Catalogue, read_toml, tables
+from tasks.providers._refused import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers, as litellm names them, where it can make, read and list batches of chats."""
@@ -16,7 +17,8 @@ BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 class Limits(BaseModel):
     """How much may be asked; null: any number."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # What stands at a wrong place may be a secret.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     concurrency: int | None = Field(default=None, ge=1)
     """Calls in flight at once."""
@@ -47,6 +49,11 @@ class Provider(Limits):
     """Send each ballot's repeat as the request's ``seed``."""
     simulated: bool = False
     """Its judges are formulas, not models."""
+
+    @field_validator("api_base")
+    @classmethod
+    def _without_secrets(cls, address: str) -> str:
+        return refuse_secrets(address, "api_base")
 
     def needed(self) -> list[str]:
         """Return the environment variables that calls need and that are not set."""
@@ -92,6 +99,12 @@ class Judge(Limits):
 
     It is no part of a ballot's key: the same model replies.
     """
+
+    @field_validator("params")
+    @classmethod
+    def _of_a_request(cls, params: dict[str, Any]) -> dict[str, Any]:
+        refuse_params(params)
+        return params
 
     @property
     def params_json(self) -> str:
@@ -158,4 +171,5 @@ def provider_of(judge: str) -> Provider:
 def api_base(provider: Provider) -> str:
     """Return the address that a provider is asked at; empty where litellm knows it."""
     named = provider.api_base_variable
-    return os.environ.get(named, "").strip() or provider.api_base if named else provider.api_base
+    address = os.environ.get(named, "").strip() if named else ""
+    return refuse_secrets(address, named) or provider.api_base

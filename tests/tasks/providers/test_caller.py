@@ -20,10 +20,8 @@ PATIENCE_SECONDS = 60
 REPO = Path(_caller.__file__).parents[2]
 HONEST = JUDGES["offline/honest"]
 # a local address where nothing answers, behind a service that would be tried again for long
-SILENT = Judge(
-    judge="openai/silent", provider="openai", model="openai/silent",
-    params={"api_base": "http://127.0.0.1:9/v1", "api_key": "none"},
-)  # fmt: skip
+NOWHERE = {"api_base": "http://127.0.0.1:9/v1", "api_key": "none"}
+SILENT = Judge(judge="openai/silent", provider="openai", model="openai/silent")
 
 KILLED = "the calling process ended with code -9"
 
@@ -76,7 +74,7 @@ def test_every_request_gets_its_own_reply(shared: Caller) -> None:
 def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Caller]) -> None:
     async def ask_and_kill() -> list[Reply]:
         line = caller().begin()
-        waiting = [asyncio.create_task(_ask(line, SILENT, _messages(n), {})) for n in range(5)]
+        waiting = [asyncio.create_task(_ask(line, SILENT, _messages(n), NOWHERE)) for n in range(5)]
         await asyncio.sleep(0)
         process = caller()._process
         process.send_signal(signal.SIGKILL)

@@ -1,0 +1,86 @@
+"""What a provider's file must not hold: secrets, and parameters that are none of a request."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+INSTEAD = {
+    **dict.fromkeys(("api_key",), "name its variable as key_variable under [provider]"),
+    **dict.fromkeys(("api_base", "base_url"), "give api_base under [provider]"),
+    **dict.fromkeys(("timeout", "request_timeout"), "give timeout_seconds under [provider]"),
+    **dict.fromkeys(
+        ("num_retries", "max_retries", "retry_policy", "retry_strategy"),
+        "give attempts under [provider]",
+    ),
+    **dict.fromkeys(("drop_params", "additional_drop_params"), 'say unsupported = "drop"'),
+    **dict.fromkeys(
+        ("model", "custom_llm_provider", "model_alias_map", "use_litellm_proxy"),
+        "give all of it as the judge's model, as in openai/NAME",
+    ),
+    **dict.fromkeys(("headers",), "give extra_headers, without a key"),
+    **dict.fromkeys(
+        ("messages", "prompt_id", "prompt_variables", "custom_prompt_dict", "roles"),
+        "give words of the judge's own as its system",
+    ),
+    **dict.fromkeys(("n", "stream", "stream_options"), "each ballot is one whole reply"),
+    **dict.fromkeys(
+        ("fallbacks", "context_window_fallback_dict", "mock_response", "mock_tool_calls",
+         "mock_timeout", "cache", "caching", "acompletion", "client", "litellm_logging_obj"),
+        "a vote is the judge's own reply",
+    ),
+}  # fmt: skip
+"""Parameter -> what to do in its place."""
+
+SECRET = re.compile(
+    r"authorization|cookie|credential|secret|passw|api[-_]?key|access[-_]?key|(^|[-_])token$|^key$",
+    re.IGNORECASE,
+)
+
+
+def refuse_params(params: dict[str, Any]) -> None:
+    """Refuse a judge's parameters that are none of a request, or hold a secret.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, not its value, and what to do instead.
+    """
+    for name in params:
+        if name in INSTEAD:
+            raise ValueError(f"params.{name} is no parameter of the model: {INSTEAD[name]}.")
+    for place in _places(params):
+        if SECRET.search(place.rsplit(".", maxsplit=1)[-1]):
+            raise ValueError(
+                f"params.{place} would put a secret into the warehouse. Leave it out, set it in "
+                "the environment and name its variable as key_variable or in variables under "
+                "[provider]."
+            )
+
+
+def refuse_secrets(address: str, name: str) -> str:
+    """Return an address that holds no user, password or key; ``name`` is where it comes from.
+
+    Raises
+    ------
+    ValueError
+        If it does; the text does not repeat it.
+    """
+    parts = urlsplit(address)
+    if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
+        raise ValueError(
+            f"{name} holds a user, password or key, which would be put into the warehouse. "
+            "Leave it out, and name the variable of the key as key_variable under [provider]."
+        )
+    return address
+
+
+def _places(value: Any, before: str = "") -> Iterator[str]:
+    """Yield the path of every key in tables within tables."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{before}{key}"
+            yield from _places(inner, f"{before}{key}.")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _places(inner, before)

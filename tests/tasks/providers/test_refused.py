@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from tasks.providers import Judge, Provider, _parse, api_base
+
+SECRET = "sk-live-0123456789"
+
+
+def _judge(**params: Any) -> Judge:
+    return Judge(judge="desk/one", provider="desk", model="openai/one", params=params)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("api_key", "key_variable"),
+        ("api_base", "api_base under"),
+        ("base_url", "api_base under"),
+        ("timeout", "timeout_seconds"),
+        ("request_timeout", "timeout_seconds"),
+        ("num_retries", "attempts"),
+        ("max_retries", "attempts"),
+        ("drop_params", 'unsupported = "drop"'),
+        ("model", "the judge's model"),
+        ("custom_llm_provider", "the judge's model"),
+        ("headers", "extra_headers"),
+        ("messages", "system"),
+        ("n", "one whole reply"),
+        ("stream", "one whole reply"),
+        ("fallbacks", "the judge's own reply"),
+        ("mock_response", "the judge's own reply"),
+    ],
+)
+def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=rf"params\.{name} is no parameter .*{advice}") as refused:
+        _judge(**{name: SECRET})
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        ({"extra_headers": {"Authorization": SECRET}}, "extra_headers.Authorization"),
+        ({"extra_headers": {"X-Api-Key": SECRET}}, "extra_headers.X-Api-Key"),
+        ({"extra_body": {"a": [{"auth_token": SECRET}]}}, "extra_body.a.auth_token"),
+        ({"extra_query": {"key": SECRET}}, "extra_query.key"),
+        ({"aws_secret_access_key": SECRET}, "aws_secret_access_key"),
+        ({"vertex_credentials": SECRET}, "vertex_credentials"),
+        ({"azure_ad_token": SECRET}, "azure_ad_token"),
+    ],
+)
+def test_a_secret_among_the_parameters_is_refused(params: dict[str, Any], place: str) -> None:
+    with pytest.raises(ValueError, match=f"params.{place} would put a secret") as refused:
+        _judge(**params)
+    assert SECRET not in str(refused.value)
+
+
+def test_parameters_of_a_request_are_taken() -> None:
+    params = {
+        "temperature": 0, "max_tokens": 9, "max_completion_tokens": 9, "logit_bias": {"12": 1},
+        "prompt_cache_key": "x", "reasoning_effort": "low", "api_version": "v1",
+        "aws_region_name": "us-east-1", "extra_headers": {"x-team": "desk"},
+    }  # fmt: skip
+    assert _judge(**params).params == params
+
+
+ADDRESSES = [
+    f"https://me:{SECRET}@example.org/v1",
+    f"https://{SECRET}@example.org",
+    f"https://example.org/v1?api-key={SECRET}",
+    f"https://example.org/v1?key={SECRET}",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_that_holds_a_secret_is_refused(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="api_base holds a user, password or key") as refused:
+        Provider(api_base=address)
+    assert SECRET not in str(refused.value)
+    monkeypatch.setenv("DESK_API_BASE", address)
+    with pytest.raises(ValueError, match="DESK_API_BASE holds a user, password") as refused:
+        api_base(Provider(api_base_variable="DESK_API_BASE"))
+    assert SECRET not in str(refused.value)
+
+
+def test_other_addresses_are_taken() -> None:
+    address = "http://127.0.0.1:8000/v1?version=2"
+    assert api_base(Provider(api_base=address)) == address
+
+
+def test_an_error_elsewhere_repeats_no_secret() -> None:
+    for data in (
+        {"provider": {"api_key": SECRET}},
+        {"provider": {"concurrency": SECRET}},
+        {"judges": {"one": {"model": "openai/one", "api_key": SECRET}}},
+    ):
+        with pytest.raises(ValueError, match=r"api_key|concurrency") as refused:
+            _parse("desk", data)
+        assert SECRET not in str(refused.value)
