@@ -14,6 +14,7 @@ from tasks._code import code_digest
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, api_base, provider_of
+from tasks.providers._diverted import diverting
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
@@ -121,7 +122,14 @@ class Study(BaseModel):
             )
 
     def require_keys(self) -> None:
-        """Name every API key and address that is needed and not set."""
+        """Name every API key and address that is needed and not set, or set and not looked for."""
+        for judge in self.judges:
+            if diverted := diverting(provider_of(judge), JUDGES[judge]):
+                raise ValueError(
+                    f"{' and '.join(diverted)} would send calls of {judge} elsewhere, without a "
+                    "trace in its ballots. Unset it, or give the address as api_base in a "
+                    "provider file of your own. Nothing was asked."
+                )
         needed: dict[str, list[str]] = {}
         for judge in self.judges:
             for variable in provider_of(judge).needed():

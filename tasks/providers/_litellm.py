@@ -6,7 +6,13 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# By these it would change requests, without a trace in the ballots.
+for _name in [name for name in os.environ if name.startswith(("DEFAULT_", "LITELLM_"))]:
+    if not _name.startswith(("LITELLM_LOG", "LITELLM_PROXY_")) and not _name.endswith("_KEY"):
+        del os.environ[_name]
+# Else it reads a file .env, which may name other addresses.
+os.environ["LITELLM_MODE"] = "PRODUCTION"
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 # Nothing listens to litellm's log of each call, and its threads cost more than the call.
 os.environ.setdefault("LOGGING_EXECUTOR_MAX_PENDING_TASKS", "0")
 # Collecting while thousands of classes are made takes a tenth of the import.
@@ -94,6 +100,16 @@ class Uncounted:
 litellm.main.encoding = Uncounted()  # type: ignore[assignment]
 litellm.custom_provider_map = [{"provider": "offline", "custom_handler": Offline()}]
 litellm.suppress_debug_info = True
+# A request is what the judge's file says, also where litellm's defaults change.
+litellm.drop_params = litellm.modify_params = False
+litellm.add_function_to_prompt = litellm.use_litellm_proxy = False
+litellm.reasoning_auto_summary = litellm.openai_system_messages_first = False
+litellm.route_all_chat_openai_to_responses = litellm.enable_anthropic_prompt_caching = False
+litellm.api_base = litellm.headers = litellm.organization = litellm.api_version = None
+litellm.cache = litellm.model_fallbacks = litellm.fallbacks = litellm.default_fallbacks = None
+litellm.num_retries = litellm.num_retries_per_request = None
+litellm.model_alias_map = {}
+litellm.pre_call_rules, litellm.post_call_rules, litellm.callbacks = [], [], []
 _known: dict[str, Traits] = {}
 
 

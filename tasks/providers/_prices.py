@@ -18,6 +18,12 @@ class Price(NamedTuple):
     completion: float
 
 
+def route_of(model: str) -> str:
+    """Return the provider that litellm asks for a model: its first part, or as its table says."""
+    route, *rest = model.split("/", maxsplit=1)
+    return route if rest else str(_table().get(model, {}).get("litellm_provider", "openai"))
+
+
 def price_of(judge: Judge, *, simulated: bool) -> Price | None:
     """Return the judge's price in its mode: its own, litellm's, or null if nobody knows it."""
     if simulated:
