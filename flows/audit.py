@@ -57,6 +57,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             (Judges, judges), (Prompts, prompts), (Ballots, ballots),
         )  # fmt: skip
 
+        # Asking may take hours: hold no texts that are in the warehouse.
+        del questions, answers, versions
+
         waiting = record.waiting(ballots)
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
         await cast_all(ballots, waiting, pairs, schedule, record)

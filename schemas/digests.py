@@ -8,6 +8,8 @@ import polars.selectors as cs
 
 from schemas.keys import content_key
 
+SLICE = 4096
+
 
 def content_keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
     """Return the :func:`content_key` of each row over ``columns``."""
@@ -21,5 +23,7 @@ def frame_digest(frame: pl.DataFrame) -> str:
     digest = hashlib.sha256(repr(list(frame.schema.items())).encode())
     # JSON has no bytes, and writes NaN and infinity as null.
     plain = frame.with_columns(cs.float().cast(pl.String), cs.binary().bin.encode("hex"))
-    digest.update(plain.write_ndjson().encode())
+    # Slice by slice: a frame of texts as JSON is as large as the frame, twice.
+    for rows in plain.iter_slices(SLICE):
+        digest.update(rows.write_ndjson().encode())
     return digest.hexdigest()
