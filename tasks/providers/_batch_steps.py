@@ -16,6 +16,7 @@ from tasks.providers import PROVIDERS, Judge
 from tasks.providers import _batches as batches
 from tasks.providers._budget import BudgetError
 from tasks.providers._engine import Engine, wait_seconds
+from tasks.providers._redact import redact
 from tasks.providers._reply import CallError
 
 Told = dict[str, Any]
@@ -49,7 +50,8 @@ class Steps:
         except CallError as error:
             fault = error
         except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
-            text = f"{type(error).__name__}: {error}"[:500]
+            text = f"{type(error).__name__}: {error}"
+            text = redact(text, PROVIDERS[judge.provider].provider)[:500]
             fault = CallError(text, passing=False, free=False)
         # A batch that cannot be read says nothing of the next one.
         stops = not fault.passing and (step in ASKING or words.get("stop", False))

@@ -12,6 +12,7 @@ from tasks.providers import Judge, Provider
 from tasks.providers._client import guarded, litellm_call, read_reply, request_of
 from tasks.providers._litellm import Quiet
 from tasks.providers._prices import price_of
+from tasks.providers._redact import redact
 from tasks.providers._reply import CallError, Reply
 
 ENDPOINT = "/v1/chat/completions"
@@ -149,7 +150,11 @@ async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:
     ends = (told.completed_at, told.expired_at, told.cancelled_at, told.failed_at)
     ended_at = next((moment for moment in ends if moment), told.created_at)
     return Seen(
-        provider_batch, told.status, _reasons(told), files, max(0.0, ended_at - told.created_at)
+        provider_batch,
+        told.status,
+        _reasons(told, provider),
+        files,
+        max(0.0, ended_at - told.created_at),
     )
 
 
@@ -197,7 +202,7 @@ def _reply(
     provider: Provider, judge: Judge, outcome: dict[str, Any] | str, seconds: float
 ) -> Reply:
     if isinstance(outcome, str):
-        return Reply("", error=outcome)
+        return Reply("", error=redact(outcome, provider)[:500])
     try:
         reply = read_reply(outcome, provider, judge, seconds)
     except CallError as error:
@@ -234,13 +239,13 @@ def _message(error: Any) -> str:
     """Return what an error says, whatever its form."""
     if isinstance(error, dict):
         error = error.get("message") or error.get("code")
-    return str(error)[:500] if error else "no reason given"
+    return str(error) if error else "no reason given"
 
 
-def _reasons(told: Any) -> str | None:
+def _reasons(told: Any, provider: Provider) -> str | None:
     """Return why a batch failed as a whole, as far as the provider says."""
     errors = getattr(told.errors, "data", None) or []
-    return "; ".join(str(error.message)[:500] for error in errors[:3]) or None
+    return "; ".join(redact(str(error.message), provider)[:500] for error in errors[:3]) or None
 
 
 async def _ask(verb: str, provider: Provider, judge: Judge, **words: Any) -> Any:

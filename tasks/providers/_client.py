@@ -18,6 +18,7 @@ from tasks.providers._litellm import (
     litellm,
 )
 from tasks.providers._prices import price_of
+from tasks.providers._redact import redact
 from tasks.providers._reply import CallError, Reply
 from tasks.providers._retry_after import retry_after
 
@@ -206,7 +207,7 @@ def _call_error(error: Exception, provider: Provider) -> CallError:
     missing = isinstance(error, litellm.exceptions.AuthenticationError)
     permanent = provider.simulated or missing or (status in PERMANENT and not timeout)
     return CallError(
-        _redact(error, provider),
+        _tell(error, provider),
         passing=not permanent,
         retry_after=retry_after(headers),
         free=provider.simulated or (not timeout and status in PERMANENT | ANSWERED),
@@ -265,10 +266,7 @@ def _clean_or_none(value: object) -> str | None:
     return None if value is None else _clean(str(value))
 
 
-def _redact(error: Exception, provider: Provider) -> str:
+def _tell(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
-    for name in (provider.key_variable, *provider.variables):
-        secret = os.environ.get(name, "").strip() if name else ""
-        text = text.replace(secret, "[key]") if len(secret) > 3 else text
-    return text[:500]
+    return redact(text, provider)[:500]

@@ -214,3 +214,9 @@ def test_faults_that_pass_are_waited_out_and_others_are_told(shop: Shop, steps: 
     # what is under way is looked at all the same, and the judge is not stopped
     assert _take(steps, "look", provider_batch="b")["state"] == "completed"
     assert len(_pack(steps, 1)["packed"]) == 1
+
+
+def test_a_surprise_tells_no_key(shop: Shop, steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_KEY", "sk-other")
+    shop.faults = {"look": [RuntimeError("not sk-other")]}
+    assert _take(steps, "look", provider_batch="b")["fault"] == "RuntimeError: not [key]"

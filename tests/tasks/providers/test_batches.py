@@ -260,6 +260,26 @@ def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
     )
 
 
+def test_what_a_provider_says_of_a_batch_tells_no_key(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSPORT", "sk-mine")
+    monkeypatch.setenv("OTHER_KEY", "sk-other")
+    provider = PROVIDER.model_copy(update={"key_variable": "PASSPORT"})
+    text = "Neither sk-mine nor sk-other."
+    told = {
+        "status": "failed", "created_at": 1, "completed_at": None, "expired_at": None,
+        "cancelled_at": None, "failed_at": 2, "output_file_id": None, "error_file_id": None,
+        "errors": SimpleNamespace(data=[SimpleNamespace(message=text)]),
+    }  # fmt: skip
+    asked.append({"answer": SimpleNamespace(**told)})
+    seen = asyncio.run(look(provider, _judge(), "b"))
+    assert seen.error == "Neither [key] nor [key]."
+    line = _line("b1", {"error": {"message": text}}, status=400)
+    reply = replies(provider, _judge(), DONE, [line], ["b1"])["b1"]
+    assert reply.error == "the provider answered 400: Neither [key] nor [key]."
+
+
 def test_litellm_can_do_all_that_a_batch_needs_at_these_providers() -> None:
     types = _client.litellm.types.utils
     listed = types.LIST_BATCHES_SUPPORTED_PROVIDERS

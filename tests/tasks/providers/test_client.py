@@ -156,6 +156,17 @@ def test_other_faults_are_not_tried_again_and_tell_no_key(stub: Stub, status: in
     assert KEY not in str(outcome)
 
 
+def test_an_error_tells_no_key_of_others_not_even_its_beginning(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_TOKEN", "hf-of-somebody-else")
+    for before in ("", "x" * 440):
+        text = f"{before} hf-of-somebody-else"
+        outcome = _ask(stub, (400, {"error": {"message": text}}))
+        assert outcome.error
+        assert "hf-" not in outcome.error
+
+
 @pytest.mark.parametrize("body", [GARBAGE, b"", b"[]", b"{", {**REPLY, "choices": None}])
 def test_a_body_that_makes_no_sense_is_an_error(stub: Stub, body: Any) -> None:
     outcome = _ask(stub, *[(200, body)] * 2, attempts=2)
