@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import polars as pl
 from pandera.typing.polars import DataFrame
+from prefect import get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
@@ -21,6 +22,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
 from tasks.perturb import NO_SHAM
+from tasks.providers._redact import redact
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 SILENCE = timedelta(minutes=5)
@@ -39,6 +41,8 @@ class Record:
         self.cost_usd: float | None = 0.0
         self.errors: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.unsaved: list[str] = []
+        """What earlier runs left and could not be saved."""
         self.journal = journal_of(warehouse, run)
         self.stopped = 0
         self.all_saved = True
@@ -47,7 +51,9 @@ class Record:
 
     def __enter__(self) -> Self:
         self.bury_the_dead()
-        recover(self.warehouse)
+        self.unsaved = recover(self.warehouse)
+        for note in self.unsaved:
+            get_run_logger().warning(note)
         self.warehouse.start_run({**self._begin(), "state": "running"})
         threading.Thread(target=self._give_signs, daemon=True).start()
         return self
@@ -179,7 +185,7 @@ class Record:
     def _causes(self) -> str | None:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
-        return "; ".join([*causes, *more]) or None
+        return "; ".join([*causes, *more, *self.unsaved]) or None
 
     def _begin(self) -> dict[str, Any]:
         return first_row(self.flow, self.run, self.study, self.started_at)
@@ -200,7 +206,7 @@ COUNTED = (
 
 
 def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".rstrip(": ")[:2000]
+    return redact(f"{type(error).__name__}: {error}".rstrip(": "))[:2000]
 
 
 def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:

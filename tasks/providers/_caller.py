@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.providers import Judge
+from tasks.providers._redact import redact
 from tasks.providers._reply import CallError, Reply
-
-SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
 class Told(NamedTuple):
@@ -49,7 +48,9 @@ class Line:
     def hang_up(self) -> None:
         """End the calling process if no other line to it is open: it holds 170 MB."""
         self._caller.lines.discard(self)
-        if not self._caller.lines:
+        if self._caller.lines:
+            self._caller.send({"do": "end", "run": self._run})
+        else:
             self._caller.stop()
 
     async def batch(self, judge: Judge, step: str, **words: Any) -> dict[str, Any]:
@@ -167,21 +168,13 @@ class Caller:
         file = self._errors
         file.seek(max(0, file.seek(0, os.SEEK_END) - 2000))
         lines = file.read().decode(errors="backslashreplace").splitlines()
-        return redact(lines[-1][:500]) if lines else "it said nothing"
+        return redact(lines[-1])[:500] if lines else "it said nothing"
 
     @staticmethod
     def _tell(future: asyncio.Future[Told], told: Told) -> None:
         loop = future.get_loop()
         if not loop.is_closed():
             loop.call_soon_threadsafe(_resolve, future, told)
-
-
-def redact(text: str) -> str:
-    """Replace what environment variables named like keys hold."""
-    for name, value in os.environ.items():
-        if name.upper().endswith(SECRETS) and len(value.strip()) > 3:
-            text = text.replace(value.strip(), "[key]")
-    return text
 
 
 def _resolve(future: asyncio.Future[Told], told: Told) -> None:

@@ -6,10 +6,12 @@ until then it keeps each reply in the run's journal before it tells it.
 """
 
 import asyncio
+import errno
 import json
 import os
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +21,8 @@ from tasks.providers._batch_steps import Steps
 from tasks.providers._client import call, hang_up
 from tasks.providers._engine import Engine
 from tasks.providers._journal import Journal
+from tasks.providers._redact import redact
+from tasks.providers._reply import Reply
 
 
 class Run:
@@ -26,29 +30,74 @@ class Run:
 
     def __init__(self, budget_usd: float | None = None, journal: str | None = None) -> None:
         self.engine = Engine(call, budget_usd)
-        self.journal = Journal(Path(journal)) if journal else None
         self.steps = Steps(self.engine)
-        self.judges: dict[str, Judge] = {}
-        self._syncing = asyncio.create_task(self.journal.keep_syncing()) if self.journal else None
+        self._judges: dict[str, Judge] = {}
+        self._working: set[asyncio.Task[None]] = set()
+        self._fault: str | None = None
+        """Why replies cannot be kept, so that nobody is asked any more."""
+        self._path = Path(journal or "")
+        self._journal: Journal | None = None
+        if journal:
+            with self._keeping():
+                self._journal = Journal(self._path)
+                self._syncing = asyncio.create_task(self._keep_syncing(self._journal))
 
-    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def meet(self, judge: Judge) -> None:
+        """Take in who is going to be asked."""
+        self._judges[judge.judge] = judge
+        if self._fault:
+            self.engine.stop(judge, self._fault)
+
+    def begin(self, verb: str, request: dict[str, Any], out: BinaryIO) -> None:
+        """Begin to do what a request says; it is answered in any case."""
+        work = self._batch(request) if verb == "batch" else self._ask(request)
+        task = asyncio.create_task(_serve(request["id"], work, out))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
+    async def end(self) -> None:
+        """Leave the journal to whoever saves it, as soon as the last reply is in it."""
+        await asyncio.gather(*self._working)
+        if self._journal:
+            self._syncing.cancel()
+            self._journal.close()
+
+    async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Ask, and keep what was replied."""
-        judge = self.judges[request["judge"]]
+        judge = self._judges[request["judge"]]
         reply = await self.engine.ask(
             PROVIDERS[judge.provider].provider, judge, request["messages"], request["params"]
         )
-        told = {
-            "id": request["id"], **reply._asdict(), "cast_at": datetime.now(UTC).isoformat()
-        }  # fmt: skip
-        if self.journal and reply.error is None:
-            self.journal.write(told)
+        told = _told(request["id"], reply)
+        # What cannot be kept here is told all the same: the flow saves it.
+        if self._journal and not self._fault and reply.error is None:
+            with self._keeping():
+                self._journal.write(told)
         return told
 
-    async def batch(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Take a step with a batch."""
-        judge = self.judges[request["judge"]]
+        judge = self._judges[request["judge"]]
         done = await self.steps.take(judge, request["step"], request["words"])
         return {"id": request["id"], "done": done}
+
+    async def _keep_syncing(self, journal: Journal) -> None:
+        with self._keeping():
+            await journal.keep_syncing()
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Ask nobody any more if replies cannot be kept: they may be lost after they are paid."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            self._fault = (
+                f"the journal {self._path} cannot be written: {error.strerror or error}. "
+                f"{'Free space' if full else 'Make it writable'} and run again"
+            )
+            for judge in self._judges.values():
+                self.engine.stop(judge, self._fault)
 
 
 async def main() -> None:
@@ -58,29 +107,36 @@ async def main() -> None:
     reader = asyncio.StreamReader(limit=2**30)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     runs: dict[str, Run] = {}
-    running: set[asyncio.Task[None]] = set()
+    ending: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
         request = json.loads(line)
-        match request.pop("do"):
+        verb, name = request.pop("do"), request.pop("run")
+        match verb:
             case "begin":
-                name = request.pop("run")
                 runs[name] = Run(**request)
             case "meet":
-                judge = Judge(**request["judge"])
-                runs[request["run"]].judges[judge.judge] = judge
-            case verb:
-                run = runs[request["run"]]
-                work = run.batch(request) if verb == "batch" else run.ask(request)
-                task = asyncio.create_task(_serve(work, out))
-                running.add(task)
-                task.add_done_callback(running.discard)
+                runs[name].meet(Judge(**request["judge"]))
+            case "end":
+                task = asyncio.create_task(runs.pop(name).end())
+                ending.add(task)
+                task.add_done_callback(ending.discard)
+            case _:
+                runs[name].begin(verb, request, out)
     await hang_up()
 
 
-async def _serve(work: Awaitable[dict[str, Any]], out: BinaryIO) -> None:
-    told = await work
-    out.write(json.dumps(told).encode() + b"\n")
+async def _serve(number: str, work: Awaitable[dict[str, Any]], out: BinaryIO) -> None:
+    try:
+        told = json.dumps(await work)
+    except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
+        text = redact(f"{type(error).__name__}: {error}")[:500]
+        told = json.dumps(_told(number, Reply("", error=text)))
+    out.write(told.encode() + b"\n")
     out.flush()
+
+
+def _told(number: str, reply: Reply) -> dict[str, Any]:
+    return {"id": number, **reply._asdict(), "cast_at": datetime.now(UTC).isoformat()}
 
 
 def _replies() -> BinaryIO:

@@ -1,8 +1,6 @@
 """Limits, retries, pauses, stops and the budget, against a scripted call."""
 
 import asyncio
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from tasks.providers._breaker import FAULTS_IN_A_ROW, PAUSES, Breaker, GivenUpEr
 from tasks.providers._budget import Budget, BudgetError
 from tasks.providers._door import Door
 from tasks.providers._engine import LONGEST_WAIT_SECONDS, Engine, wait_seconds, worst_case
-from tasks.providers._journal import Journal, read_journal
 from tasks.providers._limits import Gate
 from tasks.providers._reply import CallError, Reply
 
@@ -326,19 +323,3 @@ def test_a_call_waits_for_what_those_in_flight_may_leave() -> None:
             await budget.reserve(9.5)
 
     asyncio.run(run())
-
-
-def test_a_journal_keeps_whole_lines(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "run.jsonl"
-    lines = [{"id": str(n), "text": "\u2028\U0001f600\n"} for n in range(3)]
-
-    async def write() -> None:
-        journal = Journal(path)
-        for line in lines:
-            journal.write(line)
-
-    asyncio.run(write())
-    assert list(read_journal(path)) == lines
-    with path.open("ab") as file:
-        file.write(json.dumps(lines[0]).encode()[:-3])
-    assert list(read_journal(path)) == lines
