@@ -13,6 +13,7 @@ import pytest
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion, _caller
 from tasks.providers._caller import Caller, Line, caller
+from tasks.providers._journal import alone_with
 from tasks.providers._offline import Traits, answer
 from tasks.providers._reply import Reply
 
@@ -124,6 +125,22 @@ def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
     assert reply.prompt_tokens
     assert reply.completion_tokens
     assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens
+
+
+def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody(
+    started: list[Caller], tmp_path: Path
+) -> None:
+    first, other = caller().begin("first", tmp_path / "first.jsonl"), caller().begin("other")
+    assert asyncio.run(_ask(first, HONEST, _messages(1), {"seed": 0})).error is None
+    with alone_with(tmp_path / "first.jsonl") as alone:
+        assert not alone
+    first.hang_up()
+    # what is sent later is answered later
+    assert asyncio.run(_ask(other, HONEST, _messages(1), {"seed": 0})).error is None
+    with alone_with(tmp_path / "first.jsonl") as alone:
+        assert alone
+    other.hang_up()
+    assert not started[0].alive
 
 
 def test_stop_ends_the_process(started: list[Caller]) -> None:
