@@ -34,6 +34,9 @@ PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
 ANSWERED = {408, 409, 425, 429, *range(500, 600)}
 """The provider said no, so it charges nothing; a call that vanished may have been answered."""
 
+SPENT = (b"insufficient_quota", b"billing_hard_limit", b"billing hard limit")
+"""In a 429 that waiting does not mend: the money is used up, not the minute."""
+
 LARGEST = 2**63 - 1
 _clients: dict[str, AsyncHTTPHandler] = {}
 
@@ -59,11 +62,12 @@ async def call(
             await door.enter()
             response = litellm.completion(**request)
         else:
-            response = await _send(request, judge, door)
+            async with door.within(_seconds(request["timeout"], provider)):
+                response = await _send(request, judge, door)
         door.leave()
         reply = _reply(response, door.seconds or 0.0, judge, free=provider.simulated)
     except Exception as error:
-        raise door.refusal or _call_error(error, provider) from error
+        raise door.refusal or _fault(error, provider, door) from error
     return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
 
 
@@ -195,6 +199,41 @@ def _connection(provider: Provider) -> dict[str, str]:
         **({"api_key": key or "none"} if key or keyless else {}),
         **({"api_base": base} if base else {}),
     }
+
+
+def _seconds(timeout: object, provider: Provider) -> float:
+    """Return how long an answer may take in all; a judge may have a timeout of its own."""
+    return float(timeout) if isinstance(timeout, int | float) else provider.timeout_seconds
+
+
+def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
+    """Say what went wrong with one request, by what came through its door."""
+    if door.late:
+        return CallError(
+            "Timeout: the whole answer took longer than timeout_seconds allows",
+            passing=True,
+            free=False,
+        )
+    found = _call_error(error, provider)
+    status, body = door.came or (0, b"")
+    if status == 429 and any(word in body.lower() for word in SPENT):
+        return CallError(f"{found} (no money left: waiting does not help)", passing=False)
+    if not found.passing or not 200 <= status < 300:
+        return found
+    # Whatever follows, the provider answered, and may charge for it.
+    if not _is_json(body):
+        return CallError(str(found), passing=True, free=False)
+    text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
+    shown = redact(text, provider)
+    return CallError(shown, passing=True, free=False, unreadable=True)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _call_error(error: Exception, provider: Provider) -> CallError:

@@ -1,8 +1,10 @@
 """When a request may be sent: a slot is held from then until its answer, not while it is made."""
 
+import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,7 +20,28 @@ class Door:
         self.seconds: float | None = None
         """How long the provider took."""
         self.refusal: Exception | None = None
-        """Why the request was not sent."""
+        """Why the request was not sent, or not sent on."""
+        self.came: tuple[int, bytes] | None = None
+        """Status and body of the answer."""
+        self.late = False
+        """Whether the answer took too long."""
+        self._clock: asyncio.Timeout | None = None
+        self._allowed = 0.0
+
+    @asynccontextmanager
+    async def within(self, seconds: float) -> AsyncIterator[None]:
+        """Break off so long after the entry, unless the answer is there.
+
+        The libraries underneath allow as much between two bytes, so one that drips never ends.
+        """
+        self._allowed = seconds
+        clock = asyncio.timeout(None)
+        try:
+            async with clock:
+                self._clock = clock
+                yield
+        finally:
+            self._clock, self.late = None, clock.expired()
 
     async def enter(self) -> None:
         """Wait until the request may be sent.
@@ -37,11 +60,15 @@ class Door:
             self.refusal = refusal
             raise
         self._entered_at = time.perf_counter()
+        if self._clock:
+            self._clock.reschedule(asyncio.get_running_loop().time() + self._allowed)
 
     def leave(self) -> None:
         """Let the next one in; once is enough."""
         if self._entered_at is not None and self.seconds is None:
             self.seconds = time.perf_counter() - self._entered_at
+            if self._clock and not self._clock.expired():
+                self._clock.reschedule(None)
             self._free()
 
 
@@ -61,7 +88,25 @@ async def _at_request(_: Any) -> None:
 async def _at_response(response: Any) -> None:
     if door := door_of_call.get():
         await response.aread()
+        door.came = response.status_code, response.content
         door.leave()
+        if response.has_redirect_location:
+            door.refusal = CallError(_redirect(response), passing=False)
+            raise door.refusal
+
+
+def _redirect(response: Any) -> str:
+    """Say where to ask instead; without what a link may hold in secret."""
+    try:
+        target = response.url.join(response.headers["location"])
+    except ValueError:
+        where = "an address that is none"
+    else:
+        where = str(target.copy_with(userinfo=b"", query=None, fragment=None))
+    return (
+        f"{response.url.host} answers {response.status_code} and redirects to {where}. A judge is "
+        "asked at one address only: give that one as api_base"
+    )
 
 
 HOOKS: dict[str, list[Callable[..., object]]] = {

@@ -25,7 +25,13 @@ class CallError(Exception):
     """A call that brought no reply."""
 
     def __init__(
-        self, text: str, *, passing: bool, retry_after: float | None = None, free: bool = True
+        self,
+        text: str,
+        *,
+        passing: bool,
+        retry_after: float | None = None,
+        free: bool = True,
+        unreadable: bool = False,
     ) -> None:
         super().__init__(text)
         self.passing = passing
@@ -34,3 +40,5 @@ class CallError(Exception):
         """Seconds that the provider asks to wait."""
         self.free = free
         """Whether the provider surely takes no money for it: it refused, it did not vanish."""
+        self.unreadable = unreadable
+        """Whether a whole answer came that is no completion."""
