@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from tasks.providers import PROVIDERS, Judge
 from tasks.providers import _batches as batches
+from tasks.providers._breaker import LONGEST_RETRY_AFTER_SECONDS
 from tasks.providers._budget import BudgetError
 from tasks.providers._engine import Engine, wait_seconds
 from tasks.providers._redact import redact
@@ -187,7 +188,8 @@ async def _patiently(attempts: int, work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except CallError as error:
-            if not error.passing or attempt == attempts:
+            too_long = (error.retry_after or 0) > LONGEST_RETRY_AFTER_SECONDS
+            if not error.passing or attempt == attempts or too_long:
                 raise
             await asyncio.sleep(wait_seconds(attempt, error.retry_after))
             attempt += 1

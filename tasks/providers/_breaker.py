@@ -1,6 +1,7 @@
 """A circuit breaker that makes callers wait, and gives up in the end."""
 
 import asyncio
+from contextlib import suppress
 
 FAULTS_IN_A_ROW = 20
 """By chance one call in two may fail, and this happens once in a million."""
@@ -8,17 +9,36 @@ FAULTS_IN_A_ROW = 20
 PAUSES = 4
 """Each twice as long as the one before."""
 
+LONGEST_RETRY_AFTER_SECONDS = 3600.0
+"""What a run waits, in all, for a provider that asks to wait and replies to nobody."""
+
+MOMENT_SECONDS = 1.0
+"""The least that the header can say in whole seconds."""
+
+REFUSALS_IN_A_ROW = 3
+"""Of those that ask for a moment, what holds everybody up, not only the refused ballot.
+
+A provider that sheds one call in 25 for .2 s would, with 64 in flight, be held all the time: 48 s
+instead of 15 s for 8 000 calls of 20 ms, 68 s instead of 41 s of 200 ms. Three in a row come once
+in 10 000 calls and cost nothing. Who asks for longer has met a limit, which all calls share.
+"""
+
 
 class GivenUpError(Exception):
-    """The provider failed through all pauses."""
+    """The provider failed through all pauses, or asks to wait for too long."""
 
 
 class Breaker:
-    """Pauses a provider that fails persistently; after each pause one call tries it out."""
+    """Holds a provider for as long as it asks, and pauses it if it fails persistently.
+
+    After each pause one call tries it out.
+    """
 
     def __init__(self, provider: str, pause_seconds: float) -> None:
         self._provider, self._pause_seconds = provider, pause_seconds
-        self._in_a_row = self._pauses = 0
+        self._in_a_row = self._refusals = self._pauses = 0
+        self._not_before = 0.0
+        self._waiting_since: float | None = None
         self._ticket = False
         self._news = asyncio.Event()
         self.paused = False
@@ -30,44 +50,89 @@ class Breaker:
         Raises
         ------
         GivenUpError
-            If the provider failed again after its last pause.
+            If the provider failed again after its last pause, or asks to wait for too long.
         """
-        while self.paused and not self.given_up:
-            if self._ticket:
+        while not self.given_up:
+            if self._held():
+                await self.rest(self._not_before - _now())
+            elif not self.paused:
+                return False
+            elif self._ticket:
                 self._ticket = False
                 return True
-            await self._news.wait()
-        if self.given_up:
-            raise GivenUpError(self.given_up)
-        return False
+            else:
+                await self._news.wait()
+        raise GivenUpError(self.given_up)
+
+    def lets_in(self, *, trial: bool) -> bool:
+        """Tell whether a call may be made now that it has its slot."""
+        return not self.given_up and not self._held() and (trial or not self.paused)
+
+    async def rest(self, seconds: float) -> None:
+        """Sleep, unless the provider is given up meanwhile."""
+        until = _now() + seconds
+        while not self.given_up and (left := until - _now()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left)
 
     def succeed(self) -> None:
         """Record a reply, or an error that tells that the provider works."""
-        self._in_a_row = 0
+        self._in_a_row = self._refusals = 0
+        self._waiting_since = None
         if self.paused:
             self.paused, self._pauses = False, 0
             self._tell()
 
-    def fail(self, error: str, *, trial: bool) -> None:
-        """Record a passing fault; those of calls that began before a pause prolong nothing."""
+    def fail(self, error: str, *, trial: bool, retry_after: float | None = None) -> None:
+        """Record a passing fault; those of calls that began before a pause prolong nothing.
+
+        But nobody is asked before the time that a provider tells (``retry_after``, in seconds).
+        """
         self._in_a_row += 1
+        if retry_after:
+            self._hold(error, retry_after)
+        if self.given_up:
+            return
         if not trial and (self.paused or self._in_a_row < FAULTS_IN_A_ROW):
             return
-        if self._pauses == PAUSES:
-            self.given_up = (
+        if not retry_after and self._pauses == PAUSES:
+            self._give_up(
                 f"{self._provider} failed {self._in_a_row} times in a row, through {PAUSES} "
                 f"pauses, and was left alone. Last: {error}"
             )
-            self._tell()
             return
         self.paused = True
         pause = self._pause_seconds * 2**self._pauses
-        self._pauses += 1
+        # A provider that says when to come back does not fail persistently; its hold is bounded.
+        self._pauses += not retry_after
         asyncio.get_running_loop().call_later(pause, self._try_out)
 
     def hand_back(self) -> None:
         """Return the trial unused."""
         self._try_out()
+
+    def _held(self) -> bool:
+        return _now() < self._not_before
+
+    def _hold(self, error: str, seconds: float) -> None:
+        now = _now()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        waited = now - self._waiting_since
+        if waited + seconds > LONGEST_RETRY_AFTER_SECONDS:
+            self._give_up(
+                f"{self._provider} asks to wait {seconds:g} s (Retry-After), after {waited:.0f} s "
+                f"without a reply; a run waits {LONGEST_RETRY_AFTER_SECONDS:g} s in all. It was "
+                f"left alone: run again then. Last: {error}"
+            )
+            return
+        self._refusals += 1
+        if seconds > MOMENT_SECONDS or self._refusals >= REFUSALS_IN_A_ROW:
+            self._not_before = max(self._not_before, now + seconds)
+
+    def _give_up(self, reason: str) -> None:
+        self.given_up = reason
+        self._tell()
 
     def _try_out(self) -> None:
         self._ticket = True
@@ -76,3 +141,7 @@ class Breaker:
     def _tell(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

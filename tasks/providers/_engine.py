@@ -15,8 +15,10 @@ from tasks.providers._reply import CallError, Reply
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
-LONGEST_RETRY_AFTER_SECONDS = 300.0
 CHARACTERS_PER_TOKEN = 4
+READINGS = 3
+"""Whole answers to a ballot that may be no completion. Each may be charged, and where one is not
+chance, as of an address that speaks another protocol, the next one is the same."""
 REPLY_TOKENS = 80
 """Of a short comparison with a verdict, for tokens per minute."""
 
@@ -54,8 +56,8 @@ class Passage:
             await self._gate.enter(self._tokens)
             await self._desk.gate.enter(self._tokens)
             try:
-                # It may have begun to pause while this call stood in line.
-                if self.trial or not self._desk.breaker.paused:
+                # It may have begun to pause, or been given up, while this call stood in line.
+                if self._desk.breaker.lets_in(trial=self.trial):
                     check()
                     await self._budget.reserve(self._worst)
                     self.begun = True
@@ -96,7 +98,7 @@ class Engine:
     ) -> Reply:
         """Ask until there is a reply, a permanent error, or no attempt left."""
         ready = self._ready.setdefault(judge.judge, _ready(provider, judge))
-        attempt = 1
+        attempt, unreadable = 1, 0
         while True:
             try:
                 async with ready:
@@ -104,9 +106,11 @@ class Engine:
             except CallError as error:
                 if not error.passing:
                     return Reply("", attempts=attempt, error=self.stop(judge, str(error)))
-                if attempt == provider.attempts:
+                unreadable += error.unreadable
+                if attempt == provider.attempts or unreadable == READINGS:
                     return Reply("", attempts=attempt, error=str(error))
-                await asyncio.sleep(wait_seconds(attempt, error.retry_after))
+                breaker = self._desk(provider, judge).breaker
+                await breaker.rest(wait_seconds(attempt, error.retry_after))
                 attempt += 1
             except (GivenUpError, BudgetError) as error:
                 return Reply("", attempts=attempt, error=f"not asked: {error}")
@@ -139,6 +143,11 @@ class Engine:
         """Replace what was set aside by what a ballot cost."""
         self._budget.settle(worst, cost)
 
+    def _desk(self, provider: Provider, judge: Judge) -> Desk:
+        if judge.provider not in self._desks:
+            self._desks[judge.provider] = Desk(judge.provider, provider)
+        return self._desks[judge.provider]
+
     async def _ask_once(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
     ) -> Reply:
@@ -147,7 +156,7 @@ class Engine:
                 raise CallError(reason, passing=False)
 
         check()
-        desk = self._desks.setdefault(judge.provider, Desk(judge.provider, provider))
+        desk = self._desk(provider, judge)
         gate = self._gates.setdefault(judge.judge, Gate(judge))
         tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + REPLY_TOKENS
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
@@ -171,7 +180,7 @@ class Engine:
 
 def _tell(breaker: Breaker, error: CallError, *, trial: bool) -> None:
     if error.passing:
-        breaker.fail(str(error), trial=trial)
+        breaker.fail(str(error), trial=trial, retry_after=error.retry_after)
     else:
         breaker.succeed()
 
@@ -189,7 +198,7 @@ def wait_seconds(attempt: int, retry_after: float | None) -> float:
     drawn = random.uniform(0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (attempt - 1)))  # noqa: S311
     if retry_after is None:
         return drawn
-    return min(retry_after, LONGEST_RETRY_AFTER_SECONDS) + drawn / 2
+    return retry_after + drawn / 2
 
 
 def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:

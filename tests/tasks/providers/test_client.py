@@ -175,10 +175,26 @@ def test_a_body_that_makes_no_sense_is_an_error(stub: Stub, body: Any) -> None:
     assert outcome.attempts == 2
 
 
-def test_a_reply_without_choices_is_an_error(stub: Stub) -> None:
-    outcome = _ask(stub, (200, {**REPLY, "choices": []}), attempts=1)
-    assert outcome.error == "ValueError: the provider's reply holds no choices"
-    assert outcome.attempts == 1
+@pytest.mark.parametrize("body", [{**REPLY, "choices": []}, {"detail": f"hello {KEY}"}, b"[]"])
+def test_an_answer_that_is_no_completion_is_shown_and_asked_for_three_times(
+    stub: Stub, body: Any
+) -> None:
+    outcome = _ask(stub, *[(200, body)] * 10, attempts=10)
+    shown = (body if isinstance(body, bytes) else json.dumps(body).encode()).decode()
+    told = "no completion came (check api_base and model), but "
+    assert outcome.error == told + shown.replace(KEY, "[key]")
+    assert outcome.attempts == len(stub.requests) == 3
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"])
+@pytest.mark.parametrize("code", ["insufficient_quota", "billing_hard_limit_reached"])
+def test_money_that_is_used_up_is_not_waited_for(stub: Stub, model: str, code: str) -> None:
+    stub.script = [(429, {"error": {"message": "Check your plan.", "code": code}})] * 2
+    asked = complete(Provider(), model, MESSAGES, {"api_base": stub.base, "api_key": KEY})
+    outcome = asyncio.run(asked)
+    assert "Check your plan." in str(outcome.error)
+    assert "waiting does not help" in str(outcome.error)
+    assert len(stub.requests) == 1
 
 
 @pytest.mark.parametrize("content", [None, ""])

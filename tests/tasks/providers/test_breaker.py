@@ -1,0 +1,126 @@
+"""Waiting as a provider asks, for no longer than is stated."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tasks.providers import Judge, Provider, _breaker
+from tasks.providers._breaker import FAULTS_IN_A_ROW, PAUSES, Breaker, GivenUpError
+from tasks.providers._door import Door
+from tasks.providers._engine import Engine
+from tasks.providers._reply import CallError, Reply
+
+MESSAGES = [{"role": "user", "content": "Which?"}]
+PROVIDER = Provider(concurrency=4, attempts=3, pause_seconds=0.01)
+JUDGE = Judge(judge="p/ada", provider="p", model="m")
+
+
+def _ask(seconds: float, retry_after: float, number: int) -> tuple[list[Reply], list[float]]:
+    """Ask a provider that refuses for so long; return the replies and when it was asked."""
+    asked: list[float] = []
+
+    async def call(*words: Any) -> Reply:
+        door: Door = words[-1]
+        await door.enter()
+        asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.005)
+        if asked[-1] < asked[0] + seconds:
+            raise CallError("busy", passing=True, retry_after=retry_after)
+        return Reply("[[A]]")
+
+    async def ask() -> list[Reply]:
+        engine = Engine(call)
+        each = (engine.ask(PROVIDER, JUDGE, MESSAGES, {}) for _ in range(number))
+        return await asyncio.gather(*each)
+
+    return asyncio.run(ask()), [at - asked[0] for at in asked]
+
+
+def test_nobody_is_asked_before_the_time_that_the_provider_tells() -> None:
+    replies, asked = _ask(seconds=1.2, retry_after=1.2, number=100)
+    assert {reply.text for reply in replies} == {"[[A]]"}
+    # those in flight at once
+    assert sum(at < 1.2 for at in asked) <= PROVIDER.concurrency  # type: ignore[operator]
+
+
+def test_a_few_that_ask_for_a_moment_hold_nobody_up_but_many_do() -> None:
+    async def run(number: int) -> float:
+        breaker, loop = Breaker("p", 9), asyncio.get_running_loop()
+        for _ in range(number):
+            breaker.fail("busy", trial=False, retry_after=0.2)
+        began = loop.time()
+        assert breaker.lets_in(trial=False) == (number < 3)
+        assert await breaker.passage() is False
+        return loop.time() - began
+
+    assert asyncio.run(run(2)) < 0.1
+    assert 0.2 <= asyncio.run(run(3)) < 0.4
+
+
+def test_a_reply_to_an_earlier_call_does_not_end_the_wait() -> None:
+    async def run() -> float:
+        breaker, loop = Breaker("p", 9), asyncio.get_running_loop()
+        began = loop.time()
+        breaker.fail("busy", trial=False, retry_after=1.1)
+        breaker.succeed()
+        await breaker.passage()
+        return loop.time() - began
+
+    assert asyncio.run(run()) >= 1.1
+
+
+def test_a_pause_lasts_as_long_as_asked_and_does_not_count() -> None:
+    async def run() -> None:
+        breaker, loop = Breaker("p", 0.001), asyncio.get_running_loop()
+        for _ in range(FAULTS_IN_A_ROW):
+            breaker.fail("busy", trial=False, retry_after=0.05)
+        for _ in range(2 * PAUSES):
+            began = loop.time()
+            assert await breaker.passage()
+            breaker.fail("busy", trial=True, retry_after=0.05)
+            assert loop.time() - began >= 0.045
+        assert breaker.given_up is None
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("asked", [[3601.0], [1800.0, 1801.0]])
+def test_who_asks_to_wait_for_too_long_is_left_alone(
+    asked: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(_breaker, "_now", lambda: now[0])
+
+    async def run() -> None:
+        breaker = Breaker("p", 1)
+        for seconds in asked:
+            breaker.fail("busy", trial=False, retry_after=seconds)
+            now[0] += seconds
+        with pytest.raises(GivenUpError) as told:
+            await breaker.passage()
+        said = str(told.value)
+        assert (
+            f"p asks to wait {asked[-1]:g} s (Retry-After), after {sum(asked[:-1]):.0f} s" in said
+        )
+        assert "a run waits 3600 s in all" in said
+        assert not breaker.lets_in(trial=True)
+
+    asyncio.run(run())
+
+
+def test_nobody_sleeps_on_when_the_provider_is_left_alone() -> None:
+    async def run() -> None:
+        breaker = Breaker("p", 1)
+        sleeping = asyncio.create_task(breaker.rest(60))
+        await asyncio.sleep(0)
+        breaker.fail("busy", trial=False, retry_after=86_400)
+        await asyncio.wait_for(sleeping, 1)
+
+    asyncio.run(run())
+
+
+def test_a_wait_for_tomorrow_is_one_call_and_an_error() -> None:
+    replies, asked = _ask(seconds=1e9, retry_after=86_400, number=10)
+    assert all("asks to wait 86400 s" in str(reply.error) for reply in replies)
+    assert len(asked) <= PROVIDER.concurrency  # type: ignore[operator]
