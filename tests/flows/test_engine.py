@@ -1,10 +1,12 @@
 """The engine from end to end, against an emulated provider that fails on purpose."""
 
+import contextlib
 import json
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,28 @@ Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
 BALLOTS = 36
+
+
+@pytest.fixture
+def begin(
+    emulated: Any, environment: dict[str, str], tmp_path: Path
+) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Start a run; return when the provider was asked."""
+    with contextlib.ExitStack() as stack:
+
+        def run(*words: str) -> "subprocess.Popen[bytes]":
+            process = subprocess.Popen(
+                [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            while not emulated.stats()["requests"]:
+                assert process.poll() is None
+                time.sleep(0.05)
+            return process
+
+        yield run
 
 
 def _runs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
@@ -71,6 +95,38 @@ def test_mixed_faults_lose_and_double_nothing(
     cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
     assert votes["cost_usd"].sum() == pytest.approx(cost)
     assert warehouse.query("select sum(cost_usd) from mart.cost").item() == pytest.approx(cost)
+
+
+def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
+    begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(attempts=3)
+    emulated.behave(faults={"busy": 1.0}, retry_after=4)
+    process = begin(*SMALL)
+    time.sleep(2.5)
+    refused = emulated.stats()["requests"]
+    # those in flight at once; before, all were left alone within these seconds
+    assert refused <= 8
+    emulated.behave(faults={})
+    assert process.wait(timeout=120) == 0
+    assert _runs(warehouse) == [("completed", BALLOTS, 0, BALLOTS, 0)]
+    assert emulated.stats()["requests"] == BALLOTS + refused
+
+
+def test_ctrl_c_keeps_every_reply_that_came(
+    begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.behave(latency=1)
+    process = begin(*SMALL)
+    time.sleep(2.5)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    assert time.monotonic() - began < 4
+    assert warehouse.query("select state from runs").item() == "cancelled"
+    told = emulated.stats()
+    assert 0 < told["replies"] < BALLOTS
+    assert warehouse.read(Votes).height == told["replies"]
 
 
 @pytest.mark.parametrize(
