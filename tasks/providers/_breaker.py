@@ -19,8 +19,8 @@ REFUSALS_IN_A_ROW = 3
 """Of those that ask for a moment, what holds everybody up, not only the refused ballot.
 
 A provider that sheds one call in 25 for .2 s would, with 64 in flight, be held all the time: 48 s
-instead of 15 s for 8 000 calls of 20 ms, 68 s instead of 41 s of 200 ms. Three in a row come once
-in 10 000 calls and cost nothing. Who asks for longer has met a limit, which all calls share.
+instead of 15 s for 8 000 ballots at 20 ms a call, 68 s instead of 41 s at 200 ms (simulated once
+each). Three in a row are rare: 16 s and 42 s. Who asks for longer has met a limit, which all share.
 """
 
 
