@@ -190,6 +190,10 @@ class Warehouse:
         connection = self._connect(read_only=read_only)
         try:
             connection.execute("set timezone = 'UTC'")
+            if not read_only:
+                # Rows have no order here, and to keep one while writing takes as much memory again.
+                connection.execute("set preserve_insertion_order = false")
+                connection.execute("set threads = 1")
             if not read_only and _state(connection, self.path) != (VERSION, marts_digest()):
                 _build(connection, self.path)
             yield connection

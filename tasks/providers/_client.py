@@ -224,7 +224,7 @@ def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
     if not _is_json(body):
         return CallError(str(found), passing=True, free=False)
     text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
-    shown = redact(text, provider)
+    shown = redact(text, provider)[:500]
     return CallError(shown, passing=True, free=False, unreadable=True)
 
 
