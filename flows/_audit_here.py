@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from flows._server import SETTINGS, Server, find_server
-from flows.studies import Study, make_study
+from flows.studies import STUDIES, Study, make_study
 from tasks.providers import provider_of
 from tasks.providers._caller import caller
 from tasks.providers._serving import begin
@@ -113,7 +113,9 @@ def _show(study: Study, path: Path, message: str) -> None:
     CONSOLE.print(result_table(rows, f"Study {study.name}"))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
-        hint = f" Inconclusive: `voirdire plan {study.name}` says what this design can see."
+        known = study.name in STUDIES
+        plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
+        hint = f" Inconclusive: {plan} says what this design can see."
     CONSOLE.print(LEGEND + hint, style="dim", markup=False)
     CONSOLE.print(f"\n{message}", markup=False, highlight=False)
     _show_place("warehouse:", path)

@@ -117,6 +117,7 @@ class Record:
         """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
         self.counts["asked"] += votes.height
         self.counts["failed"] += len(errors)
+        self.counts["invalid"] += votes.filter(choice="invalid").height
         for tokens in ("prompt_tokens", "completion_tokens"):
             self.counts[tokens] += int(votes[tokens].sum())
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
@@ -146,6 +147,8 @@ class Record:
             f"{counts['asked']} cast, {counts['failed']} without a reply"
         )
         text = f"{text}, {self.stopped} not needed" if self.stopped else text
+        invalid = counts["invalid"]
+        text = f"{text}, {invalid} replies without a verdict" if invalid else text
         text = f"{text} ({causes})" if (causes := self._causes()) else text
         notes = self.notes_line()
         return f"{text}. {notes}" if notes else text

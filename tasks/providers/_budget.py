@@ -25,7 +25,7 @@ class Budget:
         """
         while self._cap is not None and self.spent + self._reserved + worst > self._cap:
             if self.spent + worst > self._cap:
-                raise self._used_up(worst)
+                raise self._used_up()
             await self._news.wait()
         self._reserved += worst
 
@@ -38,13 +38,14 @@ class Budget:
             If what was spent and set aside leaves too little.
         """
         if self._cap is not None and self.spent + self._reserved + worst > self._cap:
-            raise self._used_up(worst)
+            raise self._used_up()
         self._reserved += worst
 
-    def _used_up(self, worst: float) -> BudgetError:
+    def _used_up(self) -> BudgetError:
+        # The same words for all calls, so that a summary tells it once.
         return BudgetError(
-            f"the budget of {self._cap:g} USD is used up: {self.spent:.6g} spent, and "
-            f"one more call could cost {worst:.2g}. Raise it (--budget) and run again"
+            f"the budget of {self._cap:g} USD is used up: one more call could cross it. "
+            "Raise it (--budget) and run again"
         )
 
     def settle(self, worst: float, cost: float) -> None:

@@ -202,9 +202,18 @@ def _error(message: str, code: str) -> dict[str, Any]:
 @click.option("--seed", default=0, help="Of replies and faults.")
 def main(port: int, latency: float, faults: tuple[str, ...], seed: int) -> None:
     """Serve the emulator on loopback until interrupted."""
-    chances = {name: float(chance) for name, chance in (fault.split("=") for fault in faults)}
-    emulator = Emulator(Manners(latency=latency, faults=chances, seed=seed))
+    emulator = Emulator(Manners(latency=latency, faults=dict(map(_chance, faults)), seed=seed))
     asyncio.run(_serve(emulator, port))
+
+
+def _chance(fault: str) -> tuple[str, float]:
+    name, _, chance = fault.partition("=")
+    try:
+        if name in FAULTS and 0 <= float(chance) <= 1:
+            return name, float(chance)
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{fault!r} is not NAME=CHANCE, such as {FAULTS[0]}=.1")
 
 
 async def _serve(emulator: Emulator, port: int) -> None:

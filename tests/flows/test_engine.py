@@ -313,6 +313,7 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     assert set(votes["dropped_params"]) <= {None, '["modalities"]'}
     # the emulator answers in tags, which are no JSON verdict
     assert set(votes["choice"]) == {"invalid"}
+    assert f"{votes.height} replies without a verdict" in " ".join(done.stdout.split())
     params = json.loads(warehouse.query("select params from judges where judge = 'emu/one'").item())
     assert params["temperature"] == 0.5
     assert params["unsupported"] == "drop"

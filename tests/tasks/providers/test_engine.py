@@ -327,7 +327,7 @@ def test_a_call_waits_for_what_those_in_flight_may_leave() -> None:
         assert not waiting.done()
         budget.settle(6.0, 1.0)
         await waiting
-        with pytest.raises(BudgetError, match="the budget of 10 USD is used up: 1 spent"):
+        with pytest.raises(BudgetError, match="budget of 10 USD is used up: one more"):
             await budget.reserve(9.5)
 
     asyncio.run(run())
