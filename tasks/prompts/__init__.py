@@ -11,37 +11,22 @@ from tasks._catalogue import Catalogue, tables
 PLACE = re.compile(r"\{(question|answer_a|answer_b)\}")
 
 
-RESPONSE_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "verdict",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {
-                "reason": {"type": "string"},
-                "verdict": {"type": "string", "enum": ["A", "B", "C"]},
-            },
-            "required": ["reason", "verdict"],
-            "additionalProperties": False,
-        },
-    },
-}
+VERDICT = {"type": "string", "enum": ["A", "B", "C"]}
+
+
+def _object_of(**properties: Any) -> dict[str, Any]:
+    schema = {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+    named = {"name": "verdict", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
+
+
+RESPONSE_FORMAT = _object_of(reason={"type": "string"}, verdict=VERDICT)
 """The object that a prompt with ``verdict = "json"`` asks for."""
 
-VERDICT_ONLY = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "verdict",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
-            "required": ["verdict"],
-            "additionalProperties": False,
-        },
-    },
-}
+VERDICT_ONLY = _object_of(verdict=VERDICT)
 """The same without a reason: a small model may not find the end of one."""
 
 

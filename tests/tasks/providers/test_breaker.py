@@ -116,6 +116,7 @@ def test_nobody_sleeps_on_when_the_provider_is_left_alone() -> None:
         await asyncio.sleep(0)
         breaker.fail("busy", trial=False, retry_after=86_400)
         await asyncio.wait_for(sleeping, 1)
+        assert "86400" in str(breaker.given_up)
 
     asyncio.run(run())
 
