@@ -1,4 +1,4 @@
-"""Many batches in flight at once; every vote is in the warehouse a second after it came."""
+"""Many shards in flight at once; every vote is in the warehouse a second after it came."""
 
 import asyncio
 import math
@@ -143,22 +143,22 @@ class _Desk(NamedTuple):
         """Cast what no other run asks; return what one does."""
         if JUDGES[waiting["judge"][0]].mode == "batch":
             return await self._cast_batch(waiting)
-        limit = asyncio.Semaphore(_batches_at_once(waiting["judge"][0]))
+        limit = asyncio.Semaphore(_shards_at_once(waiting["judge"][0]))
         theirs = [waiting.clear()]
 
-        async def cast(batch: DataFrame[Ballots]) -> None:
+        async def cast(shard: DataFrame[Ballots]) -> None:
             async with limit:
-                mine, others = await asyncio.to_thread(self.record.claim, batch)
+                mine, others = await asyncio.to_thread(self.record.claim, shard)
                 theirs.append(others)
-                done = batch.height - mine.height - others.height
-                self.box.progress.advance(batch["judge"][0], done)
+                done = shard.height - mine.height - others.height
+                self.box.progress.advance(shard["judge"][0], done)
                 if not mine.is_empty():
                     await stages.cast_votes(mine, self.pairs, self.line, self.box.receive)
                     await self._release(mine)
 
         async with asyncio.TaskGroup() as group:
-            for batch in shards(waiting):
-                group.create_task(cast(batch))
+            for shard in shards(waiting):
+                group.create_task(cast(shard))
         return Ballots.of(pl.concat(theirs))
 
     async def _cast_batch(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
@@ -184,7 +184,7 @@ def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:
     return Ballots.of(ballots.filter(pl.col("judge") == judge))
 
 
-def _batches_at_once(judge: str) -> int:
-    """Return how many keep a judge busy, also where one batch ends and the next begins."""
+def _shards_at_once(judge: str) -> int:
+    """Return how many keep a judge busy, also where one shard ends and the next begins."""
     most = PROVIDERS[judge.split("/", maxsplit=1)[0]].provider.concurrency or SHARD
     return 1 + math.ceil(most / SHARD)

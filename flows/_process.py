@@ -15,6 +15,7 @@ def runs_since(process: int, moment: datetime) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
+        # It runs, but is somebody else's.
         pass
     began = _began(process)
     return began is None or began < moment + SLACK
