@@ -11,6 +11,7 @@ from rich.console import Console
 
 from flows._server import SETTINGS, Server, find_server
 from flows.studies import STUDIES, Study, make_study
+from tasks._memory import share_one_heap
 from tasks.providers import provider_of
 from tasks.providers._caller import caller
 from tasks.providers._serving import begin
@@ -33,6 +34,7 @@ def audit_here(
     name: str, changes: dict[str, Any], warehouse: Path | None, *, confirmed: bool = False
 ) -> None:
     """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
+    share_one_heap()
     study = make_study(name, changes)
     study.require_keys()
     path = Path(warehouse or default_path()).absolute()

@@ -17,6 +17,7 @@ from pandera.typing.polars import DataFrame
 from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
+from warehouse._arrow import fetch, lend
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path
 
@@ -79,21 +80,19 @@ class Warehouse:
         table = model.place().table
         with self._visit(write=False) as connection:
             if among is None:
-                found = connection.execute(f"select {columns} from {table}").pl()
+                found = fetch(connection, f"select {columns} from {table}")
             else:
-                connection.register("among", among.unique())
+                lend(connection, "among", among.unique())
                 same = " and ".join(f"t.{c} is not distinct from among.{c}" for c in among.columns)
-                found = connection.execute(
-                    f"select {columns} from {table} as t semi join among on {same}"
-                ).pl()
+                found = fetch(
+                    connection, f"select {columns} from {table} as t semi join among on {same}"
+                )
         return model.of(found)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pl.DataFrame:
         """Run one query on the file, opened for reading only."""
         with self._visit(write=False) as connection:
-            relation = connection.execute(sql, parameters)
-            # DuckDB returns nothing at all for a text without a statement.
-            return relation.pl() if relation and relation.description else pl.DataFrame()
+            return fetch(connection, sql, parameters)
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
         """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
@@ -101,7 +100,7 @@ class Warehouse:
         A ballot that has a vote is not claimed. A claim holds as long as its run is running.
         """
         with self._visit(write=True) as connection:
-            connection.register("incoming", ballots.select("ballot_id").unique())
+            lend(connection, "incoming", ballots.select("ballot_id").unique())
             connection.execute(
                 "delete from claims where run not in (select run from runs where state = 'running')"
             )
@@ -110,16 +109,17 @@ class Warehouse:
                 "anti join votes using (ballot_id) anti join claims using (ballot_id)",
                 {"run": run},
             )
-            return connection.execute(
+            return fetch(
+                connection,
                 "select ballot_id from claims semi join incoming using (ballot_id) "
-                "anti join votes using (ballot_id) where run = $run",
-                {"run": run},
-            ).pl()
+                "anti join votes using (ballot_id) where run = ?",
+                [run],
+            )
 
     def release(self, ballots: pl.DataFrame, run: str) -> None:
         """Give up a run's claims on ``ballots``: they have a vote, or others may ask them."""
         with self._visit(write=True) as connection:
-            connection.register("incoming", ballots.select("ballot_id").unique())
+            lend(connection, "incoming", ballots.select("ballot_id").unique())
             connection.execute(
                 "delete from claims where run = $run and ballot_id in (from incoming)",
                 {"run": run},
@@ -129,7 +129,7 @@ class Warehouse:
         """Record that a run began; one that is tried again begins anew."""
         frame = Runs.of(pl.DataFrame([row]))
         with self._visit(write=True) as connection:
-            connection.register("incoming", frame)
+            lend(connection, "incoming", frame)
             connection.execute("delete from runs where run = ?", [frame["run"][0]])
             connection.execute("insert into runs by name select * from incoming")
 
@@ -151,9 +151,8 @@ class Warehouse:
         batch = Batches.of(pl.DataFrame([row], schema=Batches.dtypes()))
         held = pl.DataFrame({"batch": row["batch"], "ballot_id": list(ballots)})
         with self._visit(write=True) as connection:
-            connection.register("incoming", batch)
+            lend(connection, "incoming", batch)
             connection.execute("insert into batches by name select * from incoming")
-            connection.unregister("incoming")
             _save(connection, Saving(BatchedBallots, held), row["run"], "")
 
     def update_batch(self, batch: str, **columns: Any) -> None:
@@ -255,7 +254,7 @@ def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study
         for column, value in {"study": study, "run": run, "saved_at": datetime.now(UTC)}.items()
         if column in added_columns(model)
     )
-    connection.register("incoming", stamped)
+    lend(connection, "incoming", stamped)
     _check_references(connection, place.table, place.references)
     using = ", ".join(place.key)
     if issubclass(model, Result):
@@ -269,7 +268,6 @@ def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study
         raise TypeError(f"{model.__name__} is neither a fact nor a result.")
     connection.execute(f"insert into {place.table} by name select * from {source}")
     new = connection.fetchall()[0][0]
-    connection.unregister("incoming")
     return int(new)
 
 

@@ -1,8 +1,11 @@
 """The Parquet reader: a few rows at a time, text columns only."""
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+
+import polars as pl
 
 from tasks.datasets._read import (
     MAX_FILE,
@@ -21,56 +24,59 @@ BATCH = 64
 SLACK = 1_000_000
 """Bytes of a column chunk that are not text: page headers, levels, lengths."""
 
+COLUMNS = "select column_name, column_type from (describe from read_parquet($file))"
+NULLS = "select name from parquet_schema($file) where logical_type like 'NullType%'"
+CHUNKS = """
+    select path_in_schema, row_group_num_rows, total_uncompressed_size
+    from parquet_metadata($file)
+"""
+ROWS = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
+
 
 def parquet_table(path: Path, problems: Problems) -> Table:
     """Open a Parquet file whose columns are all text; a null is a missing value."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    import duckdb
 
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
-        return Table([], iter(()))
-    _check_sizes(file.metadata, problems)
-    others = [field for field in file.schema_arrow if not _is_text(field.type)]
-    for field in others:
-        what = f"has the type {clip(str(field.type))}; it must be text (string)"
-        problems.add(f"column {clip(field.name)}", what, "Cast it to text or drop it.")
-    return Table(file.schema_arrow.names, iter(()) if others else _rows(file, problems))
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
-    return any(test(kind) for test in tests)
+    # DuckDB takes a name for a pattern.
+    file = {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
+    with closing(duckdb.connect()) as connection:
+        try:
+            columns = connection.execute(COLUMNS, file).fetchall()
+            nulls = {name for (name,) in connection.execute(NULLS, file).fetchall()}
+            ((number,),) = connection.execute(ROWS, file).fetchall()
+            chunks = connection.execute(CHUNKS, file).fetchall()
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
+            return Table([], iter(()))
+    _check_sizes(number, chunks, problems)
+    others = [(c, kind) for c, kind in columns if kind != "VARCHAR" and c not in nulls]
+    for name, kind in others:
+        what = f"has the type {clip(kind)}; it must be text (VARCHAR)"
+        problems.add(f"column {clip(name)}", what, "Cast it to text or drop it.")
+    names = [name for name, _ in columns]
+    return Table(names, iter(()) if others else _rows(path, problems))
 
 
-def _check_sizes(metadata: Any, problems: Problems) -> None:
-    if metadata.num_rows > MAX_ROWS:
-        problems.add("", f"has {metadata.num_rows} rows; at most {MAX_ROWS} are allowed", SPLIT)
-    size = 0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            size += chunk.total_uncompressed_size
-            if chunk.total_uncompressed_size > SLACK + 4 * MAX_TEXT * group.num_rows:
-                where = f"column {clip(chunk.path_in_schema)}"
-                what = f"has a text of more than {MAX_TEXT} characters; no more are allowed"
-                problems.add(where, what, SHORTEN)
+def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:
+    if number > MAX_ROWS:
+        problems.add("", f"has {number} rows; at most {MAX_ROWS} are allowed", SPLIT)
+    for column, rows, size in chunks:
+        if size > SLACK + 4 * MAX_TEXT * rows:
+            what = f"has a text of more than {MAX_TEXT} characters; no more are allowed"
+            problems.add(f"column {clip(column)}", what, SHORTEN)
+    size = sum(size for _, _, size in chunks)
     if size > MAX_FILE:
         problems.add("", f"has {size} bytes unpacked; at most {MAX_FILE} are allowed", SPLIT)
 
 
-def _rows(file: Any, problems: Problems) -> Iterator[Row]:
-    import pyarrow as pa
-
+def _rows(path: Path, problems: Problems) -> Iterator[Row]:
     number, size = 0, 0
     try:
-        for batch in file.iter_batches(batch_size=BATCH):
-            for fields in batch.to_pylist():
+        batches = pl.scan_parquet(path, glob=False).collect_batches(
+            chunk_size=BATCH, maintain_order=True
+        )
+        for batch in batches:
+            for fields in batch.iter_rows(named=True):
                 number += 1
                 size += sum(len(value) for value in fields.values() if value)
                 yield Row(f"row {number}", {k: v for k, v in fields.items() if v is not None})
@@ -78,15 +84,12 @@ def _rows(file: Any, problems: Problems) -> Iterator[Row]:
                 what = f"more than {MAX_FILE} characters up to here; no more are allowed"
                 problems.add(f"row {number}", what, SPLIT)
                 return
-    except UnicodeDecodeError as error:
-        problems.add(_after(number), f"a text is not UTF-8 ({error.reason})", RESAVE)
-    except (pa.ArrowException, OSError) as error:
-        what = f"cannot be read ({_first_line(error)})"
-        problems.add(_after(number), what, "Write the file again.")
-
-
-def _after(number: int) -> str:
-    return f"rows {number + 1} to {number + BATCH}"
+    except pl.exceptions.PolarsError as error:
+        where, text = f"after row {number}", _first_line(error)
+        if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
+            problems.add(where, f"a text is not UTF-8 ({text})", RESAVE)
+        else:
+            problems.add(where, f"cannot be read ({text})", "Write the file again.")
 
 
 def _first_line(error: Exception) -> str:

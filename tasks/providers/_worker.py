@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tasks._memory import share_one_heap
 from tasks.providers import PROVIDERS, Judge
 from tasks.providers._batch_steps import Steps
 from tasks.providers._client import call, hang_up
@@ -147,4 +148,5 @@ def _replies() -> BinaryIO:
 
 
 if __name__ == "__main__":
+    share_one_heap()
     asyncio.run(main())

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import ndtri
+from tasks.statistics._quantiles import normal_quantile
 
 NOISE_OF_VOTES, NOISE_OF_ITEMS = 0.2907, 0.0068
 """Variance of a sample's shift is a/m + b at m votes per arm: through the typical judge's .39 at
@@ -34,5 +34,5 @@ def smallest_shift(
     """
     if not samples:
         return None
-    z = float(ndtri(1 - alpha / 2) + ndtri(power))
+    z = float(normal_quantile(1 - alpha / 2) + normal_quantile(power))
     return z * shift_sigma(votes_per_pair) / math.sqrt(samples)

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
+
+from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 
 LEVEL = 0.95
 Sums = NDArray[np.float64]
@@ -47,7 +48,7 @@ def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float]:
         raise ValueError(
             f"hits ({hits}) must lie in 0..n ({n}), n be above 0, level ({level}) in (0, 1)."
         )
-    z = ndtri((1 + level) / 2)
+    z = normal_quantile((1 + level) / 2)
     p = min(hits / n, 1.0)
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -110,8 +111,8 @@ def cluster_ratio(
     error = float(np.sqrt(clusters / (clusters - 1) * (residuals**2).sum()) / total)
     if error < 1e-12:
         return _newcombe(ratio, parts, den, level)
-    half = float(stdtrit(clusters - 1, (1 + level) / 2)) * error
-    p_value = min(1.0, 2 * float(stdtr(clusters - 1, -abs(ratio) / error)))
+    half = float(t_quantile(clusters - 1, (1 + level) / 2)) * error
+    p_value = min(1.0, float(t_tail(clusters - 1, ratio / error)))
     method = "cluster linearisation, t"
     return Interval(ratio, ratio - half, ratio + half, error, p_value, method)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.digests import content_keys, frame_digest
 from schemas.keys import content_key
+from warehouse._arrow import fetch, lend
 
 FRAME = pl.DataFrame(
     {
@@ -45,9 +46,8 @@ def test_different_rows_have_different_keys(rows: list[tuple[str, str]]) -> None
 def _from_duckdb(frame: pl.DataFrame) -> pl.DataFrame:
     with duckdb.connect() as connection:
         connection.execute("set timezone = 'UTC'")
-        connection.register("incoming", frame)
-        connection.execute("create table kept as select * from incoming")
-        return connection.execute("select * from kept").pl()
+        lend(connection, "incoming", frame)
+        return fetch(connection, "select * from incoming")
 
 
 @pytest.mark.parametrize(

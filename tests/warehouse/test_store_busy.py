@@ -12,6 +12,7 @@ import pytest
 
 from schemas.curation import Questions
 from warehouse import store
+from warehouse._arrow import fetch
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
@@ -167,7 +168,7 @@ os.kill(os.getpid(), 9)
     assert stocked.read(Questions)["question_id"].to_list() == ["d/1", "d/2"]
     stocked.save([make(Questions, {"question_id": "d/3"})], run="r3")
     with duckdb.connect(str(stocked.path), read_only=True) as connection:
-        rows = connection.execute("select question_id from questions order by all").pl()
+        rows = fetch(connection, "select question_id from questions order by all")
     assert rows.equals(pl.DataFrame({"question_id": ["d/1", "d/2", "d/3"]}))
 
 

@@ -1,8 +1,6 @@
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tasks.datasets import _parquet
@@ -22,16 +20,13 @@ def _said(problems: Problems) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
-)
-def test_reads_every_kind_of_text(tmp_path: Path, kind: pa.DataType) -> None:
-    table = pa.table({"a": pa.array(["1", None, "é"]).cast(kind), "b": pa.nulls(3)})
-    pq.write_table(table, tmp_path / "x.parquet")
-    columns, rows, problems = _read(tmp_path / "x.parquet")
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["1", "é"])])
+def test_reads_every_kind_of_text(tmp_path: Path, kind: pl.DataType) -> None:
+    frame = pl.DataFrame({"b": [None] * 3, "a": pl.Series(["1", None, "é"], dtype=kind)})
+    frame.write_parquet(tmp_path / "x[1]*?.parquet")
+    columns, rows, problems = _read(tmp_path / "x[1]*?.parquet")
     problems.check()
-    assert columns == ["a", "b"]
+    assert columns == ["b", "a"]
     assert rows == [Row("row 1", {"a": "1"}), Row("row 2", {}), Row("row 3", {"a": "é"})]
 
 
@@ -44,19 +39,18 @@ def test_counts_rows_over_batches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
-        ([1, 2], "'int64'"),
-        ([float("nan"), 1.0], "'double'"),
-        ([b"a", b"b"], "'large_binary'"),
-        ([["a"], ["b"]], "'large_list<element: large_string>'"),
-        ([True, False], "'bool'"),
+        ([1, 2], "BIGINT"),
+        ([float("nan"), 1.0], "DOUBLE"),
+        ([b"a", b"b"], "BLOB"),
+        ([["a"], ["b"]], "VARCHAR[]"),
+        ([True, False], "BOOLEAN"),
     ],
 )
 def test_refuses_what_is_not_text(tmp_path: Path, column: list[object], kind: str) -> None:
     pl.DataFrame({"a": column}).write_parquet(tmp_path / "x.parquet")
     said = _said(_read(tmp_path / "x.parquet")[2])
-    assert "x.parquet, column 'a': has the type '" in said
-    assert kind.strip("'").split("<")[0] in said
-    assert "it must be text (string). Cast it to text or drop it." in said
+    assert f"x.parquet, column 'a': has the type '{kind}'" in said
+    assert "it must be text (VARCHAR). Cast it to text or drop it." in said
 
 
 def test_refuses_another_format(tmp_path: Path) -> None:
@@ -66,23 +60,24 @@ def test_refuses_another_format(tmp_path: Path) -> None:
 
 def test_refuses_a_broken_page(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": ["text"] * 5}), path, compression="none")
+    pl.DataFrame({"a": ["text"] * 5}).write_parquet(path, compression="uncompressed")
     content = bytearray(path.read_bytes())
     content[4:24] = b"\xff" * 20
     path.write_bytes(content)
-    assert "x.parquet, rows 1 to 64: cannot be read (" in _said(_read(path)[2])
+    assert "x.parquet, after row 0: cannot be read (" in _said(_read(path)[2])
 
 
 def test_refuses_wrong_encoding(tmp_path: Path) -> None:
-    broken = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
-    pq.write_table(pa.table({"a": broken}), tmp_path / "x.parquet")
-    said = _said(_read(tmp_path / "x.parquet")[2])
-    assert "x.parquet, rows 1 to 64: a text is not UTF-8 (" in said
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": ["café"]}).write_parquet(path, compression="uncompressed")
+    path.write_bytes(path.read_bytes().replace("café".encode(), b"caf\xe9s"))
+    said = _said(_read(path)[2])
+    assert "x.parquet, after row 0: a text is not UTF-8 (" in said
 
 
 def test_refuses_a_huge_text_unread(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": ["x" * 20_000_000]}), path)
+    pl.DataFrame({"a": ["x" * 20_000_000]}).write_parquet(path)
     problems = Problems("x.parquet")
     parquet_table(path, problems)
     assert "column 'a': has a text of more than 100000 characters" in _said(problems)
@@ -107,7 +102,7 @@ def test_stops_when_small_pages_unpack_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # one text in the dictionary, shown 1000 times: few bytes on disk, 1 000 000 in memory
-    pq.write_table(pa.table({"a": ["x" * 1000] * 1000}), tmp_path / "x.parquet")
+    pl.DataFrame({"a": ["x" * 1000] * 1000}).write_parquet(tmp_path / "x.parquet")
     monkeypatch.setattr(_parquet, "MAX_FILE", 100_000)
     _, rows, problems = _read(tmp_path / "x.parquet")
     # 64 rows a batch of 1000 characters each: 100 000 are passed in the second batch
