@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks._catalogue import Catalogue, read_toml, tables
+from tasks._entry import entry, require_tables
 from tasks.providers._refused import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
@@ -121,14 +122,36 @@ class ProviderFile(BaseModel):
     judges: dict[str, Judge]
 
 
+HINT = " What the model takes stands in params."
+
+
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     judges = {
-        judge: Judge(judge=f"{name}/{judge}", provider=name, **table)
-        for judge, table in data.get("judges", {}).items()
+        judge: entry(
+            Judge, f"[judges.{judge}]", table, HINT, judge=f"{name}/{judge}", provider=name
+        )
+        for judge, table in _judges(data).items()
     }
     for judge in judges.values():
         _require_batches(judge)
-    return ProviderFile(provider=Provider(**data.get("provider", {})), judges=judges)
+    provider = entry(Provider, "[provider]", data.get("provider", {}))
+    return ProviderFile(provider=provider, judges=judges)
+
+
+def _judges(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of the judges in a file in which nothing else stands but its provider."""
+    require_tables(data, ["provider", "judges"])
+    tables_of_judges = data.get("judges", {})
+    if not isinstance(tables_of_judges, dict):
+        raise ValueError("[judges] must be a table, with one named [judges.NAME] for each judge.")  # noqa: TRY004 - read like any other error
+    return tables_of_judges
+
+
+def _names(file: Path) -> list[str]:
+    try:
+        return list(_judges(read_toml(file)))
+    except ValueError as error:
+        raise ValueError(f"{file.name} is not a provider: {error}") from error
 
 
 def _require_batches(judge: Judge) -> None:
@@ -157,7 +180,7 @@ JUDGES: Catalogue[Judge] = Catalogue(
     {
         f"{provider}/{judge}": file
         for provider, file in PROVIDERS.files.items()
-        for judge in read_toml(file).get("judges", {})
+        for judge in _names(file)
     },
     lambda name: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
 )

@@ -100,3 +100,34 @@ def test_an_error_elsewhere_repeats_no_secret() -> None:
         with pytest.raises(ValueError, match=r"api_key|concurrency") as refused:
             _parse("desk", data)
         assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"judges": {"one": {"modle": "openai/one"}}},
+            "[judges.one] has no key 'modle'. Did you mean 'model'? Known: concurrency, ",
+        ),
+        (
+            {"judges": {"one": {"model": "openai/one", "temperature": 0}}},
+            "[judges.one] has no key 'temperature'. What the model takes stands in params. Known: ",
+        ),
+        (
+            {"judges": {"one": {"model": "m", "usd_per_million": {"promt": 1, "completion": 1}}}},
+            "[judges.one] usd_per_million has no key 'promt'. Did you mean 'prompt'?",
+        ),
+        (
+            {"provider": {"api_bas": ""}},
+            "[provider] has no key 'api_bas'. Did you mean 'api_base'?",
+        ),
+        ({"judge": {"one": {}}}, "the file has no key 'judge'. Did you mean 'judges'?"),
+        ({"judges": {"one": "openai/one"}}, "[judges.one] must be a table."),
+        ({"judges": "one"}, "[judges] must be a table"),
+    ],
+)
+def test_what_a_file_does_not_take_is_named(data: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=r"no key|must be a table") as refused:
+        _parse("desk", data)
+    assert said in str(refused.value)
+    assert "pydantic" not in str(refused.value)
