@@ -25,8 +25,8 @@ from tasks.providers._retry_after import retry_after
 BY_SESSION = {"openai", "azure"}
 """Routes that take no client of ours, but the one that all of them share."""
 
-UNHOOKED = {"cohere", "cohere_chat"}
-"""Routes that take none at all: a slot is held for the whole of litellm's work."""
+BY_CACHE = {"cohere", "cohere_chat"}
+"""Routes that take none at all, but look for one in litellm's cache."""
 
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
 """Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
@@ -75,9 +75,10 @@ async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelRespo
     door_of_call.set(door)
     quiet = Quiet(judge.model, request["messages"])
     route = _route(judge.model)
-    if route in UNHOOKED:
-        door_of_call.set(None)
-        await door.enter()
+    if route in BY_CACHE:
+        # The key is that of `get_async_httpx_client`; a call past the door is found out.
+        named = f"async_httpx_clientssl_verify_{request.get('ssl_verify')}{route}"
+        litellm.in_memory_llm_clients_cache.set_cache(named, _hooked(judge.provider))
     elif route not in BY_SESSION:
         request["client"] = _hooked(judge.provider)
     else:

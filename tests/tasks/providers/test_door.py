@@ -13,7 +13,7 @@ from tasks.providers._reply import Reply
 
 # litellm and what it builds on warn about each other, which is not ours to mend
 pytestmark = pytest.mark.filterwarnings("ignore")
-ROUTES = ["openai", "hosted_vllm"]
+ROUTES = ["openai", "hosted_vllm", "cohere_chat"]
 MESSAGES = [{"role": "user", "content": "Which one?"}]
 Writer = asyncio.StreamWriter
 
