@@ -1,5 +1,6 @@
 """The results of a run, where people look: a report file and Prefect artifacts."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -38,9 +39,15 @@ async def publish(
         key="findings",
         description=f"Mean preference shift, study {record.study.name}",
     )
+    places = f"Report: `{path}`\n\nWarehouse: `{record.warehouse.path}`"
     await acreate_markdown_artifact(
-        f"{record.summary()}.\n\nReport: `{path}`\n\nWarehouse: `{record.warehouse.path}`",
+        f"{_literal(record.summary())}.\n\n{places}",
         key="report",
         description=f"Where the results of study {record.study.name} are",
     )
     return path
+
+
+def _literal(text: str) -> str:
+    """Keep a text from being read as Markdown or HTML: a provider's error may be in it."""
+    return re.sub(r"([\\`*_\[\]<>#!&|~])", r"\\\1", text)

@@ -122,7 +122,9 @@ class Record:
             self.counts[tokens] += int(votes[tokens].sum())
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
-        self.errors.update(errors)
+        # They come from everywhere, and are printed, logged and shown.
+        told = {error: redact(error) for error in {*errors}}
+        self.errors.update(told[error] for error in errors)
         saving = Saving(Votes, votes, first_wins=True)
         counts = {**self._end(), "seen_at": datetime.now(UTC)}
         await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)

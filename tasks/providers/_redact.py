@@ -1,4 +1,4 @@
-"""Secrets of the environment, kept out of whatever is told, saved or logged."""
+"""Secrets of the environment, and what a terminal obeys, kept out of what is told or saved."""
 
 import os
 
@@ -14,7 +14,8 @@ SHORTEST = 4
 def redact(text: str, provider: Provider | None = None) -> str:
     """Replace what environment variables hold that are named like keys, or that a provider needs.
 
-    Whoever shortens a text does it afterwards: the half of a key would not be found.
+    Characters that cannot be seen (escapes, marks of direction) are written out, and it is one
+    line. Whoever shortens a text does it afterwards: the half of a key would not be found.
     """
     needed = [provider.key_variable, *provider.variables] if provider else []
     names = {*needed, *(name for name in os.environ if _is_secret(name))}
@@ -22,7 +23,8 @@ def redact(text: str, provider: Provider | None = None) -> str:
     # One may begin with another.
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "[key]") if len(secret) >= SHORTEST else text
-    return text
+    line = text if text.isprintable() else " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def _is_secret(name: str) -> bool:

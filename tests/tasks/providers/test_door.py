@@ -1,6 +1,7 @@
 """What comes through the door, from a server that speaks bytes; through litellm itself."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
 
@@ -30,6 +31,28 @@ async def _redirect(writer: Writer) -> None:
     target = b"https://ada:secret@judges.example/v2/chat/completions?key=secret"
     writer.write(b"HTTP/1.1 307 Moved\r\nlocation: " + target + b"\r\ncontent-length: 0\r\n\r\n")
     await writer.drain()
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J[bold red]no[/]\r\nvoirdire: all is well \u202e\x00"
+REFUSALS = {
+    "invalid_api_key": b"401 Unauthorized",
+    "model_not_found": b"404 Not Found",
+    "content_policy_violation": b"400 Bad Request",
+    "context_length_exceeded": b"400 Bad Request",
+}
+
+
+def _refuse(code: str, *, raw: bool) -> Callable[[Writer], Awaitable[None]]:
+    """Refuse in hostile words, as a provider's JSON or, against its rules, as they are."""
+
+    async def refuse(writer: Writer) -> None:
+        told = json.dumps({"error": {"message": HOSTILE, "code": code}})
+        body = (HOSTILE if raw else told).encode()
+        head = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n" % (REFUSALS[code], len(body))
+        writer.write(head + body)
+        await writer.drain()
+
+    return refuse
 
 
 async def _ask(
@@ -82,3 +105,18 @@ def test_a_redirect_stops_the_judge_and_names_the_address(route: str) -> None:
         "that one as api_base"
     )
     assert (reply.attempts, asked) == (1, 1)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_permanent_error_stops_its_judge_and_its_words_do_nothing(
+    code: str, raw: bool, route: str
+) -> None:
+    (reply,), asked = asyncio.run(_ask(route, _refuse(code, raw=raw)))
+    error = reply.error or ""
+    assert (reply.attempts, asked) == (1, 1)
+    assert error.startswith("stub/one stopped: ")
+    assert "[bold red]no[/]" in error
+    assert "all is well" in error
+    assert error.isprintable()

@@ -33,3 +33,17 @@ def test_a_key_that_begins_with_another_is_hidden_whole(monkeypatch: pytest.Monk
     monkeypatch.setenv("A_KEY", SECRET)
     monkeypatch.setenv("B_KEY", f"{SECRET}-long")
     assert redact(f"{SECRET}-long {SECRET}") == "[key] [key]"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("one\r\n  two\tthree ", "one two three"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("naïve  [bold]😀", "naïve  [bold]😀"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, told: str) -> None:
+    assert redact(text) == told
+    assert redact(told) == told
