@@ -17,7 +17,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.conclude import MINIMUM
 from tasks.curate import import_dataset
-from tasks.judge import Design, draw_ballots, judge_table
+from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import PROMPTS
@@ -134,7 +134,8 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
 
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
     design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
+    dropped = dropped_params(study.judges, study.prompt)
+    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design, dropped)
     path = Path(warehouse or default_path())
     cast, told = Votes.empty(), {}
     if path.is_file():

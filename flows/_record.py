@@ -41,6 +41,8 @@ class Record:
         self.cost_usd: float | None = 0.0
         self.errors: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.left_out: dict[str, list[str]] = {}
+        """Parameters that are not sent, by judge."""
         self.unsaved: list[str] = []
         """What earlier runs left and could not be saved."""
         self.journal = journal_of(warehouse, run)
@@ -152,6 +154,8 @@ class Record:
         invalid = counts["invalid"]
         text = f"{text}, {invalid} replies without a verdict" if invalid else text
         text = f"{text} ({causes})" if (causes := self._causes()) else text
+        unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())
+        text = f"{text}. Not sent, as unsupported: {unsent}" if unsent else text
         notes = self.notes_line()
         return f"{text}. {notes}" if notes else text
 

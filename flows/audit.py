@@ -16,7 +16,7 @@ from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, V
 from schemas.results import Estimates, Findings
 from tasks import stages
 from tasks.conclude import endpoints
-from tasks.judge import Design, judge_table, prompt_table
+from tasks.judge import Design, dropped_params, judge_table, prompt_table
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
@@ -50,7 +50,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
         judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-        ballots = stages.draw_ballots(pairs, judges, study.prompt, design)
+        record.left_out = dropped_params(study.judges, study.prompt)
+        ballots = stages.draw_ballots(pairs, judges, study.prompt, design, record.left_out)
         record.save(
             (Questions, questions), (Answers, answers), (Versions, versions),
             (Perturbations, perturbations), (PerturbedAnswers, perturbed), (Pairs, pairs),

@@ -18,6 +18,7 @@ from tasks._random import uniform
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, api_base, provider_of
 from tasks.providers._caller import Line
+from tasks.providers._dropped import refused_params
 from tasks.providers._reply import Reply
 
 SHARD = 256
@@ -78,24 +79,36 @@ def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
     return Prompts.of(pl.DataFrame([PROMPTS[name].model_dump() for name in prompts]))
 
 
+def dropped_params(judges: Sequence[str], prompt: str) -> dict[str, list[str]]:
+    """Return what is left out of the requests of the judges that drop what is unsupported."""
+    dropping = [JUDGES[name] for name in judges if JUDGES[name].unsupported == "drop"]
+    asked = [
+        (judge.model, {**judge.params, **PROMPTS[prompt].params, **_seed(judge, 0)})
+        for judge in dropping
+    ]
+    told = zip(dropping, refused_params(asked), strict=True)
+    return {judge.judge: names for judge, names in told if names}
+
+
 def draw_ballots(
     pairs: DataFrame[Pairs],
     judges: DataFrame[Judges],
     prompt: str,
     design: Design,
+    dropped: dict[str, list[str]] | None = None,
 ) -> DataFrame[Ballots]:
     """Draw the ballots of every judge: balanced orders, or the paper's random positions.
 
     Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: each vote's order is drawn from
     ``seed``, pair and judge. A ballot's id is the key of all that can change the reply, so askings
-    that are the same (a control pair seen from both sides) are one.
+    that are the same (a control pair seen from both sides) are one. ``dropped`` names, by judge,
+    the parameters that are not sent (``dropped_params``).
     """
     slots = _slots(pairs["pair_id"], judges["judge"], design)
-    asked = slots.join(
-        judges.select("judge", "provider", "model", "params", "system"), on="judge"
-    ).join(
-        _requests(pairs, prompt, judges["system"].unique()),
-        on=["pair_id", "shown_first", "system"],
+    sent = _sent(judges, prompt, dropped or {})
+    forms = sent.select("system", "left_out").unique()
+    asked = slots.join(sent, on="judge").join(
+        _requests(pairs, prompt, forms), on=["pair_id", "shown_first", "system", "left_out"]
     )
     asked = asked.with_columns(prompt=pl.lit(prompt), wave=pl.lit(design.wave))
     return Ballots.of(asked.with_columns(content_keys(asked, REQUEST).alias("ballot_id")))
@@ -186,24 +199,51 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
     )
 
 
-def _requests(pairs: DataFrame[Pairs], prompt: str, systems: pl.Series) -> pl.DataFrame:
-    """Digest the full prompt of each pair in each order, for each system message of a judge."""
+def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]]) -> pl.DataFrame:
+    """Return what each judge is really sent, and what is left out of the prompt's parameters."""
+    rows = judges.select("judge", "params").rows()
+    theirs = PROMPTS[prompt].params
+    left_out = [json.dumps(sorted({*theirs} & {*dropped.get(name, ())})) for name, _ in rows]
+    return judges.select(
+        "judge", "provider", "model", "system",
+        params=pl.Series([_without(params, dropped.get(name, [])) for name, params in rows],
+                         dtype=pl.String),
+        left_out=pl.Series(left_out, dtype=pl.String),
+    )  # fmt: skip
+
+
+def _without(params: str, dropped: list[str]) -> str:
+    """Leave out what is not sent; of a judge that drops nothing, the key is that of any other."""
+    told = json.loads(params)
+    if told.get("unsupported") != "drop":
+        return params
+    gone = {"unsupported", *dropped, *(["repeat_as_seed"] if "seed" in dropped else [])}
+    return json.dumps({k: v for k, v in told.items() if k not in gone}, sort_keys=True)
+
+
+def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.DataFrame:
+    """Digest the full prompt of each pair in each order, for each form that judges are asked in."""
     form = PROMPTS[prompt]
-    added = [form.params] if form.params else []
+    asked = []
+    for system, left_out in forms.rows():
+        added = {k: v for k, v in form.params.items() if k not in json.loads(left_out)}
+        asked.append((system, left_out, [added] if added else []))
     rows = [
         (
             pair["pair_id"],
             side,
             system,
+            left_out,
             content_key(
                 form.messages(pair["question"], *_in_order(pair, side), before=system), *added
             ),
         )
+        for system, left_out, added in asked
         for pair in pairs.iter_rows(named=True)
         for side in SIDES
-        for system in systems
     ]
-    schema = dict.fromkeys(("pair_id", "shown_first", "system", "request"), pl.String)
+    columns = ("pair_id", "shown_first", "system", "left_out", "request")
+    schema = dict.fromkeys(columns, pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Awaitable
 from functools import cache
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 from tasks.providers import Judge, Provider, api_base
 from tasks.providers._door import HOOKS, Door, door_of_call
 from tasks.providers._litellm import (
-    OPENAI_PARAMS,
     AsyncHTTPHandler,
     ModelResponse,
     Quiet,
+    UnsupportedParamsError,
     convert_to_model_response_object,
     litellm,
 )
@@ -21,6 +22,7 @@ from tasks.providers._prices import price_of
 from tasks.providers._redact import redact
 from tasks.providers._reply import CallError, Reply
 from tasks.providers._retry_after import retry_after
+from tasks.providers._supported import supported
 
 BY_SESSION = {"openai", "azure"}
 """Routes that take no client of ours, but the one that all of them share."""
@@ -36,6 +38,12 @@ ANSWERED = {408, 409, 425, 429, *range(500, 600)}
 
 SPENT = (b"insufficient_quota", b"billing_hard_limit", b"billing hard limit")
 """In a 429 that waiting does not mend: the money is used up, not the minute."""
+
+ADVICE = re.compile(r"[^.;]*(litellm\.)?`?drop_params", re.IGNORECASE)
+INSTEAD = (
+    "Leave it out of params, or give another value"
+    ' (unsupported = "drop" leaves out what litellm can drop)'
+)
 
 LARGEST = 2**63 - 1
 _clients: dict[str, AsyncHTTPHandler] = {}
@@ -159,7 +167,7 @@ def request_of(
     provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return all that litellm is told for one call, and which parameters are left out."""
-    kept, dropped = _supported(judge, {**judge.params, **params})
+    kept, dropped = supported(judge, {**judge.params, **params})
     request = {
         "timeout": provider.timeout_seconds, **_connection(provider), **kept,
         "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
@@ -167,25 +175,9 @@ def request_of(
     return request, dropped
 
 
-def _supported(judge: Judge, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Leave out what the model does not take, if the judge says so; litellm refuses it else."""
-    if judge.unsupported == "error":
-        return params, []
-    taken = _taken(judge.model)
-    dropped = sorted(name for name in params if name in OPENAI_PARAMS and name not in taken)
-    return {name: value for name, value in params.items() if name not in dropped}, dropped
-
-
 @cache
 def _priced(model: str) -> bool:
     return price_of(Judge(judge="", provider="", model=model), simulated=False) is not None
-
-
-@cache
-def _taken(model: str) -> frozenset[str]:
-    name, *_ = litellm.get_llm_provider(model=model)
-    known = litellm.get_supported_openai_params(name, custom_llm_provider=_route(model))
-    return frozenset(known or ())
 
 
 def _connection(provider: Provider) -> dict[str, str]:
@@ -309,4 +301,7 @@ def _clean_or_none(value: object) -> str | None:
 def _tell(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
+    if isinstance(error, UnsupportedParamsError):
+        # Its advice is about litellm's own settings, which are fixed here.
+        text = f"{ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {INSTEAD}"
     return redact(text, provider)[:500]

@@ -20,6 +20,7 @@ gc.disable()
 import litellm  # noqa: E402
 from litellm import ModelResponse, Usage  # noqa: E402
 from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS  # noqa: E402
+from litellm.exceptions import UnsupportedParamsError  # noqa: E402
 from litellm.litellm_core_utils import logging_utils  # noqa: E402
 from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: E402
 from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response import (  # noqa: E402
@@ -27,14 +28,15 @@ from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response impo
 )
 from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: E402
 from litellm.llms.custom_llm import CustomLLM  # noqa: E402
+from litellm.utils import get_optional_params  # noqa: E402
 
 from tasks.providers._offline import Traits, answer, answer_json  # noqa: E402
 
 gc.enable()
 gc.freeze()
 
-__all__ = ["OPENAI_PARAMS", "AsyncHTTPHandler", "ModelResponse", "Quiet",
-           "convert_to_model_response_object", "litellm"]  # fmt: skip
+__all__ = ["OPENAI_PARAMS", "AsyncHTTPHandler", "ModelResponse", "Quiet", "UnsupportedParamsError",
+           "convert_to_model_response_object", "get_optional_params", "litellm"]  # fmt: skip
 OPENAI_PARAMS = frozenset(OPENAI_CHAT_COMPLETION_PARAMS)
 NEXT_TO_NOTHING = sys.float_info.min
 

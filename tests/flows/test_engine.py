@@ -304,13 +304,14 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     file.write_text(
         file.read_text().replace(
             "params = { max_tokens = 20 }",
-            'params = { max_tokens = 20, temperature = 0.5, seed = 7, modalities = ["text"] }', 1,
+            'params = { max_tokens = 20, temperature = 0.5, seed = 7, verbosity = "low" }', 1,
         )
     )  # fmt: skip
     done = voirdire(*SMALL, "--prompt", "pair_json_v1", "--limit", "2")
     assert done.returncode == 0, done.stderr
     votes = warehouse.read(Votes)
-    assert set(votes["dropped_params"]) <= {None, '["modalities"]'}
+    assert set(votes["dropped_params"]) == {'["verbosity"]'}
+    assert "Not sent, as unsupported: verbosity of emu/one" in " ".join(done.stdout.split())
     # the emulator answers in tags, which are no JSON verdict
     assert set(votes["choice"]) == {"invalid"}
     assert f"{votes.height} replies without a verdict" in " ".join(done.stdout.split())
@@ -319,3 +320,8 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     assert params["unsupported"] == "drop"
     assert params["api_base"] == emulated.base
     assert warehouse.query("select system from judges where judge = 'emu/one'").item()
+    # who says nothing of what is not sent asks the same
+    plain = file.read_text().replace(', verbosity = "low"', "").replace('unsupported = "drop"', "")
+    file.write_text(plain.replace("[judges.one]", "[judges.plain]"))
+    told = voirdire(*SMALL[:-1], "emu/plain", "--prompt", "pair_json_v1", "--limit", "2")
+    assert f"{votes.height} from the warehouse, 0 cast" in " ".join(told.stdout.split())

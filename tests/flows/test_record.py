@@ -1,15 +1,18 @@
 """Runs that end, are killed, or are only taken for dead."""
 
+import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from flows import _record
+from flows._publish import _literal
 from flows._record import Record
 from flows._row import HOST
 from flows.studies import Study
@@ -77,6 +80,29 @@ def test_signs_are_given_while_the_run_runs(
     store.sign_of_life("mine")
     # a run that has ended does not run again
     assert _state(store) == "completed"
+
+
+def test_an_error_does_nothing_where_it_is_printed(
+    running: Record, make_votes: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("DESK_API_KEY", "sk-secret")
+    errors = ["its batch \x1b[2J\u202e was [bold]lost[/] sk-secret"] * 2
+    asyncio.run(running.save_votes(make_votes([]), errors))
+    running.counts["failed"] = 2
+    told = "2 x its batch \\x1b[2J\\u202e was [bold]lost[/] [key]"
+    assert told in running.summary()
+    assert running._causes() == told
+
+
+def test_what_was_not_sent_is_told(running: Record) -> None:
+    running.left_out = {"desk/one": ["seed", "temperature"]}
+    assert "Not sent, as unsupported: seed, temperature of desk/one" in running.summary()
+
+
+def test_markdown_is_escaped() -> None:
+    hostile = "<img src=x> [a](b) `c` **d** | # ~~e~~"
+    assert _literal(hostile) == (r"\<img src=x\> \[a\](b) \`c\` \*\*d\*\* \| \# \~\~e\~\~")
 
 
 @pytest.mark.usefixtures("running")

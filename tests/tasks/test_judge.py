@@ -87,7 +87,6 @@ CHANGING: list[Changes] = [
     ("judge", {"provider": "other"}),
     ("judge", {"model": "openai/other"}),
     ("judge", {"params": {"temperature": 1}}),
-    ("judge", {"unsupported": "drop"}),
     ("judge", {"system": "Be strict."}),
     ("prompt", {"verdict": "json"}),
     ("prompt", {"verdict": "json", "reason": False}),
@@ -111,6 +110,8 @@ KEEPING: list[Changes] = [
     ("judge", {"about": "Another."}),
     ("judge", {"usd_per_million": {"prompt": 1, "completion": 1}}),
     ("judge", {"mode": "batch"}),
+    # With nothing to drop; what is dropped, see below.
+    ("judge", {"unsupported": "drop"}),
     ("prompt", {"prompt": "other"}),
     ("prompt", {"source": "other"}),
 ]
@@ -122,7 +123,9 @@ APART = {("provider", "simulated"), ("prompt", "kind")}
 def draw(make_pairs: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Return ids and requests of the ballots of one judge, with changes to what asks it."""
 
-    def draw(**changes: dict[str, Any]) -> tuple[set[str], list[Any]]:
+    def draw(
+        dropped: list[str] | None = None, **changes: dict[str, Any]
+    ) -> tuple[set[str], list[Any]]:
         provider = Provider(**changes.get("provider", {}))
         named = {"judge": "desk/one", "provider": "desk", "model": "openai/one", "params": {}}
         judge = Judge(**{**named, **changes.get("judge", {})})
@@ -135,7 +138,10 @@ def draw(make_pairs: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
         monkeypatch.setattr(judging, "PROMPTS", {prompt.prompt: prompt})
         monkeypatch.setattr(judging, "provider_of", lambda _: provider)
         pairs = make_pairs([{}])
-        ballots = draw_ballots(pairs, judge_table([judge.judge]), prompt.prompt, BALANCED)
+        named_dropped = {judge.judge: dropped} if dropped else {}
+        ballots = draw_ballots(
+            pairs, judge_table([judge.judge]), prompt.prompt, BALANCED, named_dropped
+        )
         sent = [(messages, params) for _, messages, params in askings(ballots, pairs)]
         return set(ballots["ballot_id"]), sent
 
@@ -171,6 +177,54 @@ def test_a_seed_of_the_judge_says_what_is_sent(draw: Make) -> None:
     assert [params for _, params in draw(provider={"repeat_as_seed": True})[1]] == [
         {"seed": repeat} for repeat in (0, 1, 2, 0, 1, 2)
     ]
+
+
+def test_what_is_dropped_is_no_part_of_the_id(draw: Make) -> None:
+    plain = {"params": {"max_tokens": 9}}
+    dropping = {"params": {"max_tokens": 9, "temperature": 1}, "unsupported": "drop"}
+    assert draw(judge=dropping)[0].isdisjoint(draw(judge=plain)[0])
+    assert draw(["temperature"], judge=dropping)[0] == draw(judge=plain)[0]
+    # what another version of litellm drops is another request
+    assert draw(["max_tokens"], judge=dropping)[0] == draw(judge={"params": {"temperature": 1}})[0]
+
+
+def test_a_dropped_seed_is_no_part_of_the_id(draw: Make) -> None:
+    provider, drop = {"repeat_as_seed": True}, {"unsupported": "drop"}
+    assert draw(["seed"], provider=provider, judge=drop)[0] == draw()[0]
+    assert draw(provider=provider, judge=drop)[0] == draw(provider=provider)[0]
+
+
+def test_a_form_that_is_not_sent_is_no_part_of_the_id(draw: Make) -> None:
+    drop, prompt = {"unsupported": "drop"}, {"verdict": "json"}
+    asked = draw(judge=drop, prompt=prompt)[0]
+    assert asked == draw(prompt=prompt)[0]
+    bare = draw(["response_format"], judge=drop, prompt=prompt)[0]
+    assert bare.isdisjoint(asked)
+    assert bare == draw()[0]
+
+
+def test_only_judges_that_drop_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def look_up(these: Any) -> list[list[str]]:
+        asked.extend(these)
+        return [["seed"], []][: len(these)]
+
+    params = {"temperature": 0}
+    some = {
+        name: Judge(judge=name, provider="desk", model=f"openai/{name}", params=params,
+                    unsupported="drop" if name != "c" else "error")
+        for name in "abc"
+    }  # fmt: skip
+    provider = Provider(repeat_as_seed=True)
+    monkeypatch.setattr(judging, "JUDGES", some)
+    monkeypatch.setattr(
+        judging, "PROVIDERS", {"desk": ProviderFile(provider=provider, judges=some)}
+    )
+    monkeypatch.setattr(judging, "refused_params", look_up)
+    assert judging.dropped_params(["a", "b", "c"], PROMPT) == {"a": ["seed"]}
+    assert asked == [(f"openai/{name}", {"temperature": 0, "seed": 0}) for name in "ab"]
+    assert judging.dropped_params(["c"], PROMPT) == {}
 
 
 def test_keys_of_earlier_votes_stay(draw: Make) -> None:
