@@ -37,6 +37,10 @@ def audit_here(
     share_one_heap()
     study = make_study(name, changes)
     study.require_keys()
+    if study.budget_usd is not None:
+        from flows._budget import require_bounds
+
+        require_bounds(study)
     path = Path(warehouse or default_path()).absolute()
     dated = study.at(datetime.now(UTC))
     if last := standing(path, study.name, dated.fingerprint()):

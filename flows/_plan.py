@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows._budget import budget_line, unbounded
 from flows._terminal import plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
@@ -75,7 +77,10 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)
     console = Console()
-    console.print(_cost_table(_estimate(study, pairs, warehouse)))
+    costs = _estimate(study, pairs, warehouse)
+    console.print(_cost_table(costs))
+    for line in _hindrances(study, costs):
+        console.print(line, markup=False, highlight=False)
     console.print(_sight(pairs, perturbed, study))
     console.print(_advice(pairs, study))
     notes = (
@@ -119,6 +124,15 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
         "(a price or bound that is unknown is given as usd_per_million and max_tokens in the "
         "provider's file)."
     )
+
+
+def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
+    """Say what a run would be refused for, and whether the budget suffices."""
+    refusals = [text for text in (study.unready(), unbounded(study)) if text]
+    yield from (f"`voirdire audit` would not begin: {text}" for text in refusals)
+    if study.budget_usd is not None and not unbounded(study):
+        sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
+        yield budget_line(study.budget_usd, *sums)
 
 
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
@@ -211,8 +225,13 @@ def _cost_table(costs: list[Cost]) -> object:
 
 
 def _usd(costs: list[float | None]) -> str:
+    total = _sum(costs)
+    return "unknown" if total is None else f"{total:.2f}"
+
+
+def _sum(costs: list[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
-    return f"{sum(known):.2f}" if len(known) == len(costs) else "unknown"
+    return sum(known) if len(known) == len(costs) else None
 
 
 def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:

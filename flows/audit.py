@@ -7,6 +7,7 @@ import polars as pl
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
+from flows._budget import require_bounds
 from flows._casting import cast_all
 from flows._publish import publish
 from flows._record import Record
@@ -32,6 +33,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     """
     study.check()
     study.require_keys()
+    require_bounds(study)
     study = study.at(datetime.now(UTC))
     with Record("audit", flow_run.id, study, Warehouse(warehouse)) as record:
         questions, answers, versions = stages.import_dataset(

@@ -123,9 +123,14 @@ class Study(BaseModel):
 
     def require_keys(self) -> None:
         """Name every API key and address that is needed and not set, or set and not looked for."""
+        if text := self.unready():
+            raise ValueError(text)
+
+    def unready(self) -> str | None:
+        """Say what of the environment keeps judges from being asked; null if nothing does."""
         for judge in self.judges:
             if diverted := diverting(provider_of(judge), JUDGES[judge]):
-                raise ValueError(
+                return (
                     f"{' and '.join(diverted)} would send calls of {judge} elsewhere, without a "
                     "trace in its ballots. Unset it, or give the address as api_base in a "
                     "provider file of your own. Nothing was asked."
@@ -134,12 +139,13 @@ class Study(BaseModel):
         for judge in self.judges:
             for variable in provider_of(judge).needed():
                 needed.setdefault(variable, []).append(judge)
-        if needed:
-            missing = "; ".join(f"{v}, needed by {', '.join(needed[v])}" for v in sorted(needed))
-            raise ValueError(
-                f"no API key or address in {missing}. "
-                "Set it in the environment, or leave these judges out. Nothing was asked."
-            )
+        if not needed:
+            return None
+        missing = "; ".join(f"{v}, needed by {', '.join(needed[v])}" for v in sorted(needed))
+        return (
+            f"no API key or address in {missing}. "
+            "Set it in the environment, or leave these judges out. Nothing was asked."
+        )
 
     def at(self, moment: datetime) -> "Study":
         """Return the study with the wave's date filled in."""

@@ -159,6 +159,43 @@ def test_plan_counts_before_anything_is_spent() -> None:
     assert "unknown" not in planned.stdout
 
 
+FILE = """
+[provider]
+api_base = "http://127.0.0.1:9/v1"
+[judges.priceless]
+model = "hosted_vllm/one"
+[judges.plain]
+model = "hosted_vllm/one"
+params = { max_tokens = 1000 }
+usd_per_million = { prompt = 1, completion = 10 }
+"""
+
+
+@pytest.mark.served
+@pytest.mark.xdist_group("served")
+def test_a_budget_that_cannot_hold_is_refused_and_planned(
+    voirdire: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "desk.toml").write_text(FILE)
+    environment |= {"VOIRDIRE_PROVIDERS": str(tmp_path / "desk")}
+    words = ("--budget", "0.05", "--judge", "desk/plain", "--limit", "4")
+    done = voirdire("audit", *words, "--judge", "desk/priceless", "--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "desk/priceless (hosted_vllm/one) has no known price" in done.stderr
+    assert "max_tokens" in done.stderr
+    assert "desk/plain" not in done.stderr
+    assert not Path(environment["VOIRDIRE_WAREHOUSE"]).exists()
+    planned = voirdire("plan", *words, "--judge", "desk/priceless", "--judge", "openai/gpt-5.5")
+    told = " ".join(planned.stdout.split())
+    assert planned.returncode == 0, planned.stderr
+    assert "would not begin: the budget of 0.05 USD cannot hold" in told
+    assert "would not begin: no API key or address in OPENAI_API_KEY" in told
+    enough = " ".join(voirdire("plan", *words).stdout.split())
+    assert "The budget of 0.05 USD " in enough
+    assert "would not begin" not in enough
+
+
 def test_everything_is_listed() -> None:
     listed = CliRunner().invoke(main, ["list"], env={"COLUMNS": "200"})
     assert listed.exit_code == 0, listed.output
