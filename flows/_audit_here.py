@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from flows._server import SETTINGS, Server, find_server
+from flows._stopping import run_aside
 from flows.studies import STUDIES, Study, make_study
 from tasks._memory import share_one_heap
 from tasks.providers import provider_of
@@ -103,7 +104,7 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
             server.wait()
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
-        state = asyncio.run(_state_of(flows.audit.audit, study, path))
+        state = run_aside(lambda: _state_of(flows.audit.audit, study, path))
         _progress.listeners.remove(listen)
     _show(study, path, state.message)
     if url:

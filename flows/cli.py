@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from flows._stopping import Terminated, sigterm_interrupts
+
 FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
@@ -50,16 +52,17 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            with sigterm_interrupts():
+                return command(*args, **options)
         except (ValueError, LookupError, OSError, RuntimeError) as error:
             if os.environ.get("VOIRDIRE_DEBUG"):
                 raise
             text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
             click.echo(f"voirdire: {text}", err=True)
             sys.exit(2)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
-            sys.exit(130)
+            sys.exit(143 if isinstance(stop, Terminated) else 130)
 
     return run
 

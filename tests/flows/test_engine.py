@@ -22,6 +22,11 @@ SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge",
 BALLOTS = 36
 
 
+def said(folder: Path) -> Path:
+    """Return where a run that was begun writes its errors."""
+    return folder / "stderr"
+
+
 @pytest.fixture
 def begin(
     emulated: Any, environment: dict[str, str], tmp_path: Path
@@ -32,7 +37,7 @@ def begin(
         def run(*words: str) -> "subprocess.Popen[bytes]":
             process = subprocess.Popen(
                 [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=stack.enter_context(said(tmp_path).open("wb")),
             )  # fmt: skip
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -113,16 +118,23 @@ def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     assert emulated.stats()["requests"] == BALLOTS + refused
 
 
-def test_ctrl_c_keeps_every_reply_that_came(
-    begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_every_reply_that_came(
+    begin: Callable[..., "subprocess.Popen[bytes]"],
+    warehouse: Warehouse,
+    emulated: Any,
+    tmp_path: Path,
+    stop: signal.Signals,
 ) -> None:
     emulated.behave(latency=1)
     process = begin(*SMALL)
     time.sleep(2.5)
     began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    process.wait()
+    process.send_signal(stop)
+    assert process.wait() == 128 + stop
     assert time.monotonic() - began < 4
+    (line,) = said(tmp_path).read_text().splitlines()
+    assert line == "voirdire: stopped. Every vote that was saved is kept; run again."
     assert warehouse.query("select state from runs").item() == "cancelled"
     told = emulated.stats()
     assert 0 < told["replies"] < BALLOTS

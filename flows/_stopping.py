@@ -1,0 +1,79 @@
+"""How a command is stopped: SIGTERM like Ctrl-C, in the middle of a run too."""
+
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Raise ``Terminated`` on SIGTERM, unless whoever started the command has it ignored."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` in a thread of its own; an interrupt cancels it and waits for its end.
+
+    In the main thread Prefect would take SIGTERM over, and end the process or the event loop
+    wherever they are.
+    """
+    import asyncio
+    from concurrent.futures import Future
+    from threading import Thread
+
+    task: Future[asyncio.Task[Any]] = Future()
+    done: Future[T] = Future()
+
+    async def watched() -> T:
+        if current := asyncio.current_task():
+            task.set_result(current)
+        return await work()
+
+    def run() -> None:
+        try:
+            done.set_result(asyncio.run(watched()))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        _wait_for(done)
+    except KeyboardInterrupt:
+        running = task.result()
+        # The loop may have ended meanwhile.
+        with suppress(RuntimeError):
+            running.get_loop().call_soon_threadsafe(running.cancel)
+        # How it ended is in the warehouse; a second interrupt does not wait for that.
+        _wait_for(done)
+        raise
+    return done.result()
+
+
+def _wait_for(done: "Future[Any]") -> None:
+    from concurrent.futures import wait
+
+    while not done.done():
+        # Polars has interrupted waits begin anew: they notice a Ctrl-C when their time is up.
+        wait([done], SECONDS_BETWEEN_LOOKS)
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise Terminated
