@@ -104,7 +104,9 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
             server.wait()
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
+        _progress.readers.append(_show_line)
         state = run_aside(lambda: _state_of(flows.audit.audit, study, path))
+        _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
     _show(study, path, state.message)
     if url:
@@ -124,12 +126,16 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive: {plan} says what this design can see."
     CONSOLE.print(LEGEND + hint, style="dim", markup=False)
-    CONSOLE.print(f"\n{message}", markup=False, highlight=False)
+    _show_line(f"\n{message}")
     _show_place("warehouse:", path)
 
 
 def _show_place(what: str, place: Path | str) -> None:
     CONSOLE.print(f"{what} {place}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_line(text: str) -> None:
+    CONSOLE.print(text, markup=False, highlight=False)
 
 
 async def _state_of(flow: Any, study: Study, path: Path) -> Any:

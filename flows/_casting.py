@@ -10,7 +10,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows._batching import Batching
-from flows._progress import Progress
+from flows._progress import Progress, notices
 from flows._record import Record
 from schemas.judging import Ballots, Pairs
 from tasks import stages
@@ -73,7 +73,7 @@ async def cast_all(
     waiting = Ballots.of(waiting.sort("judge").unique("ballot_id", keep="first"))
     progress = Progress(dict(waiting.group_by("judge").len().iter_rows()))
     box = Box(record, progress)
-    line = caller().begin(record.run, record.journal, record.study.budget_usd)
+    line = caller().begin(record.run, record.journal, record.study.budget_usd, notices())
     batching = Batching(pairs, record, line, box.receive, box.empty)
     desk = _Desk(pairs, schedule, record, box, line, batching)
     try:

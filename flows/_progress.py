@@ -1,14 +1,36 @@
 """Progress of the ballots: for whoever listens, and in the Prefect UI."""
 
+import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from uuid import UUID
 
+from prefect import get_run_logger
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
 Listener = Callable[[str, int, int], None]
 """(judge, ballots done, ballots planned)"""
 
 listeners: list[Listener] = []
+
+readers: list[Callable[[str], None]] = []
+"""Who shows a line that tells why nothing moves for a while."""
+
+
+def notices() -> Callable[[str], None]:
+    """Return what writes a line into the log of this run, and shows it, from any thread."""
+    loop, context, logger = asyncio.get_running_loop(), copy_context(), get_run_logger()
+
+    def show(text: str) -> None:
+        logger.warning(text)
+        for read in readers:
+            read(text)
+
+    def notify(text: str) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(show, text, context=context)
+
+    return notify
 
 
 class Progress:

@@ -1,6 +1,7 @@
 """A circuit breaker that makes callers wait, and gives up in the end."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 FAULTS_IN_A_ROW = 20
@@ -8,6 +9,10 @@ FAULTS_IN_A_ROW = 20
 
 PAUSES = 4
 """Each twice as long as the one before."""
+
+UNREACHED_IN_A_ROW = 3
+PAUSES_UNREACHED = 2
+"""Of who has never answered, and cannot be connected to: most likely nobody is there."""
 
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
 """What a run waits, in all, for a provider that asks to wait and replies to nobody."""
@@ -24,6 +29,10 @@ each). Three in a row are rare: 16 s and 42 s. Who asks for longer has met a lim
 """
 
 
+LONG_SECONDS = 10.0
+"""A wait that is told: until then nothing moves, and nobody knows why."""
+
+
 class GivenUpError(Exception):
     """The provider failed through all pauses, or asks to wait for too long."""
 
@@ -34,8 +43,13 @@ class Breaker:
     After each pause one call tries it out.
     """
 
-    def __init__(self, provider: str, pause_seconds: float) -> None:
+    def __init__(
+        self, provider: str, pause_seconds: float, notify: Callable[[str], None] | None = None
+    ) -> None:
         self._provider, self._pause_seconds = provider, pause_seconds
+        self._notify = notify or (lambda _: None)
+        self._met = False
+        """Whether anybody was there, ever."""
         self._in_a_row = self._refusals = self._pauses = 0
         self._not_before = 0.0
         self._waiting_since: float | None = None
@@ -79,32 +93,47 @@ class Breaker:
         """Record a reply, or an error that tells that the provider works."""
         self._in_a_row = self._refusals = 0
         self._waiting_since = None
+        self._met = True
         if self.paused:
             self.paused, self._pauses = False, 0
             self._tell()
 
-    def fail(self, error: str, *, trial: bool, retry_after: float | None = None) -> None:
+    def fail(
+        self,
+        error: str,
+        *,
+        trial: bool,
+        retry_after: float | None = None,
+        unreached: bool = False,
+    ) -> None:
         """Record a passing fault; those of calls that began before a pause prolong nothing.
 
-        But nobody is asked before the time that a provider tells (``retry_after``, in seconds).
+        But nobody is asked before the time that a provider tells (``retry_after``, in seconds), and
+        who was never connected to (``unreached``) is soon left alone.
         """
         self._in_a_row += 1
+        self._met = self._met or not unreached
         if retry_after:
             self._hold(error, retry_after)
         if self.given_up:
             return
-        if not trial and (self.paused or self._in_a_row < FAULTS_IN_A_ROW):
+        faults, pauses = FAULTS_IN_A_ROW, PAUSES
+        if not self._met:
+            faults, pauses = UNREACHED_IN_A_ROW, PAUSES_UNREACHED
+        if not trial and (self.paused or self._in_a_row < faults):
             return
-        if not retry_after and self._pauses == PAUSES:
-            self._give_up(
-                f"{self._provider} failed {self._in_a_row} times in a row, through {PAUSES} "
-                f"pauses, and was left alone. Last: {error}"
-            )
+        if not retry_after and self._pauses == pauses:
+            self._give_up(self._persistently(error))
             return
         self.paused = True
         pause = self._pause_seconds * 2**self._pauses
         # A provider that says when to come back does not fail persistently; its hold is bounded.
-        self._pauses += not retry_after
+        if not retry_after:
+            self._pauses += 1
+            self._notify(
+                f"{self._provider}: {error}; paused {pause:g} s, then tried with one call "
+                f"(pause {self._pauses} of {pauses}, {self._in_a_row} failures in a row)"
+            )
         asyncio.get_running_loop().call_later(pause, self._try_out)
 
     def hand_back(self) -> None:
@@ -128,7 +157,22 @@ class Breaker:
             return
         self._refusals += 1
         if seconds > MOMENT_SECONDS or self._refusals >= REFUSALS_IN_A_ROW:
+            # Those that were refused at the same time say much the same.
+            if now + seconds > self._not_before + LONG_SECONDS and seconds > LONG_SECONDS:
+                self._notify(f"{self._provider} asks to wait {seconds:g} s (Retry-After): {error}")
             self._not_before = max(self._not_before, now + seconds)
+
+    def _persistently(self, error: str) -> str:
+        if self._met:
+            return (
+                f"{self._provider} failed {self._in_a_row} times in a row, through {PAUSES} "
+                f"pauses, and was left alone. Last: {error}"
+            )
+        return (
+            f"{self._provider} never answered, and was left alone after {self._in_a_row} tries: "
+            f"{error}. Start its server, correct api_base in its provider's file, or check the "
+            "network; then run again"
+        )
 
     def _give_up(self, reason: str) -> None:
         self.given_up = reason

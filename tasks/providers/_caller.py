@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -28,12 +29,16 @@ class Told(NamedTuple):
     """What came of a step with a batch, instead of a reply."""
 
 
+Notify = Callable[[str], None]
+
+
 class Line:
     """One run's line to the calling process."""
 
-    def __init__(self, caller: "Caller", run: str) -> None:
-        self._caller, self._run = caller, run
+    def __init__(self, caller: "Caller", run: str, notify: Notify | None = None) -> None:
+        self._caller, self.run = caller, run
         self._met: set[str] = set()
+        self.notify = notify
 
     async def ask(
         self, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any], ballot_id: str
@@ -41,7 +46,7 @@ class Line:
         """Send one request and wait for its reply; ``params`` join those of the judge."""
         self._meet(judge)
         return await self._caller.ask(
-            {"do": "ask", "run": self._run, "judge": judge.judge, "messages": messages,
+            {"do": "ask", "run": self.run, "judge": judge.judge, "messages": messages,
              "params": params}, ballot_id,
         )  # fmt: skip
 
@@ -49,7 +54,7 @@ class Line:
         """End the calling process if no other line to it is open: it holds 170 MB."""
         self._caller.lines.discard(self)
         if self._caller.lines:
-            self._caller.send({"do": "end", "run": self._run})
+            self._caller.send({"do": "end", "run": self.run})
         else:
             self._caller.stop()
 
@@ -62,7 +67,7 @@ class Line:
             If it failed.
         """
         self._meet(judge)
-        request = {"do": "batch", "run": self._run, "judge": judge.judge, "step": step}
+        request = {"do": "batch", "run": self.run, "judge": judge.judge, "step": step}
         told = await self._caller.ask({**request, "words": words}, step)
         if told.done is None:
             raise CallError(told.reply.error or "nothing was told", passing=True, free=False)
@@ -73,7 +78,7 @@ class Line:
     def _meet(self, judge: Judge) -> None:
         if judge.judge not in self._met:
             self._met.add(judge.judge)
-            self._caller.send({"do": "meet", "run": self._run, "judge": judge.model_dump()})
+            self._caller.send({"do": "meet", "run": self.run, "judge": judge.model_dump()})
 
 
 class Caller:
@@ -98,12 +103,19 @@ class Caller:
         atexit.register(self.stop)
 
     def begin(
-        self, run: str = "", journal: Path | None = None, budget_usd: float | None = None
+        self,
+        run: str = "",
+        journal: Path | None = None,
+        budget_usd: float | None = None,
+        notify: Notify | None = None,
     ) -> Line:
-        """Open a line for a run, with limits, stops and a budget of its own."""
+        """Open a line for a run, with limits, stops and a budget of its own.
+
+        ``notify`` is told, in another thread, why nothing moves for a while.
+        """
         path = None if journal is None else str(journal)
         self.send({"do": "begin", "run": run, "journal": path, "budget_usd": budget_usd})
-        line = Line(self, run)
+        line = Line(self, run, notify)
         self.lines.add(line)
         return line
 
@@ -147,6 +159,9 @@ class Caller:
     def _read(self) -> None:
         for line in self._process.stdout or ():
             told = json.loads(line)
+            if "notice" in told:
+                self._pass_on(**told)
+                continue
             number = told.pop("id")
             if "done" in told:
                 self._tell(self._waiting.pop(number), Told(Reply(""), None, told["done"]))
@@ -155,6 +170,11 @@ class Caller:
             self._tell(self._waiting.pop(number), Told(Reply(**told), cast_at))
         self._process.wait()
         self._fail_all()
+
+    def _pass_on(self, run: str, notice: str) -> None:
+        for line in list(self.lines):
+            if line.run == run and line.notify:
+                line.notify(notice)
 
     def _fail_all(self) -> None:
         error = f"the calling process ended with code {self._process.returncode}: {self._last()}"

@@ -23,6 +23,7 @@ from tasks.providers._redact import redact
 from tasks.providers._reply import CallError, Reply
 from tasks.providers._retry_after import retry_after
 from tasks.providers._supported import supported
+from tasks.providers._unreached import unreached, without_objects
 
 BY_SESSION = {"openai", "azure"}
 """Routes that take no client of ours, but the one that all of them share."""
@@ -75,7 +76,8 @@ async def call(
         door.leave()
         reply = _reply(response, door.seconds or 0.0, judge, free=provider.simulated)
     except Exception as error:
-        raise door.refusal or _fault(error, provider, door) from error
+        lost = None if door.came else unreached(door.refusal or error, provider)
+        raise lost or door.refusal or _fault(error, provider, door) from error
     return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
 
 
@@ -143,7 +145,7 @@ async def guarded(work: Awaitable[Any], provider: Provider) -> Any:
     try:
         return await work
     except Exception as error:
-        raise _call_error(error, provider) from error
+        raise unreached(error, provider) or _call_error(error, provider) from error
 
 
 def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: float) -> Reply:
@@ -304,4 +306,4 @@ def _tell(error: Exception, provider: Provider) -> str:
     if isinstance(error, UnsupportedParamsError):
         # Its advice is about litellm's own settings, which are fixed here.
         text = f"{ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {INSTEAD}"
-    return redact(text, provider)[:500]
+    return redact(without_objects(text), provider)[:500]

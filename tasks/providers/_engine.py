@@ -34,10 +34,10 @@ MADE_READY = 0.25
 class Desk:
     """What stands before one provider."""
 
-    def __init__(self, name: str, provider: Provider) -> None:
+    def __init__(self, name: str, provider: Provider, notify: Callable[[str], None] | None) -> None:
         self.provider = provider
         self.gate = Gate(provider)
-        self.breaker = Breaker(name, provider.pause_seconds)
+        self.breaker = Breaker(name, provider.pause_seconds, notify)
 
 
 class Passage:
@@ -82,10 +82,15 @@ class Passage:
 
 
 class Engine:
-    """Asks judges on behalf of one run."""
+    """Asks judges on behalf of one run; ``notify`` is told why nothing moves for a while."""
 
-    def __init__(self, call: Call, budget_usd: float | None = None) -> None:
-        self._call = call
+    def __init__(
+        self,
+        call: Call,
+        budget_usd: float | None = None,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        self._call, self._notify = call, notify
         self._budget = Budget(budget_usd)
         self._capped = budget_usd is not None
         self._desks: dict[str, Desk] = {}
@@ -145,7 +150,7 @@ class Engine:
 
     def _desk(self, provider: Provider, judge: Judge) -> Desk:
         if judge.provider not in self._desks:
-            self._desks[judge.provider] = Desk(judge.provider, provider)
+            self._desks[judge.provider] = Desk(judge.provider, provider, self._notify)
         return self._desks[judge.provider]
 
     async def _ask_once(
@@ -180,7 +185,12 @@ class Engine:
 
 def _tell(breaker: Breaker, error: CallError, *, trial: bool) -> None:
     if error.passing:
-        breaker.fail(str(error), trial=trial, retry_after=error.retry_after)
+        breaker.fail(
+            str(error),
+            trial=trial,
+            retry_after=error.retry_after,
+            unreached=error.unreached,
+        )
     else:
         breaker.succeed()
 

@@ -32,6 +32,7 @@ class CallError(Exception):
         retry_after: float | None = None,
         free: bool = True,
         unreadable: bool = False,
+        unreached: bool = False,
     ) -> None:
         super().__init__(text)
         self.passing = passing
@@ -42,3 +43,5 @@ class CallError(Exception):
         """Whether the provider surely takes no money for it: it refused, it did not vanish."""
         self.unreadable = unreadable
         """Whether a whole answer came that is no completion."""
+        self.unreached = unreached
+        """Whether there was no connection, so that nothing was sent."""

@@ -10,9 +10,10 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,8 +30,13 @@ from tasks.providers._reply import Reply
 class Run:
     """One run's engine and journal."""
 
-    def __init__(self, budget_usd: float | None = None, journal: str | None = None) -> None:
-        self.engine = Engine(call, budget_usd)
+    def __init__(
+        self,
+        notify: Callable[[str], None],
+        budget_usd: float | None = None,
+        journal: str | None = None,
+    ) -> None:
+        self.engine = Engine(call, budget_usd, notify)
         self.steps = Steps(self.engine)
         self._judges: dict[str, Judge] = {}
         self._working: set[asyncio.Task[None]] = set()
@@ -114,7 +120,7 @@ async def main() -> None:
         verb, name = request.pop("do"), request.pop("run")
         match verb:
             case "begin":
-                runs[name] = Run(**request)
+                runs[name] = Run(partial(_notify, out, name), **request)
             case "meet":
                 runs[name].meet(Judge(**request["judge"]))
             case "end":
@@ -132,7 +138,15 @@ async def _serve(number: str, work: Awaitable[dict[str, Any]], out: BinaryIO) ->
     except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
         text = redact(f"{type(error).__name__}: {error}")[:500]
         told = json.dumps(_told(number, Reply("", error=text)))
-    out.write(told.encode() + b"\n")
+    _write(out, told)
+
+
+def _notify(out: BinaryIO, run: str, text: str) -> None:
+    _write(out, json.dumps({"run": run, "notice": text}))
+
+
+def _write(out: BinaryIO, line: str) -> None:
+    out.write(line.encode() + b"\n")
     out.flush()
 
 

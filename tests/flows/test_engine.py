@@ -118,6 +118,25 @@ def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     assert emulated.stats()["requests"] == BALLOTS + refused
 
 
+def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.base = "http://127.0.0.1:9/v1"
+    emulated.provider(concurrency=1, pause_seconds=1)
+    began = time.monotonic()
+    done = voirdire(*SMALL, COLUMNS="300")
+    assert done.returncode == 0
+    # of these, 3 are pauses; before, a ballot alone was tried for a minute
+    assert time.monotonic() - began < 30
+    lost = "no connection to 127.0.0.1:9 (api_base http://127.0.0.1:9/v1): connection refused"
+    lines = [line for line in done.stdout.splitlines() if line.startswith("emu: ")]
+    assert [line.split("; ")[0] for line in lines] == [f"emu: {lost}"] * 2
+    (why,) = warehouse.query("select error from runs")["error"]
+    assert why.startswith(f"{BALLOTS} x not asked: emu never answered")
+    assert lost in why
+    assert "Start its server" in why
+
+
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_every_reply_that_came(
     begin: Callable[..., "subprocess.Popen[bytes]"],

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from tasks.providers import Judge, Provider, _breaker
-from tasks.providers._breaker import FAULTS_IN_A_ROW, PAUSES, Breaker, GivenUpError
+from tasks.providers._breaker import (
+    FAULTS_IN_A_ROW,
+    PAUSES,
+    PAUSES_UNREACHED,
+    UNREACHED_IN_A_ROW,
+    Breaker,
+    GivenUpError,
+)
 from tasks.providers._door import Door
 from tasks.providers._engine import Engine
 from tasks.providers._reply import CallError, Reply
@@ -107,6 +114,48 @@ def test_who_asks_to_wait_for_too_long_is_left_alone(
         assert not breaker.lets_in(trial=True)
 
     asyncio.run(run())
+
+
+def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
+    error = "no connection to http://127.0.0.1:9/v1: connection refused"
+
+    async def run(met: bool) -> tuple[int, str | None, list[str]]:
+        told: list[str] = []
+        breaker = Breaker("p", 0.01, told.append)
+        if met:
+            breaker.succeed()
+        tries = 0
+        while not breaker.given_up and tries < 100:
+            trial = await breaker.passage()
+            tries += 1
+            breaker.fail(error, trial=trial, unreached=True)
+        return tries, breaker.given_up, told
+
+    tries, reason, told = asyncio.run(run(met=False))
+    assert tries == UNREACHED_IN_A_ROW + PAUSES_UNREACHED
+    assert reason == (
+        f"p never answered, and was left alone after 5 tries: {error}. Start its server, correct "
+        "api_base in its provider's file, or check the network; then run again"
+    )
+    assert told == [
+        f"p: {error}; paused 0.01 s, then tried with one call (pause 1 of 2, 3 failures in a row)",
+        f"p: {error}; paused 0.02 s, then tried with one call (pause 2 of 2, 4 failures in a row)",
+    ]
+    tries, reason, told = asyncio.run(run(met=True))
+    assert tries == FAULTS_IN_A_ROW + PAUSES
+    assert str(reason).startswith("p failed 24 times in a row")
+    assert len(told) == PAUSES
+
+
+def test_a_long_wait_is_told_once() -> None:
+    async def run() -> list[str]:
+        told: list[str] = []
+        breaker = Breaker("p", 1, told.append)
+        for seconds in (1, 60, 59.9, 60):
+            breaker.fail("busy", trial=False, retry_after=seconds)
+        return told
+
+    assert asyncio.run(run()) == ["p asks to wait 60 s (Retry-After): busy"]
 
 
 def test_nobody_sleeps_on_when_the_provider_is_left_alone() -> None:

@@ -1,0 +1,56 @@
+"""What to say of an endpoint that no connection could be made to."""
+
+import re
+import socket
+from collections.abc import Iterator
+
+from tasks.providers import Provider, api_base
+from tasks.providers._redact import redact
+from tasks.providers._reply import CallError
+
+NO_CONNECTION = re.compile(r"Cannot connect to host (?P<host>\S+) ssl:[^\[]* \[(?P<reason>.*?)\]")
+"""As aiohttp says it, which litellm connects by and whose words it passes on."""
+
+REFUSED = "Connect call failed"
+"""How Python begins what it says of a connection that the other side, or the way there, refuses."""
+
+SSL = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def unreached(error: BaseException, provider: Provider) -> CallError | None:
+    """Say who could not be reached, and why; null if the error is another one."""
+    for cause in _causes(error):
+        if found := _reason(cause):
+            host, reason = found
+            base = api_base(provider)
+            known = f"{host} (api_base {base})" if host and base else host or base
+            text = f"no connection to {known or 'the provider'}: {reason}"
+            return CallError(redact(text, provider)[:500], passing=True, unreached=True)
+    return None
+
+
+def without_objects(text: str) -> str:
+    """Leave out how Python prints what a connection is encrypted with."""
+    return SSL.sub("", text)
+
+
+def _reason(error: BaseException) -> tuple[str, str] | None:
+    """Return who is named, if anybody is, and why there is no connection."""
+    if found := NO_CONNECTION.search(str(error)):
+        host, reason = found["host"], found["reason"]
+        return host, "connection refused" if reason.startswith(REFUSED) else reason
+    if isinstance(error, ConnectionRefusedError):
+        return "", "connection refused"
+    if isinstance(error, socket.gaierror):
+        return "", error.strerror or str(error)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it; of several attempts at once, the first."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__

@@ -1,0 +1,65 @@
+"""Who nobody could connect to, in the words of each library that tries."""
+
+import asyncio
+import socket
+
+import pytest
+
+from tasks.providers import Judge, Provider, _batches, _client
+from tasks.providers._door import Door
+from tasks.providers._reply import CallError
+from tasks.providers._unreached import unreached, without_objects
+
+# litellm and what it builds on warn about each other, which is not ours to mend
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def closed() -> str:
+    """Address at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+
+async def _nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize("model", ["hosted_vllm/x", "openai/x", "ollama_chat/x", "batch"])
+def test_a_refused_connection_names_the_address_and_no_object(closed: str, model: str) -> None:
+    provider = Provider(api_base=closed)
+    judge = Judge(judge="p/x", provider="p", model=model)
+
+    async def ask() -> None:
+        if model == "batch":
+            batched = judge.model_copy(update={"model": "openai/x", "mode": "batch"})
+            await _batches.look(provider, batched, "batch_1")
+        messages = [{"role": "user", "content": "Which?"}]
+        door = Door(_nothing, lambda: None)
+        try:
+            await _client.call(provider, judge, messages, {}, door)
+        finally:
+            await _client.hang_up()
+
+    with pytest.raises(CallError) as told:
+        asyncio.run(ask())
+    assert (told.value.unreached, told.value.passing, told.value.free) == (True, True, True)
+    said = str(told.value)
+    assert said.endswith(": connection refused")
+    assert closed in said
+    assert "SSL" not in said
+
+
+def test_a_name_that_is_not_known_is_told() -> None:
+    error = RuntimeError("Connection error.")
+    error.__cause__ = ExceptionGroup("all failed", [socket.gaierror(-2, "Name not known")])
+    told = unreached(error, Provider(api_base="http://nowhere.invalid/v1"))
+    assert str(told) == "no connection to http://nowhere.invalid/v1: Name not known"
+    assert str(unreached(error, Provider())) == "no connection to the provider: Name not known"
+    assert unreached(RuntimeError("Connection reset"), Provider()) is None
+
+
+def test_objects_are_left_out() -> None:
+    text = "Server disconnected: host x:443 ssl:<ssl.SSLContext object at 0x7fb72d4224e0> [gone]"
+    assert without_objects(text) == "Server disconnected: host x:443 [gone]"
