@@ -135,7 +135,7 @@ async def find(provider: Provider, judge: Judge, batch: str) -> str | None:
                 return str(told.id)
         if not page.has_next_page():
             return None
-        page = await guarded(page.get_next_page(), provider)
+        page = await guarded(page.get_next_page(), provider, provider.timeout_seconds)
 
 
 async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:

@@ -1,5 +1,6 @@
 """One request to one model."""
 
+import asyncio
 import json
 import math
 import os
@@ -127,24 +128,31 @@ def _route(model: str) -> str:
     return str(litellm.get_llm_provider(model=model)[1])
 
 
-async def litellm_call(verb: str, provider: Provider, **words: Any) -> Any:
+async def litellm_call(verb: str, provider: Provider, timeout: float, **words: Any) -> Any:
     """Make another of litellm's calls to a provider, such as ``acreate_batch``.
 
     Raises
     ------
     CallError
-        If there is no reply; its text is redacted.
+        If there is no whole reply within ``timeout`` seconds; its text is redacted.
     """
     # litellm may keep the client that it makes here for single calls.
     litellm.aclient_session = _hooked("").client
-    return await guarded(getattr(litellm, verb)(**{**_connection(provider), **words}), provider)
+    words = {"timeout": timeout, **_connection(provider), **words}
+    return await guarded(getattr(litellm, verb)(**words), provider, timeout)
 
 
-async def guarded(work: Awaitable[Any], provider: Provider) -> Any:
-    """Do work at a provider; whatever goes wrong is a ``CallError``."""
+async def guarded(work: Awaitable[Any], provider: Provider, seconds: float) -> Any:
+    """Do work at a provider within ``seconds``; whatever goes wrong is a ``CallError``."""
+    clock = asyncio.timeout(seconds)
     try:
-        return await work
+        # The libraries underneath allow as much between two bytes.
+        async with clock:
+            return await work
     except Exception as error:
+        if clock.expired():
+            late = f"Timeout: the whole answer took longer than {seconds:g} s"
+            raise CallError(late, passing=True, free=False) from error
         raise unreached(error, provider) or _call_error(error, provider) from error
 
 

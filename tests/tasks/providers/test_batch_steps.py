@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.providers import Judge, UsdPerMillion, _batches, _engine
+from tasks.providers import Judge, Provider, UsdPerMillion, _batches, _engine
 from tasks.providers._batch_steps import Steps
 from tasks.providers._batches import Seen
 from tasks.providers._engine import Engine
@@ -220,3 +220,31 @@ def test_a_surprise_tells_no_key(shop: Shop, steps: Steps, monkeypatch: pytest.M
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     shop.faults = {"look": [RuntimeError("not sk-other")]}
     assert _take(steps, "look", provider_batch="b")["fault"] == "RuntimeError: not [key]"
+
+
+@pytest.mark.filterwarnings("ignore")  # litellm and what it builds on warn about each other
+def test_an_answer_that_drips_is_broken_off_and_may_be_tried_again() -> None:
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n")
+            for _ in range(100):
+                writer.write(b" ")
+                await asyncio.sleep(0.05)
+        finally:
+            writer.close()
+
+    async def ask() -> float:
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        provider = Provider(api_base=base, timeout_seconds=0.5)
+        # the second time, nothing is loaded any more
+        for _ in range(2):
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(CallError, match=r"took longer than 0\.5 s") as late:
+                await _batches.look(provider, JUDGE, "batch_1")
+            assert (late.value.passing, late.value.free) == (True, False)
+        server.close()
+        return asyncio.get_running_loop().time() - began
+
+    # before, it took as long as the answer: 5 s
+    assert asyncio.run(ask()) < 2
