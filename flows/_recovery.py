@@ -1,5 +1,6 @@
 """Replies to ballots of a run that has ended, which the next run saves: in its journal, say."""
 
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,10 @@ ALL_SAVED = """
 """
 """Batches of runs that were killed when they had saved all votes, and not yet said so."""
 
+PATIENCE_SECONDS = 3.0
+"""For the calling processes of runs that were just killed: they end as soon as they notice."""
+
+SECONDS_BETWEEN_LOOKS = 0.05
 REPLY = TypeAdapter(Reply)
 
 
@@ -58,15 +63,21 @@ def recover(warehouse: Warehouse) -> list[str]:
     if not journals:
         return []
     running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
-    notes = (_recover(warehouse, path) for path in journals if path.stem not in running)
+    until = time.monotonic() + PATIENCE_SECONDS
+    notes = (_recover(warehouse, path, until) for path in journals if path.stem not in running)
     return [note for note in notes if note]
 
 
-def _recover(warehouse: Warehouse, journal: Path) -> str | None:
+def _recover(warehouse: Warehouse, journal: Path, until: float) -> str | None:
     try:
-        # A run that is taken for dead may still get replies.
-        with alone_with(journal) as alone:
-            return _save_all(warehouse, journal) if alone else None
+        while True:
+            with alone_with(journal) as alone:
+                if alone:
+                    return _save_all(warehouse, journal)
+            # A run that is taken for dead may still get replies.
+            if time.monotonic() > until:
+                return None
+            time.sleep(SECONDS_BETWEEN_LOOKS)
     except FileNotFoundError:
         # Another run, which began at the same time, has just saved it.
         return None

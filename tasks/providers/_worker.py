@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from tasks._memory import share_one_heap
 from tasks.providers import PROVIDERS, Judge
 from tasks.providers._batch_steps import Steps
-from tasks.providers._client import call, hang_up
+from tasks.providers._client import call
 from tasks.providers._engine import Engine
 from tasks.providers._journal import Journal
 from tasks.providers._redact import redact
@@ -129,7 +129,7 @@ async def main() -> None:
                 task.add_done_callback(ending.discard)
             case _:
                 runs[name].begin(verb, request, out)
-    await hang_up()
+    _leave()
 
 
 async def _serve(number: str, work: Awaitable[dict[str, Any]], out: BinaryIO) -> None:
@@ -143,6 +143,16 @@ async def _serve(number: str, work: Awaitable[dict[str, Any]], out: BinaryIO) ->
 
 def _notify(out: BinaryIO, run: str, text: str) -> None:
     _write(out, json.dumps({"run": run, "notice": text}))
+
+
+def _leave() -> NoReturn:
+    """End at once: nobody listens any more, and the next run waits for the journal.
+
+    What came is in there; to close connections and to unload litellm would take seconds.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _write(out: BinaryIO, line: str) -> None:

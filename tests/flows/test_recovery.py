@@ -1,6 +1,7 @@
 """What ended runs left: journals, whole and damaged, and batches."""
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from prefect.logging import disable_run_logger
 
+from flows import _recovery
 from flows._record import Record
 from flows._recovery import journal_of, recover
 from flows.studies import STUDIES
@@ -131,7 +133,18 @@ def test_what_is_wrong_with_one_journal_stops_no_other(shelf: Warehouse) -> None
     assert _cast(shelf) == ["b0"]
 
 
-def test_a_journal_that_is_still_written_is_left_alone(shelf: Warehouse) -> None:
+def test_a_journal_whose_writer_is_about_to_end_is_waited_for(shelf: Warehouse) -> None:
+    journal = Journal(journal_of(shelf, "old"))
+    journal.write(_line("b0"))
+    threading.Timer(0.3, journal.close).start()
+    assert recover(shelf) == []
+    assert _cast(shelf) == ["b0"]
+
+
+def test_a_journal_that_is_still_written_is_left_alone(
+    shelf: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_recovery, "PATIENCE_SECONDS", 0.1)
     journal = Journal(journal_of(shelf, "old"))
     journal.write(_line("b0"))
     assert recover(shelf) == []

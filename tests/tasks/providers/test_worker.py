@@ -72,11 +72,14 @@ def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
 
 SIMPLE = """
 import asyncio
+import time
 from tasks.providers import _journal, _worker
 from tasks.providers._reply import Reply
 
 async def call(provider, judge, messages, params, door):
     await door.enter()
+    if params.get("hang"):
+        await asyncio.to_thread(time.sleep, params["hang"])
     if params.get("surprise"):
         raise RuntimeError(params["surprise"])
     return Reply("[[A]]", model=judge.model)
@@ -193,3 +196,23 @@ def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path)
     assert worker.process.poll() is None
     lines, unreadable = read_journal(journal)
     assert ([line["text"] for line in lines], unreadable) == (["[[A]]"], 0)
+
+
+def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(
+    begin: Begin, tmp_path: Path
+) -> None:
+    journal = tmp_path / "r.jsonl"
+    worker = begin(journal)
+    assert worker.ask(_ask(1))[0]["error"] is None
+    worker.send(_ask(2, hang=20))
+    assert worker.process.stdin
+    began = time.monotonic()
+    worker.process.stdin.close()
+    worker.process.stdin = None
+    assert worker.process.wait(timeout=60) == 0
+    # before, it waited for what a library does in a thread: looks a name up, say
+    assert time.monotonic() - began < 5
+    with alone_with(journal) as alone:
+        assert alone
+    lines, unreadable = read_journal(journal)
+    assert ([line["id"] for line in lines], unreadable) == (["b1/1"], 0)
