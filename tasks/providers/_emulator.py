@@ -19,7 +19,28 @@ from tasks.providers._emulated_batches import Batches
 from tasks.providers._manners import Manners
 
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
+HOST = "127.0.0.1"
+PORT, AMOUNT, SECONDS = click.IntRange(0, 65535), click.IntRange(min=0), click.FloatRange(min=0)
 FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute")
+
+
+class Minute:
+    """What was let in within the last minute."""
+
+    def __init__(self) -> None:
+        self._past: deque[tuple[float, int]] = deque()
+        self._sum = 0
+
+    def holds(self, amount: int, limit: int) -> bool:
+        """Tell whether so much more is within the limit; 0: there is none."""
+        while self._past and self._past[0][0] < time.monotonic() - 60:
+            self._sum -= self._past.popleft()[1]
+        return not limit or self._sum + amount <= limit
+
+    def add(self, amount: int) -> None:
+        """Let so much in."""
+        self._past.append((time.monotonic(), amount))
+        self._sum += amount
 
 
 class Emulator:
@@ -30,7 +51,7 @@ class Emulator:
         self.counts: Counter[str] = Counter()
         self.prompts: Counter[int] = Counter()
         self.in_flight = self.most_in_flight = self.number = 0
-        self.times: deque[float] = deque(maxlen=100_000)
+        self.minute = {"requests": Minute(), "tokens": Minute()}
         self.asked_at: list[float] = []
         self.tokens: Counter[str] = Counter()
         self.batches = Batches(lambda: self.manners, self._answer)
@@ -92,12 +113,15 @@ class Emulator:
         if refusal := self._refusal(body):
             return web.json_response(refusal[1], status=refusal[0])
         crowded = 0 < rules.concurrency < self.in_flight
-        return self._busy() if crowded or self._too_many() else None
+        return self._busy() if crowded or self._too_many(body) else None
 
     def _refusal(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
         """Return status and error of a request that the model does not take."""
         rules = self.manners
         text = " ".join(str(message["content"]) for message in body["messages"])
+        if name := next((name for name in rules.refused if name in body), None):
+            message = f"Unsupported parameter: '{name}' is not supported with this model."
+            return 400, _error(message, "unsupported_parameter", name)
         if rules.models and body["model"] not in rules.models:
             message = f"The model {body['model']} does not exist."
             return 404, _error(message, "model_not_found")
@@ -137,15 +161,15 @@ class Emulator:
             drawn -= chance
         return None
 
-    def _too_many(self) -> bool:
-        if not self.manners.requests_per_minute:
-            return False
-        now = time.monotonic()
-        while self.times and self.times[0] < now - 60:
-            self.times.popleft()
-        if len(self.times) >= self.manners.requests_per_minute:
+    def _too_many(self, body: dict[str, Any]) -> bool:
+        amounts = {
+            "requests": (1, self.manners.requests_per_minute),
+            "tokens": (_prompt_tokens(body), self.manners.tokens_per_minute),
+        }
+        if not all(self.minute[what].holds(*amount) for what, amount in amounts.items()):
             return True
-        self.times.append(now)
+        for what, (amount, _) in amounts.items():
+            self.minute[what].add(amount)
         return False
 
     def _busy(self) -> web.Response:
@@ -162,8 +186,7 @@ class Emulator:
         # The same request may be written in several ways.
         body = json.dumps(request, sort_keys=True)
         text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body)
-        prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
-        usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
+        usage = {"prompt_tokens": _prompt_tokens(request), "completion_tokens": len(text.split())}
         self.counts["replies"] += 1
         self.prompts[hash(body)] += 1
         self.tokens.update(usage)
@@ -191,19 +214,33 @@ class Emulator:
         return 200, self._reply(request)
 
 
-def _error(message: str, code: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": code, "code": code, "param": None}}
+def _prompt_tokens(request: dict[str, Any]) -> int:
+    return sum(len(str(message["content"]).split()) for message in request["messages"])
+
+
+def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:
+    kind = code if param is None else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
 
 @click.command()
-@click.option("--port", default=0, help="0 takes a free one; it is printed.")
-@click.option("--latency", default=0.0, help="Seconds until a reply.")
+@click.option("--port", type=PORT, default=0, help="0 takes a free one; it is printed.")
+@click.option("--latency", type=SECONDS, default=0.0, help="Seconds until a reply.")
 @click.option("--fault", "faults", multiple=True, help=f"NAME=CHANCE; one of {', '.join(FAULTS)}.")
 @click.option("--seed", default=0, help="Of replies and faults.")
-def main(port: int, latency: float, faults: tuple[str, ...], seed: int) -> None:
+@click.option("--requests-per-minute", type=AMOUNT, default=0, help="More get 429; 0: no limit.")
+@click.option("--tokens-per-minute", type=AMOUNT, default=0, help="Words of prompts; more get 429.")
+@click.option("--refuse", "refused", multiple=True, help="Name of a parameter that gets 400.")
+def main(port: int, faults: tuple[str, ...], **manners: Any) -> None:
     """Serve the emulator on loopback until interrupted."""
-    emulator = Emulator(Manners(latency=latency, faults=dict(map(_chance, faults)), seed=seed))
-    asyncio.run(_serve(emulator, port))
+    emulator = Emulator(Manners(faults=dict(map(_chance, faults)), **manners))
+    try:
+        asyncio.run(_serve(emulator, port))
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot serve on port {port} of {HOST}: {error}. End what serves there, or take "
+            "another port (--port 0: a free one)."
+        ) from error
 
 
 def _chance(fault: str) -> tuple[str, float]:
@@ -219,7 +256,7 @@ def _chance(fault: str) -> tuple[str, float]:
 async def _serve(emulator: Emulator, port: int) -> None:
     runner = web.AppRunner(emulator.app(), access_log=None, handler_cancellation=True)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
+    site = web.TCPSite(runner, HOST, port)
     await site.start()
     address = runner.addresses[0]
     click.echo(f"http://{address[0]}:{address[1]}/v1")

@@ -20,14 +20,18 @@ class Manners(BaseModel):
     retry_after: float = Field(default=0.2, ge=0)
     """Seconds named in ``Retry-After`` of a 429."""
     hang_seconds: float = Field(default=30.0, ge=0)
-    requests_per_minute: int = 0
+    requests_per_minute: int = Field(default=0, ge=0)
     """More get 429; 0: no limit."""
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Words of prompts; more get 429; 0: no limit."""
     concurrency: int = 0
     """More at once get 429; 0: no limit."""
     key: str = ""
     """The only API key that is let in; empty: all are."""
     models: list[str] = []
     """The only models that there are; empty: any."""
+    refused: list[str] = []
+    """Parameters that the model does not take: 400."""
     context: int = 0
     """Words that fit into the model; 0: any number."""
     forbidden: str = ""
