@@ -46,6 +46,8 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         asked=run["asked"] or 0,
         from_warehouse=run["from_warehouse"] or 0,
         failed=run["failed"] or 0,
+        planned=run["planned"] or 0,
+        gaps=run["error"] or "",
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
         prompts={study.prompt: content_key(PROMPTS[study.prompt].model_dump())[:12]},

@@ -161,7 +161,7 @@ class Record:
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
-        return {**self._begin(), **self._end()}
+        return {**self._begin(), **self._end(), "error": self._causes()}
 
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""

@@ -45,6 +45,10 @@ class ReportFacts(NamedTuple):
     """Null if a price is unknown."""
     prompts: Mapping[str, str] = {}
     """Judge prompt -> digest of its file."""
+    planned: int = 0
+    """Ballots that the study needs."""
+    gaps: str = ""
+    """Why ballots got no reply."""
 
 
 def report(
@@ -71,6 +75,7 @@ def report(
     return environment.get_template(TEMPLATE).render(
         facts=facts,
         simulated=_any_simulated(estimates) or _any_simulated(findings),
+        gaps=_gaps(facts),
         summary=summary(findings, _largest(primary, "clusters")),
         groups=result_groups(findings, estimates),
         charts=_charts(estimates, findings),
@@ -79,6 +84,17 @@ def report(
         provenance=_provenance(facts, estimates, findings, primary),
         glossary=GLOSSARY,
         everything=all_rows(estimates),
+    )
+
+
+def _gaps(facts: ReportFacts) -> str:
+    """Say how much is missing, and why; empty if nothing is."""
+    if not facts.failed:
+        return ""
+    return (
+        f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
+        f"no reply, and what follows rests on the others. Why: {facts.gaps or 'not known'}. "
+        "The same command asks only what is missing."
     )
 
 

@@ -68,12 +68,16 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     state, error = warehouse.query("select state, error from runs").row(0)
     assert state == "completed with gaps"
     assert "The server had an error." in error
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text()
+    assert f"Completed with gaps: {BALLOTS} of {BALLOTS} ballots got no reply" in page
+    assert "The server had an error." in page
     asked = emulated.stats()["requests"]
     # the breaker left it alone long before two attempts at each ballot
     assert asked < 2 * BALLOTS
     emulated.behave(faults={})
     done = voirdire(*SMALL)
     assert done.returncode == 0, done.stderr
+    assert "gaps" not in (warehouse.path.parent / "reports" / "quick.html").read_text()
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
     assert emulated.stats()["requests"] == asked + BALLOTS
     assert _runs(warehouse)[1] == ("completed", BALLOTS, 0, BALLOTS, 0)

@@ -21,8 +21,8 @@ OVERALL: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
 FACTS = ReportFacts(
     study="quick", dataset="bloom", mode="balanced", votes_per_pair=2, seeds={"perturb": 41},
     run="run-77", code_version="abc1234", when="2026-01-02T03:04:05Z", warehouse="voirdire.duckdb",
-    asked=1234, from_warehouse=56, failed=7, tokens=89012, cost_usd=None,
-    prompts={"pair_v1": "d1gest"},
+    planned=1297, asked=1234, from_warehouse=56, failed=7, gaps="7 x Timeout", tokens=89012,
+    cost_usd=None, prompts={"pair_v1": "d1gest"},
 )  # fmt: skip
 HOSTILE = ["<script>alert(1)</script>", r"$\frac{", "\U0001f600" * 9, "x" * 200, "{{7*7}}"]
 
@@ -195,6 +195,20 @@ def test_the_banner_stands_where_a_judge_is_simulated(simulated: bool | None, sh
     page = report(FACTS, estimates(simulated=simulated), findings(simulated=simulated), perturbed())
     assert (BANNER in page) is shown
     assert ("(simulated)" in page) is shown
+
+
+@pytest.mark.parametrize("why", HOSTILE)
+def test_gaps_are_told_at_the_top_with_their_reasons(why: str) -> None:
+    facts = FACTS._replace(failed=7, planned=1297, gaps=f"7 x {why}")
+    page = report(facts, estimates(), findings(), perturbed())
+    told = page.index(
+        "Completed with gaps: 7 of 1\N{NARROW NO-BREAK SPACE}297 ballots got no reply"
+    )
+    assert told < page.index('class="lead"')
+    assert html.escape(f"Why: 7 x {why}.", quote=False) in page
+    assert "<script" not in page
+    whole = report(facts._replace(failed=0), estimates(), findings(), perturbed())
+    assert "Completed with gaps" not in whole
 
 
 def test_equal_facts_give_equal_bytes(source: str) -> None:
