@@ -25,6 +25,8 @@ from tasks.providers._reply import Reply
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PLACE = "VOIRDIRE_AIMOCK"
+REQUIRED = "VOIRDIRE_REQUIRE_MATRIX"
+"""If it is set, as CI does, the proof may not be skipped."""
 LOCK = "AIMOCK_API_KEYS"
 REPO = Path(__file__).parents[3]
 KEY = "sk-fake-0123456789-for-tests"
@@ -110,7 +112,8 @@ def _program() -> list[str]:
     script = folder / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
     node = shutil.which("node")
     if node is None or not script.is_file():
-        pytest.skip(
+        give_up = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
+        give_up(
             f"no aimock in {folder}, or no node: install Node.js 20.15 or newer with npm, then "
             f"run `make .venv/.aimock`, or name a folder that has it in {PLACE}"
         )
@@ -269,3 +272,15 @@ def test_the_readme_names_judges_and_variables(name: str) -> None:
     (line,) = [line for line in readme.splitlines() if line.startswith(f"| `{name}` | ")]
     needed = ROUTES[name].needed if name in ROUTES else ()
     assert all(f"`{word}`" in line for word in (*PROVIDERS[name].judges, *needed))
+
+
+@pytest.mark.parametrize(
+    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
+)
+def test_where_the_proof_is_required_it_is_not_skipped(
+    required: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    monkeypatch.setenv(REQUIRED, required)
+    with pytest.raises(outcome, match="no aimock in "):
+        _program()
