@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_TO_BEGIN = 1.0
 
 
 class Terminated(KeyboardInterrupt):
@@ -53,16 +54,17 @@ def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             done.set_exception(error)
 
-    Thread(target=run, daemon=True).start()
     try:
+        # In here, since it may be interrupted when the work has begun.
+        Thread(target=run, daemon=True).start()
         _wait_for(done)
     except KeyboardInterrupt:
-        running = task.result()
-        # The loop may have ended meanwhile.
-        with suppress(RuntimeError):
+        # Work that has not begun has nothing to end, and a loop may have ended meanwhile.
+        with suppress(TimeoutError, RuntimeError):
+            running = task.result(SECONDS_TO_BEGIN)
             running.get_loop().call_soon_threadsafe(running.cancel)
-        # How it ended is in the warehouse; a second interrupt does not wait for that.
-        _wait_for(done)
+            # How it ended is in the warehouse; a second interrupt does not wait for that.
+            _wait_for(done)
         raise
     return done.result()
 
