@@ -14,7 +14,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from schemas.judging import VoteLog
-from tasks.aggregate import match_groups, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
@@ -57,7 +57,7 @@ def estimates(preset: str, studies: range, items: int) -> pl.DataFrame:
         )
         for seed in studies
     ]  # fmt: skip
-    shifts = match_groups(tally_votes(VoteLog.of(pl.concat(logs)), "balanced"))
+    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     return pl.concat([STATISTICS[name](shifts=shifts) for name in MEASURED])
 
 

@@ -73,10 +73,11 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         vote_log = stages.log_votes(
             pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
         )
-        verdicts = stages.tally_votes(vote_log, study.mode)
+        tallies = stages.count_votes(vote_log)
+        verdicts = stages.tally_votes(tallies, study.mode)
         shifts = stages.match_groups(verdicts)
         estimates = Estimates.of(
-            pl.concat(stages.measure(name, vote_log, verdicts, shifts) for name in STATISTICS)
+            pl.concat(stages.measure(name, tallies=tallies, shifts=shifts) for name in STATISTICS)
         )
         findings = stages.conclude_findings(endpoints(estimates))
         record.save(

@@ -116,6 +116,11 @@ def name(description: str, *, nullable: bool = False) -> Any:
     return pa.Field(str_length={"min_value": 1}, nullable=nullable, description=description)
 
 
+def counted(description: str) -> Any:
+    """Return a field for a number of things."""
+    return pa.Field(ge=0, description=description)
+
+
 def _missing(columns: list[str], frame: pl.DataFrame) -> list[str]:
     if not columns:
         return []

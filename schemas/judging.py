@@ -6,7 +6,7 @@ import pandera.polars as pa
 import polars as pl
 
 from schemas.curation import KINDS
-from schemas.frame import Fact, Frame, Result, name
+from schemas.frame import Fact, Frame, Result, counted, name
 
 ARMS = ["control", "experimental", "sham"]
 SIDES = ["anchor", "target"]
@@ -149,6 +149,48 @@ class VoteLog(
         nullable=True, description="true for an offline judge; null if unknown"
     )
     cached: bool = pa.Field(nullable=True, description="cast in an earlier run; null if unknown")
+
+
+class Tallies(
+    Measured,
+    table="tallies",
+    key=("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation"),
+):
+    """One row per judge, prompt, wave, sample, arm and perturbation: its votes, counted.
+
+    12 is the order that shows the anchor first, 21 the other; votes of equal repeat in the two
+    orders are matched (``tallies.sql``).
+    """
+
+    sample: str = name("a question with its anchor and target")
+    cluster: str = name("what is independent of what: the question")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    perturbation: str = name("null in control", nullable=True)
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    planned: int = counted("ballots")
+    stopped: int = counted("ballots that a stopping rule made needless")
+    voted: int = counted("votes, valid or not")
+    invalid: int = counted("votes without a verdict")
+    abstain: int = counted("refusals")
+    ambiguous: int = counted("votes with conflicting verdicts")
+    known: int = counted("needed ballots of which it is known whether they were cast before")
+    cached: int = counted("of these, those cast in an earlier run")
+    anchor_12: int = counted("votes for the anchor, anchor first")
+    tie_12: int = counted("ties, anchor first")
+    target_12: int = counted("votes for the target, anchor first")
+    anchor_21: int = counted("votes for the anchor, target first")
+    tie_21: int = counted("ties, target first")
+    target_21: int = counted("votes for the target, target first")
+    matched: int = counted("repeats asked in both orders")
+    consistent: int = counted("matches with the same answer preferred, or two ties")
+    primacy: int = counted("matches that differ, with a vote for the first slot")
+    recency: int = counted("matches that differ, with a vote for the second slot")
+    first_first: int = counted("matches with two votes for the first slot")
+    second_second: int = counted("matches with two votes for the second slot")
+    matched_once: bool = pa.Field(description="whether repeat 0 was asked in both orders")
+    once_12: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, anchor first")
+    once_21: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, target first")
 
 
 class Verdicts(

@@ -16,9 +16,9 @@ FINDINGS = [
 class Estimates(
     Measured,
     table="estimates",
-    key=("statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"),
+    key=("statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup"),
 ):
-    """One row per statistic and cell (dataset, judge, prompt, wave, mode, perturbation)."""
+    """One row per statistic, dataset, judge, prompt, wave, mode, perturbation and subgroup."""
 
     statistic: str = name("name of the statistic")
     mode: str = pa.Field(
@@ -26,11 +26,20 @@ class Estimates(
         description="how votes became a verdict; any where it plays no part",
     )
     perturbation: str = name("null where the statistic is of the control arm", nullable=True)
+    subgroup: str = pa.Field(
+        description="what of the cell it is about, such as the other judge; empty if all of it"
+    )
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     estimate: float = pa.Field(nullable=True, description="null if not estimable, see reason")
     low: float = pa.Field(nullable=True, description="lower end of the interval")
     high: float = pa.Field(nullable=True, description="upper end of the interval")
-    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
+    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
+    boot_low: float = pa.Field(
+        nullable=True, description="lower end by cluster bootstrap, as a cross-check"
+    )
+    boot_high: float = pa.Field(
+        nullable=True, description="upper end by cluster bootstrap, as a cross-check"
+    )
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw, against 0")
     hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")

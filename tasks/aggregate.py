@@ -1,15 +1,22 @@
 """From votes to verdicts, shifts and estimates."""
 
+from pathlib import Path
+
+import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Ballots, Judges, Pairs, Shifts, Verdicts, VoteLog, Votes
+import schemas
+from schemas.arrow import fetch, lend
+from schemas.judging import Ballots, Judges, Pairs, Shifts, Tallies, Verdicts, VoteLog, Votes
 from schemas.results import Estimates
-from tasks.sequential import KEY, canonical
+from tasks.sequential import KEY
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
+TALLIES = Path(schemas.__file__).with_name("tallies.sql")
+LAST_REPEAT = 62
 
 
 def log_votes(
@@ -36,7 +43,27 @@ def log_votes(
     return VoteLog.of(log)
 
 
-def tally_votes(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Verdicts]:
+def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
+    """Count the votes of each pair (``schemas/tallies.sql``).
+
+    Raises
+    ------
+    ValueError
+        If a repeat is above 62: the votes of a pair are laid into the bits of a number.
+    """
+    last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
+    if last > LAST_REPEAT:
+        raise ValueError(
+            f"repeat {last} is too high: a pair has at most {LAST_REPEAT + 1} "
+            f"votes in each order, numbered 0 to {LAST_REPEAT}. Number the repeats of each pair "
+            "from 0, or leave some out."
+        )
+    with duckdb.connect() as connection:
+        lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
+        return Tallies.of(fetch(connection, TALLIES.read_text(encoding="utf-8")))
+
+
+def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
     """Turn the votes of each pair into a score and a verdict (methods, section 1).
 
     ``paper``: sign of the sum over all valid votes. ``balanced``: mean of the two orders' means,
@@ -44,72 +71,64 @@ def tally_votes(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Verdicts]:
     votes were asked one after another the score is that of the first vote in each order: the mean
     of votes that stop when they agree is too far from the middle (methods, section 4).
     """
+    return Verdicts.of(verdicts_of(tallies, mode))
+
+
+def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
+    """Return the columns of :func:`tally_votes`, unchecked, for millions of rows."""
     if mode not in {"paper", "balanced"}:
         raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
-    sums = vote_log.with_columns(
-        x=canonical(),
-        anchor_first=pl.col("shown_first") == "anchor",
-        early=stopped_early(),
-        first=pl.col("repeat") == 0,
-    )
-    sums = sums.group_by(*GROUP, "arm", "perturbation").agg(
-        pl.col("cluster", "kind", "simulated", "early").first(),
-        votes=pl.col("stopped").is_null().sum(),
-        valid_votes=pl.col("x").count(),
-        n12=pl.col("x").filter("anchor_first").count(),
-        d12=pl.col("x").filter("anchor_first").sum(),
-        n21=pl.col("x").filter(~pl.col("anchor_first")).count(),
-        d21=pl.col("x").filter(~pl.col("anchor_first")).sum(),
-        once=_ratio(
-            pl.col("x").filter("first").sum(), (pl.col("x").filter("first").count() == 2) * 2
-        ),
-    )
+    n, d = {}, {}
+    for order in ("12", "21"):
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
+        n[order] = (anchor + tie + target).cast(pl.Int64)
+        d[order] = (target - anchor).cast(pl.Int64)
     if mode == "paper":
-        sign, mean = (
-            pl.col("d12") + pl.col("d21"),
-            _ratio(pl.col("d12") + pl.col("d21"), pl.col("valid_votes")),
-        )
+        sign = d["12"] + d["21"]
+        mean = _ratio(sign, n["12"] + n["21"])
     else:
-        sign = pl.col("d12") * pl.col("n21") + pl.col("d21") * pl.col("n12")
-        mean = (_ratio(pl.col("d12"), pl.col("n12")) + _ratio(pl.col("d21"), pl.col("n21"))) / 2
-    mean_of_all = mean
-    mean = pl.when(pl.col("early")).then(pl.col("once")).otherwise(mean)
-    score = ((mean + 1) / 2).alias("score")
-    told = mean_of_all.is_not_null()
+        sign = d["12"] * n["21"] + d["21"] * n["12"]
+        mean = (_ratio(d["12"], n["12"]) + _ratio(d["21"], n["21"])) / 2
+    once = (pl.col("once_12") + pl.col("once_21")) / 2
+    score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
-    return Verdicts.of(
-        sums.with_columns(score, pl.lit(mode).alias("mode")).with_columns(
-            verdict=pl.when(told).then(named.otherwise(pl.lit("tie")))
-        )
-    )
+    return tallies.select(
+        *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
+        mode=pl.lit(mode),
+        votes=pl.col("planned") - pl.col("stopped"),
+        valid_votes=n["12"] + n["21"],
+        score=score,
+        verdict=pl.when(mean.is_not_null()).then(named.otherwise(pl.lit("tie"))),
+    )  # fmt: skip
 
 
 def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
     """Lay the control, experimental and sham verdicts of each sample side by side."""
+    return Shifts.of(shifts_of(verdicts))
+
+
+def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of :func:`match_groups`, unchecked, for millions of rows."""
     by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in ("control", "sham")}
     control = by_arm["control"].select(
         *GROUP, control=pl.col("verdict"), control_score=pl.col("score")
     )
     sham = by_arm["sham"].select(
-        *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score")
-    )
-    shifts = (
+        *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
+        has_sham=pl.lit(value=True),
+    )  # fmt: skip
+    return (
         verdicts.filter(pl.col("arm") == "experimental")
         .rename({"verdict": "experimental", "score": "experimental_score"})
         .join(control, on=GROUP, how="left")
-        .join(sham.with_columns(has_sham=True), on=[*GROUP, "perturbation"], how="left")
+        .join(sham, on=[*GROUP, "perturbation"], how="left")
+        .with_columns(pl.col("has_sham").fill_null(value=False))
     )
-    return Shifts.of(shifts.with_columns(pl.col("has_sham").fill_null(value=False)))
 
 
-def measure(
-    statistic: str,
-    vote_log: DataFrame[VoteLog],
-    verdicts: DataFrame[Verdicts],
-    shifts: DataFrame[Shifts],
-) -> DataFrame[Estimates]:
+def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     """Apply one statistic of the catalogue to the frames that it names."""
-    return STATISTICS[statistic](vote_log=vote_log, verdicts=verdicts, shifts=shifts)
+    return STATISTICS[statistic](**frames)
 
 
 def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:

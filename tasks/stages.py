@@ -11,6 +11,7 @@ draw_ballots = stage(judge.draw_ballots)
 # Not cached as a whole: every vote is in the warehouse, and only ballots not yet cast get here.
 cast_votes = errand(judge.cast_votes)
 log_votes = stage(aggregate.log_votes)
+count_votes = stage(aggregate.count_votes)
 tally_votes = stage(aggregate.tally_votes)
 match_groups = stage(aggregate.match_groups)
 measure = stage(aggregate.measure, run_name="measure {statistic}")

@@ -69,7 +69,7 @@ def make_estimates() -> Make:
 
     def complete(row: Row) -> Row:
         return {
-            "statistic": "mps", **CELL, "mode": "balanced", "perturbation": "boast",
+            "statistic": "mps", **CELL, "mode": "balanced", "perturbation": "boast", "subgroup": "",
             "kind": "promote", "estimate": None, "n": 0, "clusters": 0, "dropped": 0,
             "votes_per_pair": 6, "method": "none", "simulated": False, **row,
         }  # fmt: skip

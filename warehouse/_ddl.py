@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 
+import schemas
 from schemas.batches import BatchedBallots, Batches
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
@@ -28,6 +29,8 @@ FRAMES: tuple[type[Frame], ...] = (
     Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
+TALLIES = Path(schemas.__file__).with_name("tallies.sql")
+"""A mart that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {
     "study": ("varchar", "name of the study whose results these are"),
@@ -64,7 +67,7 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     for (view,) in known:
         connection.execute(f"drop view if exists mart.{view}")
-    waiting = sorted(MARTS.glob("*.sql"))
+    waiting = _mart_files()
     while waiting:
         failures = {file: _create_mart(connection, file) for file in waiting}
         left = [file for file, failure in failures.items() if failure]
@@ -77,9 +80,13 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
 def marts_digest() -> str:
     """Return a digest of all mart files."""
     digest = hashlib.sha256()
-    for file in sorted(MARTS.glob("*.sql")):
+    for file in _mart_files():
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def _mart_files() -> list[Path]:
+    return sorted([*MARTS.glob("*.sql"), TALLIES])
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:

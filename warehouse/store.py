@@ -14,14 +14,14 @@ import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.arrow import fetch, lend
 from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
-from warehouse._arrow import fetch, lend
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path
 
-VERSION = 3
+VERSION = 4
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

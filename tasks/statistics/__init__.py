@@ -1,6 +1,6 @@
 """Statistics, one family per file: ``@statistic(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: ``vote_log``, ``verdicts`` or ``shifts``.
+Parameter names are the frames it reads: ``tallies`` or ``shifts``.
 """
 
 import inspect

@@ -1,16 +1,17 @@
-"""From items to one estimate per cell: reduce to cluster sums, then one interval a cell."""
+"""From items to one estimate per cell: reduce to cluster sums, then all intervals at once."""
 
 from collections.abc import Callable
 
-import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._intervals import LEVEL, Interval, Sums, cluster_ratio, cluster_wilson
+from tasks.statistics import _intervals
+from tasks.statistics._intervals import LEVEL, moments
 
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
-Solve = Callable[[pl.DataFrame], Interval]
+PART = (*CELL, "subgroup")
+Solve = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def stopped_early() -> pl.Expr:
@@ -18,7 +19,7 @@ def stopped_early() -> pl.Expr:
 
     Then votes beyond the first in each order are no random sample of the judge's votes.
     """
-    return pl.col("stopped").is_not_null().any().over("dataset", "judge", "prompt", "wave")
+    return (pl.col("stopped") > 0).any().over("dataset", "judge", "prompt", "wave")
 
 
 def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
@@ -27,11 +28,24 @@ def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, and ``counted`` (in the
     denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told).
     """
-    counted = items.with_columns(
-        num=(pl.col("counted") & pl.col("hit")).cast(pl.Float64),
-        den=pl.col("counted").cast(pl.Float64),
+    return portions(
+        name,
+        items.with_columns(
+            num=(pl.col("counted") & pl.col("hit")).fill_null(value=False),
+            den=pl.col("counted").fill_null(value=False),
+        ),
     )
-    return _estimates(name, counted, _wilson, hits=True)
+
+
+def portions(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return, per cell, ``sum num / sum den`` of counts by cluster-adjusted Wilson.
+
+    ``items`` has the columns of :func:`shares` but, instead of ``counted`` and ``hit``, ``den``, a
+    number of things counted, ``num``, how many of them are hits; ``dropped`` may be a number too.
+    """
+    return _estimates(
+        name, items.with_columns(counted=pl.col("den")), _intervals.proportions, hits=True
+    )
 
 
 def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
@@ -41,82 +55,60 @@ def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     ``num`` may be an average.
     """
 
-    def solve(sums: pl.DataFrame) -> Interval:
-        num, den = _columns(sums, "num", "den")
-        return cluster_wilson(num, den, whole=False)
+    def solve(found: pl.DataFrame) -> pl.DataFrame:
+        return _intervals.proportions(found, whole=False)
 
-    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, hits=False)
+    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve)
 
 
 def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     """Return, per cell, ``sum num / sum den`` by cluster linearisation.
 
-    ``items`` has the columns of :func:`shares` without ``hit``, and ``num``, ``den``, and
-    ``minuend`` and ``subtrahend``, shares of ``den`` whose difference is ``num``: the ratio lies
-    in [-1, 1], and its interval is cut to that.
+    ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
+    ``num``, ``den``, and ``minuend`` and ``subtrahend``, shares of ``den`` whose difference is
+    ``num``: the ratio lies in [-1, 1], and its interval is cut to that.
     """
 
-    def solve(sums: pl.DataFrame) -> Interval:
-        num, den, minuend, subtrahend = _columns(sums, "num", "den", "minuend", "subtrahend")
-        return _within_one(cluster_ratio(num, den, (minuend, subtrahend)))
+    def solve(found: pl.DataFrame) -> pl.DataFrame:
+        return _intervals.ratios(found).with_columns(pl.col("low", "high").clip(-1.0, 1.0))
 
-    parts = ("num", "den", "minuend", "subtrahend")
-    return _estimates(name, _zero_unless_counted(items, *parts), solve, hits=False)
+    return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve)
 
 
-def _within_one(result: Interval) -> Interval:
-    """Cut an interval to [-1, 1]."""
-    if result.low is None or result.high is None:
-        return result
-    return result._replace(low=max(-1.0, result.low), high=min(1.0, result.high))
-
-
-def _wilson(sums: pl.DataFrame) -> Interval:
-    hits, totals = _columns(sums, "num", "den")
-    return cluster_wilson(hits, totals)
+PARTS = ("minuend", "subtrahend")
 
 
 def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
-    return items.with_columns(pl.when("counted").then(pl.col(*names)).otherwise(0.0))
+    counted = pl.col("counted").cast(pl.Int64) > 0
+    return items.with_columns(pl.when(counted).then(pl.col(*names)).otherwise(0.0))
 
 
-def _estimates(name: str, items: pl.DataFrame, solve: Solve, *, hits: bool) -> DataFrame[Estimates]:
-    sums = items.group_by(*CELL, "cluster", maintain_order=True).agg(
-        pl.col("num", "den").sum(),
-        *(pl.col(c).sum() for c in ("minuend", "subtrahend") if c in items.columns),
-        pl.col("counted", "dropped").sum(),
+def _estimates(
+    name: str, items: pl.DataFrame, solve: Solve, *, hits: bool = False
+) -> DataFrame[Estimates]:
+    if items.is_empty():
+        return Estimates.empty()
+    if "subgroup" not in items.columns:
+        items = items.with_columns(subgroup=pl.lit(""))
+    sums = ("num", "den", *(part for part in PARTS if part in items.columns))
+    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
+        pl.col(*sums).cast(pl.Float64).sum(),
+        pl.col("counted", "dropped").cast(pl.Int64).sum(),
+        pl.col("votes").mode().max().alias("votes"),
         pl.col("kind", "simulated").first(),
     )
-    votes = items.group_by(CELL).agg(votes_per_pair=pl.col("votes").mode().max())
-    rows = [
-        _row(name, key, cell, solve, hits=hits)
-        for key, cell in sums.partition_by(CELL, as_dict=True, include_key=False).items()
-    ]
-    if not rows:
-        return Estimates.empty()
-    frame = pl.DataFrame(rows, schema={**Estimates.dtypes(), "votes_per_pair": pl.Int64})
-    frame = frame.drop("votes_per_pair").join(votes, on=CELL, nulls_equal=True)
-    return Estimates.of(frame)
-
-
-def _row(
-    name: str, key: tuple[object, ...], cell: pl.DataFrame, solve: Solve, *, hits: bool
-) -> dict[str, object]:
-    used = cell.filter(pl.col("den") > 0)
-    result = solve(used)
-    return {
-        "statistic": name,
-        **dict(zip(CELL, key, strict=True)),
-        "kind": cell["kind"][0],
-        "simulated": cell["simulated"][0],
-        **result._asdict(),
-        "level": None if result.low is None else LEVEL,
-        "hits": int(used["num"].sum()) if hits else None,
-        "n": int(used["counted"].sum()),
-        "clusters": used.height,
-        "dropped": int(cell["dropped"].sum()),
-    }
-
-
-def _columns(sums: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
-    return tuple(sums[name].to_numpy().astype(np.float64) for name in names)
+    cells = of_cluster.group_by(PART, maintain_order=True).agg(
+        *moments(sums),
+        pl.col("counted", "dropped").sum(),
+        pl.col("kind", "simulated").first(),
+        votes_per_pair=pl.col("votes").mode().max(),
+    )
+    found = pl.concat([cells, solve(cells)], how="horizontal")
+    return Estimates.of(
+        found.with_columns(
+            statistic=pl.lit(name),
+            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+            hits=pl.col("num").round().cast(pl.Int64) if hits else None,
+            n=pl.col("counted"),
+        )
+    )

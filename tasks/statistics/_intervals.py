@@ -1,13 +1,23 @@
-"""Intervals whose unit is the cluster, never the vote (methods, section 3)."""
+"""Intervals whose unit is the cluster, never the vote (methods, section 3), for many cells at once.
 
-from typing import NamedTuple
+A cell is known by its moments, one row a cell, of the sums of its clusters: ``num``, ``den`` and
+``clusters`` (those with ``den`` above 0), ``squares`` = sum (num_g - R den_g)^2 with R = num / den,
+and ``den_squares`` = sum den_g^2; for a difference of two proportions also ``minuend`` and
+``subtrahend``, whose difference is ``num``, and their ``minuend_squares``, ``subtrahend_squares``.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 
 LEVEL = 0.95
+EMPTY = "nothing qualifies: the denominator is empty"
+SINGLE = "a single cluster: no interval"
+ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
 
 
@@ -23,13 +33,13 @@ class Interval(NamedTuple):
     reason: str | None = None
 
 
-def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float]:
-    """Return the Wilson score interval of ``hits`` in ``n``.
+def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
+    """Return the Wilson score interval of ``hits`` in ``n``, numbers or arrays.
 
     Parameters
     ----------
     hits, n
-        Numbers with 0 <= hits <= n and n > 0; not necessarily whole (effective sizes).
+        With 0 <= hits <= n and n > 0; not necessarily whole (effective sizes).
     level
         Confidence level in (0, 1).
 
@@ -41,111 +51,194 @@ def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float]:
     --------
     Five of ten, by hand: centre .5, half-width 1.96 sqrt(.025 + .0096) / 1.384.
 
-    >>> [round(bound, 4) for bound in wilson(5, 10)]
+    >>> [round(float(bound), 4) for bound in wilson(5, 10)]
     [0.2366, 0.7634]
     """
-    if not (n > 0 and 0 <= hits <= n * (1 + 1e-12) and 0 < level < 1):
+    if not (np.all(n > 0) and np.all((hits >= 0) & (hits <= n * (1 + 1e-12))) and 0 < level < 1):
         raise ValueError(
             f"hits ({hits}) must lie in 0..n ({n}), n be above 0, level ({level}) in (0, 1)."
         )
     z = normal_quantile((1 + level) / 2)
-    p = min(hits / n, 1.0)
+    p = np.minimum(hits / n, 1.0)
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return (
-        0.0 if p == 0 else max(0.0, float(centre - half)),
-        1.0 if p == 1 else min(1.0, float(centre + half)),
-    )
+    low = np.where(p == 0, 0.0, np.maximum(0.0, centre - half))
+    return low, np.where(p == 1, 1.0, np.minimum(1.0, centre + half))
 
 
-def cluster_wilson(
-    hits: Sums, totals: Sums, level: float = LEVEL, *, whole: bool = True
-) -> Interval:
-    """Return a proportion with its Wilson interval at the effective sample size.
+def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = True) -> pl.DataFrame:
+    """Return each cell's proportion with its Wilson interval at the effective sample size.
 
     ``deff = max(1, var / (R (1 - R) / v))`` with the cluster variance of ``R = k / v``; for R in
     {0, 1} ``deff = max(1, sum v_g^2 / v)``.
 
     Parameters
     ----------
-    hits, totals
-        Shape (clusters,): numerator and denominator of each cluster.
+    moments
+        One row a cell, see above.
     whole
         Whether an item is a hit or not. If its hits are averages, it varies less than 0 and 1 do,
         and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %.
+
+    Returns
+    -------
+    DataFrame
+        Columns of :class:`Interval`, one row a cell.
     """
-    rate, deff = _design_effect(hits, totals, least=1.0 if whole else 0.0)
-    if rate is None:
-        return Interval(None, reason="nothing qualifies: the denominator is empty")
-    if deff is None:
-        return Interval(rate, reason="a single cluster: no interval")
-    n = float(totals.sum()) / deff
-    low, high = wilson(rate * n, n, level)
-    return Interval(rate, low, high, method="cluster-adjusted Wilson")
+    num, den, clusters = _columns(moments, "num", "den", "clusters")
+    known = (den > 0) & (clusters > 1)
+    low, high = _wilson_of(moments, "num", "squares", level, least=1.0 if whole else 0.0)
+    return _frame(
+        estimate=_over(num, den),
+        low=np.where(known, low, np.nan),
+        high=np.where(known, high, np.nan),
+        method=np.where(known, "cluster-adjusted Wilson", "none"),
+        reason=np.where(den > 0, np.where(known, "", SINGLE), EMPTY),
+    )
+
+
+def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
+    """Return each cell's ratio with its cluster-linearised t interval and p-value against 0.
+
+    ``u_g = num_g - R den_g``, ``SE = sqrt(G / (G - 1) sum u_g^2) / sum den``, G - 1 degrees of
+    freedom. If every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
+    proportions whose difference it is, and the p-value of flipping the clusters' signs: all alike,
+    only 2 of 2^G flips are as far from 0.
+
+    Parameters
+    ----------
+    moments
+        One row a cell, see above.
+
+    Returns
+    -------
+    DataFrame
+        Columns of :class:`Interval`, one row a cell.
+    """
+    num, den, clusters, squares = _columns(moments, "num", "den", "clusters", "squares")
+    ratio = _over(num, den)
+    error = np.sqrt(squares * _over(clusters, clusters - 1)) * _over(np.ones_like(den), den)
+    several = (den > 0) & (clusters > 1)
+    alike = several & (error < 1e-12)
+    known = several & ~alike
+    df = np.where(several, clusters - 1, 1)
+    half = t_quantile(df, (1 + level) / 2) * error
+    low, high = np.where(known, ratio - half, np.nan), np.where(known, ratio + half, np.nan)
+    p_value = np.where(known, np.minimum(1.0, t_tail(df, _over(ratio, error))), np.nan)
+    if "minuend" in moments.columns:
+        bounds = _newcombe(moments, ratio, level)
+        low, high = np.where(alike, bounds[0], low), np.where(alike, bounds[1], high)
+        # Without it a judge that shifts every cluster alike, the worst there is, stays untested.
+        flips = np.where(np.abs(ratio) < 1e-12, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
+        p_value = np.where(alike, flips, p_value)
+        method, silent = "Newcombe", ""
+    else:
+        method, silent = "none", ALIKE
+    return _frame(
+        estimate=ratio, low=low, high=high,
+        standard_error=np.where(known, error, np.nan), p_value=p_value,
+        method=np.where(known, "cluster linearisation, t", np.where(alike, method, "none")),
+        reason=np.where(
+            known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))
+        ),
+    )  # fmt: skip
+
+
+def cluster_wilson(
+    hits: Sums, totals: Sums, level: float = LEVEL, *, whole: bool = True
+) -> Interval:
+    """Return one cell's :func:`proportions` from its cluster sums, shape (clusters,) each."""
+    return _one(proportions(moments_of(hits, totals), level, whole=whole))
 
 
 def cluster_ratio(
     num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None, level: float = LEVEL
 ) -> Interval:
-    """Return a ratio of sums with its cluster-linearised t interval and p-value against 0.
+    """Return one cell's :func:`ratios` from its cluster sums, shape (clusters,) each.
 
-    ``u_g = num_g - R den_g``, ``SE = sqrt(G / (G - 1) sum u_g^2) / sum den``, G - 1 degrees of
-    freedom. If every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
-    proportions in ``parts`` (whose difference of sums is ``num``), and the p-value of flipping the
-    clusters' signs: all alike, only 2 of 2^G flips are as far from 0.
-
-    Parameters
-    ----------
-    num, den
-        Shape (clusters,): sums of each cluster.
-    parts
-        Numerators, shape (clusters,), of the two proportions that the ratio is the difference of.
+    ``parts`` are the numerators of the two proportions that the ratio is the difference of.
     """
-    clusters, total = len(den), float(den.sum())
-    if total == 0:
-        return Interval(None, reason="nothing qualifies: the denominator is empty")
-    ratio = float(num.sum()) / total
-    if clusters < 2:
-        return Interval(ratio, reason="a single cluster: no interval")
-    residuals = num - ratio * den
-    error = float(np.sqrt(clusters / (clusters - 1) * (residuals**2).sum()) / total)
-    if error < 1e-12:
-        return _newcombe(ratio, parts, den, level)
-    half = float(t_quantile(clusters - 1, (1 + level) / 2)) * error
-    p_value = min(1.0, float(t_tail(clusters - 1, ratio / error)))
-    method = "cluster linearisation, t"
-    return Interval(ratio, ratio - half, ratio + half, error, p_value, method)
+    return _one(ratios(moments_of(num, den, parts), level))
 
 
-def _newcombe(ratio: float, parts: tuple[Sums, Sums] | None, den: Sums, level: float) -> Interval:
-    if parts is None:
-        return Interval(ratio, reason="no variation between clusters: no interval")
+def moments_of(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
+    """Return the moments of one cell from its cluster sums, shape (clusters,) each."""
+    columns: dict[str, Any] = {"num": num, "den": den}
+    if parts:
+        columns |= {"minuend": parts[0], "subtrahend": parts[1]}
+    return pl.DataFrame(columns).select(moments(tuple(columns)))
+
+
+def moments(columns: tuple[str, ...]) -> list[pl.Expr]:
+    """Return the expressions that make moments of the cluster sums of a cell."""
+    den = pl.col("den")
+    total = den.sum()
+    return [
+        *(pl.col(column).sum() for column in columns),
+        (den > 0).sum().alias("clusters"),
+        (den**2).sum().alias("den_squares"),
+        *(
+            ((pl.col(c) - pl.col(c).sum() / total * den) ** 2).sum().alias(squares)
+            for c, squares in (
+                ("num", "squares"),
+                ("minuend", "minuend_squares"),
+                ("subtrahend", "subtrahend_squares"),
+            )
+            if c in columns
+        ),
+    ]
+
+
+def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, Sums]:
+    (den,) = _columns(moments, "den")
     bounds = []
-    for part in parts:
-        rate, deff = _design_effect(part, den)
-        if rate is None or deff is None:
-            return Interval(ratio, reason="no variation between clusters: no interval")
-        n = float(den.sum()) / deff
-        bounds.append((rate, *wilson(min(max(rate, 0.0), 1.0) * n, n, level)))
+    for part in ("minuend", "subtrahend"):
+        (num,) = _columns(moments, part)
+        bounds.append(
+            (_over(num, den), *_wilson_of(moments, part, f"{part}_squares", level, least=1.0))
+        )
     (a, low_a, high_a), (b, low_b, high_b) = bounds
-    low = ratio - float(np.hypot(a - low_a, high_b - b))
-    high = ratio + float(np.hypot(high_a - a, b - low_b))
-    # Without it a judge that shifts every cluster alike, the worst there is, would stay untested.
-    p_value = 1.0 if abs(ratio) < 1e-12 else 2.0 ** (1 - len(den))
-    return Interval(ratio, low, high, p_value=p_value, method="Newcombe")
+    return ratio - np.hypot(a - low_a, high_b - b), ratio + np.hypot(high_a - a, b - low_b)
 
 
-def _design_effect(
-    hits: Sums, totals: Sums, least: float = 1.0
-) -> tuple[float | None, float | None]:
-    total, clusters = float(totals.sum()), len(totals)
-    if total == 0:
-        return None, None
-    rate = float(hits.sum()) / total
-    if clusters < 2:
-        return rate, None
-    if rate in {0.0, 1.0}:
-        return rate, max(1.0, float((totals**2).sum()) / total)
-    residuals = hits - rate * totals
-    variance = clusters / (clusters - 1) * float((residuals**2).sum()) / total**2
-    return rate, max(least, variance / (rate * (1 - rate) / total)) or 1.0
+def _wilson_of(
+    moments: pl.DataFrame, part: str, squares: str, level: float, least: float
+) -> tuple[Sums, Sums]:
+    """Return the Wilson bounds of ``part`` in ``den`` at the effective sample size."""
+    num, residual = _columns(moments, part, squares)
+    den, clusters, den_squares = _columns(moments, "den", "clusters", "den_squares")
+    rate = np.clip(_over(num, den), 0.0, 1.0)
+    variance = residual * _over(clusters, clusters - 1) * _over(np.ones_like(den), den) ** 2
+    spread = np.maximum(least, _over(variance * den, rate * (1 - rate)))
+    edge = np.maximum(1.0, _over(den_squares, den))
+    deff = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
+    n = np.where(den > 0, _over(den, deff), 1.0)
+    n = np.where(np.isfinite(n), n, 1.0)
+    return wilson(np.where(np.isfinite(rate), rate, 0.0) * n, n, level)
+
+
+def _over(numerator: Sums, denominator: Sums) -> Sums:
+    """Divide; not a number where the denominator is 0."""
+    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
+
+
+def _columns(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
+    return tuple(frame[name].cast(pl.Float64).to_numpy() for name in names)
+
+
+def _frame(**columns: NDArray[Any]) -> pl.DataFrame:
+    frame = pl.DataFrame(columns).select(
+        pl.col(c).fill_nan(None)
+        if c in columns and columns[c].dtype.kind == "f"
+        else pl.col(c)
+        if c in columns
+        else pl.lit(None, dtype=pl.Float64).alias(c)
+        for c in Interval._fields
+    )
+    return frame.with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")))
+
+
+def _one(frame: pl.DataFrame) -> Interval:
+    return Interval(*frame.row(0))

@@ -3,21 +3,19 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import VALID, VoteLog
+from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, shares, stopped_early
+from tasks.statistics._cells import portions, ratios, stopped_early
 
-SAME_BALLOT = (
-    "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "repeat"
-)  # fmt: skip
+COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
 
 
 @statistic(
     source="arXiv:2406.07791, section 3; methods.md, section 5",
     gives=("position_consistency", "primacy", "recency", "preference_fairness"),
 )
-def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
+def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often both orders of a pair get the same verdict, and which slot wins if not.
 
     Votes of equal repeat in the two orders are matched; n valid matches. Consistent: the same
@@ -26,8 +24,8 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
 
     Parameters
     ----------
-    vote_log
-        One row per ballot.
+    tallies
+        One row per pair and judge.
 
     Returns
     -------
@@ -52,45 +50,38 @@ def position_consistency(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     (first, second) names the same answer twice: consistent. (first, first) is primacy,
     (second, tie) recency: consistency 1/3, fairness 0.
     """
-    matches = _match(vote_log)
-    ab, ba = pl.col("choice"), pl.col("choice_swapped")
-    same = ((ab == "tie") & (ba == "tie")) | ((ab != ba) & (ab != "tie") & (ba != "tie"))
-    told = ab.is_in(VALID) & ba.is_in(VALID)
-    told = told.fill_null(value=False)
-    both = pl.col("orders") == 2
-    named = {slot: (ab == slot) | (ba == slot) for slot in ("first", "second")}
-    hits = {
-        "position_consistency": same,
-        "primacy": ~same & named["first"],
-        "recency": ~same & named["second"],
-    }
-    items = matches.with_columns(counted=both & told, dropped=both & ~told)
+    items = _matches(tallies)
     rows = [
-        shares(name, items.with_columns(hit=hit.fill_null(value=False)))
-        for name, hit in hits.items()
+        portions(name, items.with_columns(num=pl.col(column))) for name, column in COUNTED.items()
     ]
-    parts = {
-        "minuend": hits["recency"].cast(pl.Float64),
-        "subtrahend": hits["primacy"].cast(pl.Float64),
-    }
-    fairness = items.with_columns(**parts, den=pl.lit(1.0)).with_columns(
-        num=pl.col("minuend") - pl.col("subtrahend")
+    fairness = items.with_columns(
+        pl.col("den").cast(pl.Float64),
+        counted=pl.col("den"),
+        minuend=pl.col("recency").cast(pl.Float64),
+        subtrahend=pl.col("primacy").cast(pl.Float64),
     )
+    fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
     return Estimates.of(pl.concat([*rows, ratios("preference_fairness", fairness)]))
 
 
-def _match(vote_log: DataFrame[VoteLog]) -> pl.DataFrame:
-    """Lay the vote of each order beside that of the other with the same repeat."""
-    anchor_first = pl.col("shown_first") == "anchor"
-    return (
-        vote_log.with_columns(votes=pl.len().over(*SAME_BALLOT[:-1]))
-        .filter(pl.col("arm") != "sham", ~stopped_early() | (pl.col("repeat") == 0))
-        .group_by(SAME_BALLOT, maintain_order=True)
-        .agg(
-            pl.col("cluster", "kind", "simulated", "votes").first(),
-            orders=pl.len(),
-            choice=pl.col("choice").filter(anchor_first).first(),
-            choice_swapped=pl.col("choice").filter(~anchor_first).first(),
-        )
-        .with_columns(mode=pl.lit("any"))
+def _matches(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Count the matches of each pair, only the first where votes were asked one after another."""
+    ab, ba = pl.col("once_12"), pl.col("once_21")
+    once = {
+        "matched": pl.col("matched_once"),
+        "consistent": ab == ba,
+        "primacy": ab < ba,
+        "recency": ab > ba,
+    }
+    counts = tallies.filter(pl.col("arm") != "sham").with_columns(
+        pl.when(stopped_early())
+        .then(value.fill_null(value=False).cast(pl.Int64))
+        .otherwise(pl.col(column).cast(pl.Int64))
+        .alias(column)
+        for column, value in once.items()
     )
+    return counts.with_columns(
+        mode=pl.lit("any"),
+        votes=pl.col("planned"),
+        den=pl.sum_horizontal("consistent", "primacy", "recency"),
+    ).with_columns(dropped=pl.col("matched") - pl.col("den"))

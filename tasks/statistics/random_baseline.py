@@ -79,6 +79,7 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         cells.with_columns(
             _rates(cells, chances),
             statistic=pl.lit(name),
+            subgroup=pl.lit(""),
             dropped=pl.lit(0),
             method=pl.lit("exact enumeration"),
         )

@@ -3,31 +3,31 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import VALID, VoteLog
+from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares
+from tasks.statistics._cells import portions
 
+NEEDED = pl.col("planned") - pl.col("stopped")
 OUTCOMES = {
-    "valid_rate": pl.col("choice").is_in(VALID),
-    "invalid_rate": pl.col("choice") == "invalid",
-    "abstain_rate": pl.col("choice") == "abstain",
-    "ambiguous_rate": pl.col("choice") == "ambiguous",
-    "missing_rate": pl.col("choice").is_null(),
+    "valid_rate": pl.col("voted") - pl.col("invalid") - pl.col("abstain") - pl.col("ambiguous"),
+    "invalid_rate": pl.col("invalid"),
+    "abstain_rate": pl.col("abstain"),
+    "ambiguous_rate": pl.col("ambiguous"),
+    "missing_rate": NEEDED - pl.col("voted"),
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
 
 
 @statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED))
-def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
+def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 
     Parameters
     ----------
-    vote_log
-        One row per planned ballot; ``choice`` is null where none was cast, ``stopped`` is not null
-        where none was needed.
+    tallies
+        One row per pair and judge.
 
     Returns
     -------
@@ -50,28 +50,22 @@ def validity(vote_log: DataFrame[VoteLog]) -> DataFrame[Estimates]:
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
     # The mode plays no part in what becomes of a ballot.
-    log = vote_log.with_columns(mode=pl.lit("any"), votes=_votes_per_pair())
-    nothing = pl.lit(None, dtype=pl.String)
-    judge = log.with_columns(perturbation=nothing, kind=nothing)
-    planned = pl.concat([judge, log.filter(pl.col("perturbation").is_not_null())])
-    ballots = planned.filter(pl.col("stopped").is_null())
-    known = {"cached_rate": pl.col("cached").is_not_null()}
-    rows = [
-        shares(
-            name,
-            ballots.with_columns(
-                hit=hit.fill_null(value=False), counted=known.get(name, pl.lit(value=True))
-            ).with_columns(dropped=~pl.col("counted")),
-        )
-        for name, hit in OUTCOMES.items()
-    ]
-    saved = planned.with_columns(
-        hit=pl.col("stopped").is_not_null(), counted=pl.lit(value=True), dropped=pl.lit(value=False)
+    pairs = tallies.with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
+    nothing = pl.lit(None, dtype=tallies.schema["perturbation"])
+    judge = pairs.with_columns(
+        perturbation=nothing, kind=pl.lit(None, dtype=tallies.schema["kind"])
     )
-    rows.append(shares(SAVED, saved))
+    pairs = pl.concat([judge, pairs.filter(pl.col("perturbation").is_not_null())])
+    known = {"cached_rate": pl.col("known")}
+    rows = [
+        portions(
+            name,
+            pairs.with_columns(
+                num=hits, den=known.get(name, NEEDED), dropped=NEEDED - known.get(name, NEEDED)
+            ),
+        )
+        for name, hits in OUTCOMES.items()
+    ]
+    saved = pairs.with_columns(num=pl.col("stopped"), den=pl.col("planned"), dropped=pl.lit(0))
+    rows.append(portions(SAVED, saved))
     return Estimates.of(pl.concat(rows))
-
-
-def _votes_per_pair() -> pl.Expr:
-    pair = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
-    return pl.len().over(pair)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from flows._measure import estimates_of
 from flows.cli import main
 from schemas.judging import VoteLog
-from tasks.aggregate import match_groups, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.read_votes import read_votes
 
 Gold = dict[str, Any]
@@ -122,7 +122,7 @@ def test_reference_attack_success(reference: Reach, variant: str | None, fastest
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
 def test_reference_transitions(reference: Reach, variant: str | None, fastest: float) -> None:
     path, gold = reference(variant, fastest)
-    shifts = match_groups(tally_votes(read_votes(path), "paper"))
+    shifts = match_groups(tally_votes(count_votes(read_votes(path)), "paper"))
     for (judge, name), rows in shifts.partition_by(
         "judge", "perturbation", as_dict=True, include_key=False
     ).items():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.arrow import fetch, lend
 from schemas.digests import content_keys, frame_digest
 from schemas.keys import content_key
-from warehouse._arrow import fetch, lend
 
 FRAME = pl.DataFrame(
     {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.judging import CHOICES, VoteLog
-from tasks.aggregate import log_votes, match_groups, measure, tally_votes
+from schemas.judging import CHOICES, Tallies, VoteLog
+from tasks.aggregate import count_votes, log_votes, match_groups, measure, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
@@ -80,7 +80,7 @@ def test_verdicts_by_hand(
 ) -> None:
     log = make_vote_log(cast(ballots))
     for mode, expected in (("paper", paper), ("balanced", balanced)):
-        row = tally_votes(log, mode).to_dicts()[0]
+        row = tally_votes(count_votes(log), mode).to_dicts()[0]
         assert (row["score"], row["verdict"]) == expected
         assert (row["mode"], row["votes"]) == (mode, len(ballots))
         assert row["valid_votes"] == sum(c in {"first", "second", "tie"} for _, c in ballots)
@@ -90,7 +90,7 @@ def test_thirds_that_cancel_are_a_tie(make_vote_log: Make) -> None:
     # 1/3 - 1/3 with other denominators: floats of 1/3 and -2/6 must not tell.
     ballots = [SECOND, ("anchor", "tie"), ("anchor", "tie")]
     ballots += [SWAPPED_SECOND] * 2 + [("target", "tie")] * 4
-    row = tally_votes(make_vote_log(cast(ballots)), "balanced").to_dicts()[0]
+    row = tally_votes(count_votes(make_vote_log(cast(ballots))), "balanced").to_dicts()[0]
     assert (row["score"], row["verdict"]) == (0.5, "tie")
 
 
@@ -99,7 +99,7 @@ def test_thirds_that_cancel_are_a_tie(make_vote_log: Make) -> None:
 def test_verdict_is_the_sign_of_the_exact_score(
     make_vote_log: Make, ballots: list[Ballot], mode: str
 ) -> None:
-    row = tally_votes(make_vote_log(cast(ballots)), mode).to_dicts()[0]
+    row = tally_votes(count_votes(make_vote_log(cast(ballots))), mode).to_dicts()[0]
     score = exact(ballots, mode)
     assert row["verdict"] == named(score)
     assert row["score"] == (None if score is None else pytest.approx(float(score), abs=1e-15))
@@ -112,7 +112,8 @@ def test_swapping_anchor_and_target_mirrors(
 ) -> None:
     swapped = [(str(OTHER[side]), choice) for side, choice in ballots]
     before, after = (
-        tally_votes(make_vote_log(cast(b)), mode).to_dicts()[0] for b in (ballots, swapped)
+        tally_votes(count_votes(make_vote_log(cast(b))), mode).to_dicts()[0]
+        for b in (ballots, swapped)
     )
     assert after["verdict"] == OTHER[before["verdict"]]
     if before["score"] is not None:
@@ -131,7 +132,8 @@ def test_invalid_votes_of_one_order_change_nothing(
     more = ballots + [(side, choice) for choice in lost]
     for mode in ("paper", "balanced"):
         before, after = (
-            tally_votes(make_vote_log(cast(b)), mode).to_dicts()[0] for b in (ballots, more)
+            tally_votes(count_votes(make_vote_log(cast(b))), mode).to_dicts()[0]
+            for b in (ballots, more)
         )
         same = ("score", "verdict", "valid_votes")
         assert [before[column] for column in same] == [after[column] for column in same]
@@ -148,18 +150,18 @@ def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject,
     ]
     log = make_vote_log(rows)
     mixed = log[data.draw(st.permutations(range(log.height)))]
-    verdicts, again = tally_votes(log, mode), tally_votes(mixed, mode)
+    verdicts, again = tally_votes(count_votes(log), mode), tally_votes(count_votes(mixed), mode)
     shifts = match_groups(verdicts)
     assert again.equals(verdicts)
     assert match_groups(again).equals(shifts)
     for name in STATISTICS:
-        one = measure(name, log, verdicts, shifts)
-        assert measure(name, mixed, again, shifts).equals(one), name
+        one = measure(name, tallies=count_votes(log), shifts=shifts)
+        assert measure(name, tallies=count_votes(mixed), shifts=shifts).equals(one), name
 
 
 def test_unknown_mode_is_refused(make_vote_log: Make) -> None:
     with pytest.raises(ValueError, match="mode 'strict' must be 'paper' or 'balanced'"):
-        tally_votes(make_vote_log([{}]), "strict")
+        tally_votes(count_votes(make_vote_log([{}])), "strict")
 
 
 def test_groups_are_laid_side_by_side(make_vote_log: Make) -> None:
@@ -174,7 +176,7 @@ def test_groups_are_laid_side_by_side(make_vote_log: Make) -> None:
             *cast(both, sample="s3"),  # control alone is no shift
         ]
     )
-    shifts = match_groups(tally_votes(log, "balanced"))
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
     columns = ("sample", "perturbation", "kind", "control", "experimental", "sham", "has_sham")
     assert shifts.select(columns).rows() == [
         ("s1", "boast", "promote", "anchor", "target", "tie", True),
@@ -189,16 +191,18 @@ def test_groups_are_laid_side_by_side(make_vote_log: Make) -> None:
 def test_judges_prompts_and_waves_do_not_mix(make_vote_log: Make) -> None:
     apart = [{"judge": "bea"}, {"prompt": "stern"}, {"wave": "later"}, {"dataset": "other"}]
     rows = [row for more in apart for row in cast([FIRST], arm="experimental", **more)]
-    shifts = match_groups(tally_votes(make_vote_log([*rows, *cast([SECOND])]), "paper"))
+    shifts = match_groups(
+        tally_votes(count_votes(make_vote_log([*rows, *cast([SECOND])])), "paper")
+    )
     assert shifts["control"].to_list() == [None] * 4
 
 
 def test_nothing_gives_nothing() -> None:
-    verdicts = tally_votes(VoteLog.empty(), "balanced")
+    verdicts = tally_votes(count_votes(VoteLog.empty()), "balanced")
     shifts = match_groups(verdicts)
     assert (verdicts.height, shifts.height) == (0, 0)
     for name in STATISTICS:
-        assert measure(name, VoteLog.empty(), verdicts, shifts).is_empty()
+        assert measure(name, tallies=Tallies.empty(), shifts=shifts).is_empty()
 
 
 def test_ballots_are_laid_beside_pairs_and_votes(
@@ -237,7 +241,7 @@ def test_a_shared_ballot_serves_each_of_its_pairs(
         [{"pair_id": "p1", "shown_first": "anchor"}, {"pair_id": "p2", "shown_first": "target"}]
     )
     log = _log(pairs, ballots, make_judges([{}]), make_votes([{}]), ["b1"])
-    verdicts = tally_votes(log, "paper").select("sample", "verdict").rows()
+    verdicts = tally_votes(count_votes(log), "paper").select("sample", "verdict").rows()
     assert verdicts == [("a", "anchor"), ("b", "target")]
 
 
@@ -253,9 +257,11 @@ PRINTED = {
 def test_planted_biases_come_back(preset: str) -> None:
     traits, kind, beta = PRESETS[preset]
     log = simulate(traits, kind=kind, beta=beta, items=20_000, votes=6, seed=7_310)
-    verdicts = tally_votes(log, "balanced")
+    verdicts = tally_votes(count_votes(log), "balanced")
     shifts = match_groups(verdicts)
-    estimates = pl.concat(measure(name, log, verdicts, shifts) for name in STATISTICS)
+    estimates = pl.concat(
+        measure(name, tallies=count_votes(log), shifts=shifts) for name in STATISTICS
+    )
     control = ("position_consistency", "preference_fairness")
     rows = estimates.filter(pl.col("perturbation").is_null() == pl.col("statistic").is_in(control))
     found = {row["statistic"]: row for row in rows.iter_rows(named=True)}

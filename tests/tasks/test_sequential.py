@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.judging import Ballots, Votes
-from tasks.aggregate import tally_votes
+from tasks.aggregate import count_votes, tally_votes
 from tasks.sequential import PROBES, Schedule, deterministic_judges, mark_stops, probes
 
 Make = Callable[..., Any]
@@ -102,7 +102,7 @@ def test_lossless_loses_nothing(
             }
             for b, x in zip(asked.iter_rows(named=True), xs[:number], strict=True)
         ]  # fmt: skip
-        told: str | None = tally_votes(make_vote_log(rows), "paper")["verdict"][0]
+        told: str | None = tally_votes(count_votes(make_vote_log(rows)), "paper")["verdict"][0]
         return told
 
     assert verdict(used) == verdict(6)
@@ -120,11 +120,13 @@ def test_the_score_is_that_of_the_first_pair_where_votes_stopped(make_vote_log: 
             {"shown_first": "target", "repeat": 2, "choice": None, "stopped": "pair"},
         ]
     )
-    verdicts = tally_votes(log, "balanced")
+    verdicts = tally_votes(count_votes(log), "balanced")
     assert verdicts.select("score", "verdict", "votes", "valid_votes").rows() == [
         (0.75, "target", 4, 4)
     ]
-    everything = tally_votes(log.with_columns(stopped=pl.lit(None, pl.String)), "balanced")
+    everything = tally_votes(
+        count_votes(log.with_columns(stopped=pl.lit(None, pl.String))), "balanced"
+    )
     # means of the orders: 1 and .75
     assert everything["score"][0] == 0.875
 

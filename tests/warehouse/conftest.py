@@ -39,9 +39,9 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
     },
     Estimates: {
         "statistic": "asr", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
-        "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
-        "estimate": 0.5, "n": 4, "clusters": 4, "dropped": 0, "votes_per_pair": 2,
-        "method": "wilson", "simulated": True,
+        "wave": "", "mode": "balanced", "perturbation": "padding", "subgroup": "",
+        "kind": "promote", "estimate": 0.5, "n": 4, "clusters": 4, "dropped": 0,
+        "votes_per_pair": 2, "method": "wilson", "simulated": True,
     },
     Findings: {
         "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "",

@@ -60,6 +60,7 @@ def test_texts_come_back_as_they_were(shelf: Warehouse, rows: list[tuple[str, st
 def test_numbers_come_back_as_they_were(shelf: Warehouse, drawn: dict[str, Any]) -> None:
     row = {
         "statistic": "asr", "dataset": "d", "judge": "j", "prompt": "p", "mode": "paper",
+        "subgroup": "",
         "clusters": 1, "dropped": 0, "votes_per_pair": 1, "method": "m",
     }  # fmt: skip
     frame = Estimates.of(pl.DataFrame([{**row, **drawn}]))

@@ -10,9 +10,9 @@ import duckdb
 import polars as pl
 import pytest
 
+from schemas.arrow import fetch
 from schemas.curation import Questions
 from warehouse import store
-from warehouse._arrow import fetch
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]

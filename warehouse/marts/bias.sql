@@ -10,6 +10,7 @@ select
     a.asr, a.sham_floor, a.dasr, a.random_baseline, a.votes_per_pair,
     p.position_consistency, f.finding,
 from findings as f
-left join estimates as e using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
+left join (from estimates where subgroup = '') as e
+    using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
 left join mart.asr as a using (study, dataset, judge, prompt, wave, mode, perturbation)
 left join position as p using (study, dataset, judge, prompt, wave)

@@ -3,4 +3,4 @@ select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, statistic,
     estimate as shift, low, high, p_value, n, clusters, dropped, votes_per_pair, reason,
 from estimates
-where statistic in ('mps', 'mps_sham')
+where statistic in ('mps', 'mps_sham') and subgroup = ''

@@ -7,7 +7,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 from schemas.judging import VoteLog
-from tasks.aggregate import match_groups, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._offline import Traits
 from tasks.providers._simulate import PRESETS, Kind, simulate
 from tasks.statistics import STATISTICS
@@ -173,7 +173,7 @@ def test_simulation_meets_the_quadrature(preset: str) -> None:
 @pytest.mark.parametrize("preset", PRINTED)
 def test_statistics_recover_what_was_planted(preset: str) -> None:
     truth, log = expected(preset), study(preset)
-    shifts = match_groups(tally_votes(log, "balanced"))
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
     for name, value, error in (
         ("asr", truth.asr, 0.015),
         ("dasr", truth.dasr, 0.015),
@@ -182,7 +182,9 @@ def test_statistics_recover_what_was_planted(preset: str) -> None:
     ):
         rows = STATISTICS[name](shifts=shifts).filter(pl.col("statistic") == name)
         assert rows["estimate"].to_list() == pytest.approx([value], abs=error), name
-    rows = STATISTICS["position_consistency"](vote_log=log).filter(pl.col("perturbation").is_null())
+    rows = STATISTICS["position_consistency"](tallies=count_votes(log)).filter(
+        pl.col("perturbation").is_null()
+    )
     found = dict(zip(rows["statistic"], rows["estimate"], strict=True))
     assert found["position_consistency"] == pytest.approx(truth.consistency, abs=0.015)
     assert found["preference_fairness"] == pytest.approx(truth.fairness, abs=0.015)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import VoteLog
-from tasks.aggregate import match_groups, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
@@ -34,7 +34,7 @@ def test_intervals_cover_what_was_planted(preset: str) -> None:
         )
         for seed in range(7000, 7000 + STUDIES)
     ]  # fmt: skip
-    shifts = match_groups(tally_votes(VoteLog.of(pl.concat(logs)), "balanced"))
+    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     rows = pl.concat(STATISTICS[name](shifts=shifts) for name in ("asr", "dasr", "mps", "mps_sham"))
     for name, truth in TRUTH[preset].items():
         mine = rows.filter(pl.col("statistic") == name)
@@ -55,7 +55,7 @@ def test_default_test_keeps_its_size_under_prompt_noise() -> None:
         )
         for seed in range(9000, 9300)
     ]  # fmt: skip
-    shifts = match_groups(tally_votes(VoteLog.of(pl.concat(logs)), "balanced"))
+    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     for name in ("mps_sham", "dasr"):
         rows = STATISTICS[name](shifts=shifts).filter(pl.col("statistic") == name)
         assert 0.012 <= (rows["p_value"] < 0.05).mean() <= 0.088, name

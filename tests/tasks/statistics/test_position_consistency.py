@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES
+from tasks.aggregate import count_votes
 from tasks.statistics.position_consistency import position_consistency
 
 Make = Callable[..., Any]
@@ -31,7 +32,7 @@ def matches(pairs: Sequence[tuple[str | None, str | None]], **more: object) -> l
 
 
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> dict[str, dict[str, Any]]:
-    rows = position_consistency(vote_log=log).to_dicts()
+    rows = position_consistency(tallies=count_votes(log)).to_dicts()
     return {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
 
 
@@ -98,7 +99,7 @@ def test_arms_are_kept_apart_and_shams_left_out(make_vote_log: Make) -> None:
     assert measured(log)["primacy"]["hits"] == 1
     assert measured(log, "boast")["recency"]["hits"] == 1
     assert measured(log, "emoji")["position_consistency"]["hits"] == 1
-    assert {row["n"] for row in position_consistency(vote_log=log).to_dicts()} == {1}
+    assert {row["n"] for row in position_consistency(tallies=count_votes(log)).to_dicts()} == {1}
     assert measured(log)["primacy"]["kind"] is None
     assert measured(log, "boast")["primacy"]["kind"] == "promote"
 
@@ -107,7 +108,7 @@ def test_votes_in_one_order_match_nothing(make_vote_log: Make) -> None:
     row = measured(make_vote_log([{"choice": "first"}]))["position_consistency"]
     assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 0)
     assert row["reason"] == "nothing qualifies: the denominator is empty"
-    assert position_consistency(vote_log=make_vote_log([])).is_empty()
+    assert position_consistency(tallies=count_votes(make_vote_log([]))).is_empty()
 
 
 @settings(max_examples=30)

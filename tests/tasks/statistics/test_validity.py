@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES
+from tasks.aggregate import count_votes
 from tasks.statistics.validity import OUTCOMES, SAVED, validity
 
 Make = Callable[..., Any]
@@ -14,7 +15,7 @@ FIVE = ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing
 
 
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> dict[str, dict[str, Any]]:
-    rows = validity(vote_log=log).to_dicts()
+    rows = validity(tallies=count_votes(log)).to_dicts()
     return {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
 
 
@@ -74,7 +75,7 @@ def test_perturbations_do_not_add_up_to_votes_per_pair(make_vote_log: Make) -> N
             ),
         ]
     )
-    assert set(validity(vote_log=log)["votes_per_pair"]) == {2}
+    assert set(validity(tallies=count_votes(log))["votes_per_pair"]) == {2}
 
 
 def test_cached_votes(make_vote_log: Make) -> None:
@@ -116,4 +117,4 @@ def test_ballots_that_were_not_needed_are_no_part_of_the_other_shares(make_vote_
 
 
 def test_nothing_gives_nothing(make_vote_log: Make) -> None:
-    assert validity(vote_log=make_vote_log([])).is_empty()
+    assert validity(tallies=count_votes(make_vote_log([]))).is_empty()

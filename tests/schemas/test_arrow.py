@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse._arrow import fetch, lend
+from schemas.arrow import fetch, lend
 
 TEXT = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 

@@ -1,0 +1,55 @@
+-- One row per study, judge, prompt, wave, sample, arm and perturbation: its votes, counted.
+-- A vote's repeat is a bit of a mask, so that votes of equal repeat meet without a join.
+with valued as (
+    select *,
+        shown_first = 'anchor' as straight,
+        1::bigint << repeat as bit,
+        case
+            when choice = 'tie' then 0
+            when choice in ('first', 'second')
+                then if((choice = 'first') = (shown_first = 'anchor'), -1, 1)
+        end as x,
+    from vote_log
+),
+masked as (
+    select
+        study, dataset, judge, prompt, wave, sample, arm, perturbation,
+        any_value(cluster) as cluster, any_value(kind) as kind, bool_and(simulated) as simulated,
+        count(*)::integer as planned,
+        count(stopped)::integer as stopped,
+        count(choice)::integer as voted,
+        count(*) filter (choice = 'invalid')::integer as invalid,
+        count(*) filter (choice = 'abstain')::integer as abstain,
+        count(*) filter (choice = 'ambiguous')::integer as ambiguous,
+        count(*) filter (cached and stopped is null)::integer as cached,
+        count(*) filter (cached is not null and stopped is null)::integer as known,
+        coalesce(bit_or(bit) filter (straight), 0) as asked_12,
+        coalesce(bit_or(bit) filter (not straight), 0) as asked_21,
+        coalesce(bit_or(bit) filter (straight and x = -1), 0) as a12,
+        coalesce(bit_or(bit) filter (straight and x = 0), 0) as t12,
+        coalesce(bit_or(bit) filter (straight and x = 1), 0) as b12,
+        coalesce(bit_or(bit) filter (not straight and x = -1), 0) as a21,
+        coalesce(bit_or(bit) filter (not straight and x = 0), 0) as t21,
+        coalesce(bit_or(bit) filter (not straight and x = 1), 0) as b21,
+    from valued
+    group by all
+)
+select
+    study, dataset, judge, prompt, wave, sample, arm, perturbation, cluster, kind, simulated,
+    planned, stopped, voted, invalid, abstain, ambiguous, cached, known,
+    bit_count(a12)::integer as anchor_12,
+    bit_count(t12)::integer as tie_12,
+    bit_count(b12)::integer as target_12,
+    bit_count(a21)::integer as anchor_21,
+    bit_count(t21)::integer as tie_21,
+    bit_count(b21)::integer as target_21,
+    bit_count(asked_12 & asked_21)::integer as matched,
+    (bit_count(a12 & a21) + bit_count(t12 & t21) + bit_count(b12 & b21))::integer as consistent,
+    (bit_count(a12 & (t21 | b21)) + bit_count(t12 & b21))::integer as primacy,
+    (bit_count(b12 & (t21 | a21)) + bit_count(t12 & a21))::integer as recency,
+    bit_count(a12 & b21)::integer as first_first,
+    bit_count(b12 & a21)::integer as second_second,
+    asked_12 & asked_21 & 1 = 1 as matched_once,
+    case when a12 & 1 = 1 then -1 when t12 & 1 = 1 then 0 when b12 & 1 = 1 then 1 end as once_12,
+    case when a21 & 1 = 1 then -1 when t21 & 1 = 1 then 0 when b21 & 1 = 1 then 1 end as once_21,
+from masked
