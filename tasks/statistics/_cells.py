@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics import _intervals
+from tasks.statistics._bootstrap import with_bounds
 from tasks.statistics._intervals import LEVEL, moments
 
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
@@ -103,11 +104,12 @@ def _estimates(
         pl.col("kind", "simulated").first(),
         votes_per_pair=pl.col("votes").mode().max(),
     )
+    cells = with_bounds(cells, of_cluster, PART)
     found = pl.concat([cells, solve(cells)], how="horizontal")
     return Estimates.of(
         found.with_columns(
             statistic=pl.lit(name),
-            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
             hits=pl.col("num").round().cast(pl.Int64) if hits else None,
             n=pl.col("counted"),
         )
