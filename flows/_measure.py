@@ -15,6 +15,7 @@ from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks._catalogue import unknown
 from tasks.aggregate import count_votes, match_groups, measure, tally_votes
+from tasks.annotate import annotate
 from tasks.conclude import conclude
 from tasks.read_votes import read_votes
 from tasks.statistics import STATISTICS
@@ -25,7 +26,12 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
     """Apply every statistic of the catalogue to a vote log."""
     tallies = count_votes(vote_log)
     shifts = match_groups(tally_votes(tallies, mode))
-    rows = [measure(name, tallies=tallies, shifts=shifts) for name in STATISTICS]
+    frames: dict[str, pl.DataFrame] = {
+        "tallies": tallies,
+        "shifts": shifts,
+        "annotations": annotate(tallies),
+    }
+    rows = [measure(name, **frames) for name in STATISTICS]
     return Estimates.of(pl.concat(rows))
 
 
@@ -37,11 +43,12 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
         click.echo(json.dumps(chosen.to_dicts(), indent=1))
     elif form == "csv":
         click.echo(chosen.write_csv(), nl=False)
-    elif only:
+    elif only or estimates["perturbation"].null_count() == estimates.height:
         shown = chosen.select(
             "statistic",
             "judge",
             "simulated",
+            "subgroup",
             "perturbation",
             "estimate",
             "low",

@@ -14,7 +14,7 @@ from flows._record import Record
 from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
-from schemas.results import Estimates, Findings
+from schemas.results import Annotations, Estimates, Findings
 from tasks import stages
 from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
@@ -76,13 +76,13 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         tallies = stages.count_votes(vote_log)
         verdicts = stages.tally_votes(tallies, study.mode)
         shifts = stages.match_groups(verdicts)
-        estimates = Estimates.of(
-            pl.concat(stages.measure(name, tallies=tallies, shifts=shifts) for name in STATISTICS)
-        )
+        annotations = stages.annotate(tallies)
+        frames: dict[str, Any] = {"tallies": tallies, "shifts": shifts, "annotations": annotations}
+        estimates = Estimates.of(pl.concat(stages.measure(name, **frames) for name in STATISTICS))
         findings = stages.conclude_findings(endpoints(estimates))
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
-            (Estimates, estimates), (Findings, findings),
+            (Annotations, annotations), (Estimates, estimates), (Findings, findings),
         )  # fmt: skip
         await publish(record, estimates, findings, perturbed)
     get_run_logger().info(record.summary())

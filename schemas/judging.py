@@ -12,6 +12,7 @@ ARMS = ["control", "experimental", "sham"]
 SIDES = ["anchor", "target"]
 VALID = ["first", "second", "tie"]
 STOPS = ["lossless", "pair", "deterministic"]
+VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 
 
@@ -149,6 +150,10 @@ class VoteLog(
         nullable=True, description="true for an offline judge; null if unknown"
     )
     cached: bool = pa.Field(nullable=True, description="cast in an earlier run; null if unknown")
+    label: str = pa.Field(
+        isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
+    )
+    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
 
 
 class Tallies(
@@ -191,6 +196,15 @@ class Tallies(
     matched_once: bool = pa.Field(description="whether repeat 0 was asked in both orders")
     once_12: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, anchor first")
     once_21: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, target first")
+    voted_12: int = counted("votes, valid or not, anchor first")
+    voted_21: int = counted("votes, valid or not, target first")
+    label: str = pa.Field(isin=VERDICTS, nullable=True, description="the right verdict")
+    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    matched_right: int = pa.Field(
+        ge=0, nullable=True, description="matches with two right votes; null without a label"
+    )
+    matched_voted: int = counted("matches with two votes, valid or not")
+    matched_invalid: int = counted("matches with two votes, neither of them valid")
 
 
 class Verdicts(

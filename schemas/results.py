@@ -3,7 +3,7 @@
 import pandera.polars as pa
 
 from schemas.curation import KINDS
-from schemas.frame import name
+from schemas.frame import Result, name
 from schemas.judging import Measured
 
 FINDINGS = [
@@ -51,6 +51,34 @@ class Estimates(
     votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
     method: str = name("how the interval was made")
     reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
+    simulated: bool = pa.Field(
+        nullable=True, description="true for an offline judge; null if unknown"
+    )
+
+
+class Annotations(
+    Result,
+    table="annotations",
+    key=("dataset", "item", "aspect", "annotator", "prompt", "wave"),
+):
+    """One row per item and annotator, and aspect of the item: the label given."""
+
+    dataset: str = name("name of the dataset")
+    item: str = name("what is labelled, such as a sample")
+    cluster: str = name("what is independent of what: the question")
+    aspect: str = name("what about the item; null for its verdict", nullable=True)
+    annotator: str = name("who labels: a judge, be it a model or a person")
+    prompt: str = name("name of the judge prompt; null for a person", nullable=True)
+    wave: str = pa.Field(description="label of a measurement in time; empty for a person")
+    label: str = name("the label, such as anchor, tie or target")
+    value: float = pa.Field(
+        nullable=True, description="where the label stands on its scale; null if it has none"
+    )
+    inconsistent: bool = pa.Field(
+        description="whether it is a tie because the two orders were judged differently"
+    )
+    votes: int = pa.Field(ge=1, description="valid votes that the label rests on")
+    human: bool = pa.Field(description="whether the annotator is a person")
     simulated: bool = pa.Field(
         nullable=True, description="true for an offline judge; null if unknown"
     )

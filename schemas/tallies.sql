@@ -23,6 +23,9 @@ masked as (
         count(*) filter (choice = 'ambiguous')::integer as ambiguous,
         count(*) filter (cached and stopped is null)::integer as cached,
         count(*) filter (cached is not null and stopped is null)::integer as known,
+        any_value(label) as label, bool_or(human) as human,
+        coalesce(bit_or(bit) filter (straight and choice is not null), 0) as cast_12,
+        coalesce(bit_or(bit) filter (not straight and choice is not null), 0) as cast_21,
         coalesce(bit_or(bit) filter (straight), 0) as asked_12,
         coalesce(bit_or(bit) filter (not straight), 0) as asked_21,
         coalesce(bit_or(bit) filter (straight and x = -1), 0) as a12,
@@ -52,4 +55,15 @@ select
     asked_12 & asked_21 & 1 = 1 as matched_once,
     case when a12 & 1 = 1 then -1 when t12 & 1 = 1 then 0 when b12 & 1 = 1 then 1 end as once_12,
     case when a21 & 1 = 1 then -1 when t21 & 1 = 1 then 0 when b21 & 1 = 1 then 1 end as once_21,
+    bit_count(cast_12)::integer as voted_12,
+    bit_count(cast_21)::integer as voted_21,
+    label,
+    human,
+    case label
+        when 'anchor' then bit_count(a12 & a21)
+        when 'tie' then bit_count(t12 & t21)
+        when 'target' then bit_count(b12 & b21)
+    end::integer as matched_right,
+    bit_count(cast_12 & cast_21)::integer as matched_voted,
+    bit_count(cast_12 & cast_21 & ~(a12 | t12 | b12 | a21 | t21 | b21))::integer as matched_invalid,
 from masked

@@ -38,7 +38,9 @@ def log_votes(
         .join(judges.select("judge", "simulated"), on="judge")
         .join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
         .join(stops.select(*KEY, "stopped"), on=KEY)
-        .with_columns(cached=cast & ~pl.col("ballot_id").is_in(waiting.implode()))
+        .with_columns(
+            cached=cast & ~pl.col("ballot_id").is_in(waiting.implode()), human=pl.lit(value=False)
+        )
     )
     return VoteLog.of(log)
 

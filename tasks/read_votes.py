@@ -12,21 +12,24 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import KINDS
 from schemas.frame import FrameError
-from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VoteLog
+from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VERDICTS, VoteLog
 
 COLUMNS = (
     "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
 )  # fmt: skip
+ATTACK = ("arm", "perturbation", "kind")
+"""Columns that a file of control votes, without any perturbation, need not have."""
 DEFAULTS = {"prompt": "unknown", "wave": ""}
-OPTIONAL = ("dataset", "prompt", "wave", "stopped", "simulated", "cached")
+OPTIONAL = ("dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human")
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
-TYPES: dict[str, type] = {"repeat": int, "simulated": bool, "cached": bool}
+TYPES: dict[str, type] = {"repeat": int, "simulated": bool, "cached": bool, "human": bool}
 """Of the columns that are not text."""
 
 WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false"}
 ALLOWED = {
-    "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS
+    "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
+    "label": VERDICTS,
 }  # fmt: skip
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
@@ -49,6 +52,10 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
         (pl.col(c) if c in raw.columns else pl.lit(None)).fill_null(value).alias(c)
         for c, value in defaults.items()
     )
+    if "arm" not in votes.columns:
+        votes = votes.with_columns(arm=pl.lit("control"))
+    missing = [column for column in ATTACK if column not in votes.columns]
+    votes = votes.with_columns(pl.lit(None, dtype=pl.String).alias(column) for column in missing)
     for column in votes.columns:
         _check_values(votes[column], place)
     _check_rows(votes, place)
@@ -177,12 +184,13 @@ def _parquet(path: Path) -> pl.DataFrame:
 def _check_columns(name: str, found: Sequence[str], votes: int | None = None) -> None:
     if votes == 0:
         raise ValueError(f"{name} holds no votes. {LIKE}")
-    missing = [c for c in COLUMNS if c not in found]
+    missing = [c for c in COLUMNS if c not in found and c not in ATTACK]
     strange = [c for c in found if c not in COLUMNS + OPTIONAL]
     if missing or strange:
         raise ValueError(
             f"{name}: missing {missing or 'nothing'}, unknown {strange or 'nothing'}. "
-            f"Needed: {', '.join(COLUMNS)}. Allowed: {', '.join(OPTIONAL)}. {LIKE}"
+            f"Needed: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
+            f"Allowed: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
         )
 
 
@@ -234,6 +242,9 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     control = pl.col("arm") == "control"
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
+    pair = ("dataset", "sample", "arm", "perturbation")
+    optional = [c for c in ("label", "human") if c not in votes.columns]
+    votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
         "a control vote serves every perturbation, so its perturbation and kind must be null": (
             control & (named | kind)
@@ -247,6 +258,8 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         "a sample must have one cluster": (
             pl.col("cluster").n_unique().over("dataset", "sample") > 1
         ),
+        "a pair must have one label": (pl.col("label").n_unique().over(pair) > 1),
+        "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
         f"a vote must occur once, but these have the same {', '.join(key)}": (
             pl.struct(key).is_duplicated()
         ),

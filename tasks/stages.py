@@ -1,6 +1,7 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
 from tasks import aggregate, conclude, curate, judge, pair, perturb, report
+from tasks import annotate as annotating
 from tasks._stage import errand, stage
 
 # Not cached: its input is a name, and the file of that name may have changed.
@@ -14,6 +15,7 @@ log_votes = stage(aggregate.log_votes)
 count_votes = stage(aggregate.count_votes)
 tally_votes = stage(aggregate.tally_votes)
 match_groups = stage(aggregate.match_groups)
+annotate = stage(annotating.annotate)
 measure = stage(aggregate.measure, run_name="measure {statistic}")
 conclude_findings = stage(conclude.conclude)
 write_report = stage(report.report)

@@ -11,7 +11,7 @@ from hypothesis import settings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Shifts, VoteLog, Votes
-from schemas.results import Estimates
+from schemas.results import Annotations, Estimates
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
 settings.register_profile("voirdire", deadline=None)
@@ -20,6 +20,7 @@ settings.load_profile("voirdire")
 Row = dict[str, Any]
 Make = Callable[..., Any]
 SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0, None: None}
+PLACES = {"anchor": -1.0, "tie": 0.0, "target": 1.0}
 CELL = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 LATER = "2024-11-13T12:00:00"
 
@@ -75,6 +76,22 @@ def make_estimates() -> Make:
         }  # fmt: skip
 
     return _factory(Estimates, complete)
+
+
+@pytest.fixture(scope="session")
+def make_annotations() -> Make:
+    """Rows name ``annotator``, ``item`` and ``label``; people are those with a capital."""
+
+    def complete(row: Row) -> Row:
+        human = row["annotator"][0].isupper()
+        return {
+            "dataset": "demo", "cluster": row["item"], "aspect": None, "wave": "", "human": human,
+            "prompt": None if human else "plain", "inconsistent": False, "votes": 1,
+            "simulated": False, "value": PLACES.get(row["label"]),
+            **row,
+        }  # fmt: skip
+
+    return _factory(Annotations, complete)
 
 
 @pytest.fixture(scope="session")

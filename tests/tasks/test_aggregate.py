@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.judging import CHOICES, Tallies, VoteLog
 from tasks.aggregate import count_votes, log_votes, match_groups, measure, tally_votes
+from tasks.annotate import annotate
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
@@ -154,9 +155,11 @@ def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject,
     shifts = match_groups(verdicts)
     assert again.equals(verdicts)
     assert match_groups(again).equals(shifts)
+    tallies, other = count_votes(log), count_votes(mixed)
     for name in STATISTICS:
-        one = measure(name, tallies=count_votes(log), shifts=shifts)
-        assert measure(name, tallies=count_votes(mixed), shifts=shifts).equals(one), name
+        one = measure(name, tallies=tallies, shifts=shifts, annotations=annotate(tallies))
+        two = measure(name, tallies=other, shifts=shifts, annotations=annotate(other))
+        assert two.equals(one), name
 
 
 def test_unknown_mode_is_refused(make_vote_log: Make) -> None:
@@ -202,7 +205,9 @@ def test_nothing_gives_nothing() -> None:
     shifts = match_groups(verdicts)
     assert (verdicts.height, shifts.height) == (0, 0)
     for name in STATISTICS:
-        assert measure(name, tallies=Tallies.empty(), shifts=shifts).is_empty()
+        none = annotate(Tallies.empty())
+        found = measure(name, tallies=Tallies.empty(), shifts=shifts, annotations=none)
+        assert found.is_empty()
 
 
 def test_ballots_are_laid_beside_pairs_and_votes(
@@ -257,10 +262,13 @@ PRINTED = {
 def test_planted_biases_come_back(preset: str) -> None:
     traits, kind, beta = PRESETS[preset]
     log = simulate(traits, kind=kind, beta=beta, items=20_000, votes=6, seed=7_310)
-    verdicts = tally_votes(count_votes(log), "balanced")
+    tallies = count_votes(log)
+    verdicts = tally_votes(tallies, "balanced")
     shifts = match_groups(verdicts)
+    annotations = annotate(tallies)
     estimates = pl.concat(
-        measure(name, tallies=count_votes(log), shifts=shifts) for name in STATISTICS
+        measure(name, tallies=tallies, shifts=shifts, annotations=annotations)
+        for name in STATISTICS
     )
     control = ("position_consistency", "preference_fairness")
     rows = estimates.filter(pl.col("perturbation").is_null() == pl.col("statistic").is_in(control))

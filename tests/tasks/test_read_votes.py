@@ -66,7 +66,8 @@ def test_every_format_reads_the_same(write: Write) -> None:
 
 
 def test_optional_columns_are_kept(write: Write) -> None:
-    more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False}
+    more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False,
+            "label": "tie", "human": False}  # fmt: skip
     log = read_votes(write([{**CONTROL, **more}]))
     assert log.select(list(more)).to_dicts() == [more]
 
@@ -127,6 +128,11 @@ STRANGE = [
     ("simulated", "yes", "must be true or false"),
     ("simulated", 1, "must be true or false"),
     ("cached", "true", "must be true or false"),
+    ("label", "A", "must be one of anchor, tie, target"),
+    ("label", "", "must be one of anchor, tie, target"),
+    ("label", 1, "must be a text"),
+    ("human", "yes", "must be true or false"),
+    ("human", 0, "must be true or false"),
 ]
 
 
@@ -195,6 +201,11 @@ TOGETHER = [
     ([PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}], "a perturbation must have one kind"),
     ([PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}], "a sample must have one cluster"),
     ([PLANTED, {**PLANTED, "choice": "tie"}], "a vote must occur once"),
+    (
+        [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1, "label": "anchor"}],
+        "a pair must have one label",
+    ),
+    ([{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}], "a pair must have one label"),
 ]
 
 
@@ -208,6 +219,25 @@ def test_votes_that_do_not_go_together(write: Write, rows: list[Row], rule: str)
     assert f"{len(rows)} votes break this" in message
     assert "judge 'ada'" in message
     assert message.endswith(LIKE)
+
+
+def test_a_judge_is_a_person_or_not(write: Write) -> None:
+    rows = [{**CONTROL, "repeat": at, "human": human} for at, human in enumerate((True, False))]
+    assert "a judge must be a person or not" in refusal(write(rows))
+    other = [{**rows[0]}, {**rows[1], "judge": "bea"}]
+    assert read_votes(write(other))["human"].to_list() == [True, False]
+
+
+def test_a_pair_may_have_another_label_once_perturbed(write: Write) -> None:
+    rows = [{**CONTROL, "label": "target"}, {**PLANTED, "label": "anchor"}]
+    assert read_votes(write(rows))["label"].to_list() == ["target", "anchor"]
+
+
+def test_votes_without_a_perturbation_need_not_say_so(write: Write) -> None:
+    rows = [{k: v for k, v in CONTROL.items() if k not in {"arm", "perturbation", "kind"}}]
+    assert read_votes(write(rows)).equals(read_votes(write([CONTROL])))
+    message = refusal(write([{**rows[0], "perturbation": "boast"}]))
+    assert "its perturbation and kind must be null" in message
 
 
 def test_samples_of_two_datasets_may_share_a_name(write: Write) -> None:

@@ -1,0 +1,63 @@
+"""From counted votes to annotations: what each judge, model or person, says about each sample."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Annotations
+
+LABELS = {-1: "anchor", 0: "tie", 1: "target"}
+ORDERS = ("12", "21")
+
+
+def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
+    """Turn the control votes of each judge on each sample into one label.
+
+    Swap protocol (Zheng et al. 2023): a win only if the same answer wins in both orders, otherwise
+    a tie, kept apart as inconsistent if the orders differ; what an order says is the sign of its
+    votes' sum. Where both orders were asked and one has no valid vote there is no label. Who saw
+    one order only, as people do, is taken at that word. A person's votes count together, whatever
+    their prompt and wave.
+    """
+    person = pl.col("human").fill_null(value=False)
+    counts = [f"{side}_{order}" for order in ORDERS for side in LABELS.values()]
+    judged = (
+        tallies.lazy()
+        .filter(pl.col("arm") == "control")
+        .with_columns(
+            pl.col("dataset", "sample", "judge", "prompt", "wave", "cluster").cast(pl.String),
+            human=person,
+        )
+        .with_columns(
+            prompt=pl.when(~pl.col("human")).then("prompt"),
+            wave=pl.when(~pl.col("human")).then("wave").otherwise(pl.lit("")),
+        )
+        .group_by("dataset", "sample", "judge", "prompt", "wave", maintain_order=True)
+        .agg(
+            pl.col(*counts, "matched").cast(pl.Int64).sum(),
+            pl.col("cluster", "human", "simulated").first(),
+        )
+    )
+    for order in ORDERS:
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in LABELS.values())
+        judged = judged.with_columns(
+            pl.when(anchor + tie + target > 0).then((target - anchor).sign()).alias(f"x_{order}")
+        )
+    straight, turned = pl.col("x_12"), pl.col("x_21")
+    alone = pl.when(pl.col("matched") == 0).then(pl.coalesce("x_12", "x_21"))
+    both = straight.is_not_null() & turned.is_not_null()
+    agreed = pl.when(straight == turned).then(straight).otherwise(0)
+    labelled = (
+        judged.with_columns(
+            x=pl.when(both).then(agreed).otherwise(alone),
+            inconsistent=(both & (straight != turned)).fill_null(value=False),
+            votes=pl.sum_horizontal(counts),
+        )
+        .filter(pl.col("x").is_not_null())
+        .with_columns(
+            label=pl.col("x").replace_strict(LABELS, return_dtype=pl.String),
+            value=pl.col("x").cast(pl.Float64),
+        )
+        .rename({"sample": "item", "judge": "annotator"})
+    )
+    return Annotations.of(labelled.collect())

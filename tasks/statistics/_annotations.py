@@ -1,0 +1,270 @@
+"""Annotations as arrays, and statistics of sums over their clusters with bootstrap intervals.
+
+A statistic is a function of sums over items, so that a draw of the cluster bootstrap is a weighted
+sum of cluster sums: all draws of all cells are one product of matrices.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions
+from tasks.statistics._resample import DRAWS, percentiles, resampled
+
+Codes = NDArray[np.int32]
+HUMANS, JUDGES = "humans", "judges"
+PERSON = "none"
+"""The prompt of estimates that are about people."""
+ONE_LABEL = "one label only: chance agreement is certain"
+NO_SCALE = "the labels have no order"
+ALIKE_OR_FEW = "bootstrap draws are all alike, or too few have the statistic: no interval"
+TOO_MUCH = "too many pairs of annotators for a bootstrap: no interval"
+MOST_PRODUCTS, AT_ONCE = 5e10, 4e6
+WHO = ("annotator", "prompt", "wave")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The annotations of one dataset and aspect; items are sorted by cluster."""
+
+    dataset: str
+    aspect: str | None
+    who: pl.DataFrame
+    """One row per annotator, prompt and wave: those, ``human``, ``simulated``, ``votes``."""
+    labels: list[str]
+    scale: Sums | None
+    """Where each label stands, in ascending order; null if not all have a place."""
+    codes: Codes
+    """Index of the label, -1 if there is none; shape (items, annotators)."""
+    starts: NDArray[np.int64]
+    """The first item of each cluster."""
+
+    @property
+    def human(self) -> NDArray[np.bool_]:
+        """Tell which annotators are people."""
+        return self.who["human"].to_numpy()
+
+    def part(self, name: str) -> str:
+        """Return the subgroup that ``name`` is, of this block's aspect."""
+        return ": ".join(filter(None, (self.aspect, name)))
+
+    def groups(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield the annotators that are alike, if two or more: people; judges asked alike."""
+        if self.human.sum() > 1:
+            yield HUMANS, self.human
+        models = self.who.with_row_index("at").filter(~pl.col("human"))
+        for _, rows in models.group_by("prompt", "wave", maintain_order=True):
+            if rows.height > 1:
+                chosen = np.zeros(self.who.height, dtype=bool)
+                chosen[rows["at"].to_numpy()] = True
+                yield JUDGES, chosen
+
+    def counts(self, chosen: NDArray[np.bool_]) -> Sums:
+        """Return how many of the chosen annotators gave each label, shape (items, labels)."""
+        codes = self.codes[:, chosen]
+        return np.stack([(codes == k).sum(axis=1) for k in range(len(self.labels))], axis=1).astype(
+            np.float64
+        )
+
+    def cells(self, at: NDArray[np.intp], part: str) -> pl.DataFrame:
+        """Return what the estimates of these annotators are about, one row each."""
+        return self.who[at].with_columns(
+            judge=pl.col("annotator"), dropped=pl.lit(0), subgroup=pl.lit(self.part(part))
+        )
+
+    def group(
+        self, name: str, chosen: NDArray[np.bool_], dropped: int = 0, part: str = ""
+    ) -> pl.DataFrame:
+        """Return what the estimates of these annotators together are about: one row."""
+        return self.cells(np.flatnonzero(chosen)[:1], part).with_columns(
+            judge=pl.lit(name), dropped=pl.lit(dropped),
+            simulated=pl.Series([self.who.filter(pl.Series(chosen))["simulated"].max()]),
+        )  # fmt: skip
+
+
+class Row(NamedTuple):
+    """What a statistic needs besides its value: where in the sums its counts stand."""
+
+    n: int
+    hits: int | None = None
+    """Of a proportion hits / n, which gets a Wilson interval beside that of the bootstrap."""
+    undefined: str = EMPTY
+
+
+class Measured(NamedTuple):
+    """A statistic of some cells, shape (cells,), and of each draw, if any, (draws, cells)."""
+
+    name: str
+    row: Row
+    point: Sums
+    drawn: Sums | None
+
+
+Features = Callable[[slice], Sums]
+Solve = Callable[[Sums], dict[str, Sums]]
+
+
+def blocks(annotations: pl.DataFrame) -> Iterator[Block]:
+    """Yield the annotations of each dataset and aspect as arrays."""
+    names = ("dataset", "item", "cluster", "aspect", "annotator", "prompt", "wave", "label")
+    rows = annotations.with_columns(pl.col(names).cast(pl.String)).with_columns(
+        pl.col("prompt").fill_null(PERSON)
+    )
+    for keys, part in sorted(
+        rows.partition_by("dataset", "aspect", as_dict=True).items(), key=lambda p: str(p[0])
+    ):
+        yield block_of(str(keys[0]), None if keys[1] is None else str(keys[1]), part)
+
+
+def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
+    """Return annotations of one dataset and aspect as arrays."""
+    who = (
+        rows.group_by(WHO)
+        .agg(
+            pl.col("human").any(),
+            pl.col("simulated").max(),
+            votes=pl.col("votes").mode().max(),
+        )
+        .sort(WHO)
+    )
+    labels = rows.group_by("label").agg(pl.col("value").min()).sort("value", "label")
+    items = rows.select("cluster", "item").unique().sort("cluster", "item")
+    codes = np.full((items.height, who.height), -1, dtype=np.int32)
+    at = (
+        rows.select("item", *WHO, "label", "cluster")
+        .join(items.with_row_index("row"), on=["cluster", "item"])
+        .join(who.select(WHO).with_row_index("column"), on=WHO)
+        .join(labels.select("label").with_row_index("code"), on="label")
+    )
+    codes[at["row"].to_numpy(), at["column"].to_numpy()] = at["code"].to_numpy()
+    values = labels["value"]
+    clusters = items["cluster"].rle_id().to_numpy()
+    return Block(
+        dataset, aspect, who, labels["label"].to_list(),
+        None if values.null_count() else values.to_numpy(), codes,
+        np.flatnonzero(np.diff(clusters, prepend=-1)).astype(np.int64),
+    )  # fmt: skip
+
+
+def estimates(
+    block: Block, cells: pl.DataFrame, features: Features, solve: Solve, rows: dict[str, Row]
+) -> list[pl.DataFrame]:
+    """Return the estimates of all cells, each with the percentile interval of a cluster bootstrap.
+
+    Parameters
+    ----------
+    block
+        Whose items they are of.
+    cells
+        One row a cell, as :meth:`Block.cells` makes them.
+    features
+        From some of the cells to what is summed over items, shape (items, cells, features).
+    solve
+        From sums, shape (..., cells, features), to each statistic, shape (..., cells); not a
+        number where it does not exist.
+    rows
+        The statistics that ``solve`` gives.
+    """
+    if cells.is_empty():
+        return []
+    wide = features(slice(0, 1)).shape[2]
+    groups = len(block.starts)
+    affordable = cells.height * wide * groups * DRAWS <= MOST_PRODUCTS
+    step = max(1, int(AT_ONCE // (wide * max(len(block.codes), DRAWS))))
+    found = []
+    for start in range(0, cells.height, step):
+        part = slice(start, start + step)
+        sums = np.add.reduceat(features(part), block.starts, axis=0)
+        point = solve(sums.sum(axis=0))
+        drawn = None
+        if affordable and groups > 1:
+            flat = resampled(sums.reshape(groups, -1))
+            drawn = solve(flat.reshape(DRAWS, -1, wide))
+        found += [
+            _rows(
+                block.dataset,
+                cells[part],
+                Measured(name, row, point[name], drawn[name] if drawn else None),
+                sums,
+            )
+            for name, row in rows.items()
+        ]
+    return found
+
+
+def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> pl.DataFrame:
+    name, row, point, drawn = measured
+    n = sums[:, :, row.n].sum(axis=0)
+    clusters = (sums[:, :, row.n] > 0).sum(axis=0)
+    boot = np.full((2, *point.shape), np.nan)
+    if drawn is not None:
+        boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
+        # All draws alike: nothing varies, so nothing is known of how it would.
+        boot[:, boot[0] == boot[1]] = np.nan
+    known = np.isfinite(point)
+    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, percentile", "none")
+    unsure = TOO_MUCH if drawn is None else ALIKE_OR_FEW
+    columns = {
+        "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
+        "low": boot[0], "high": boot[1], "method": told,
+        "boot_low": np.full(point.shape, np.nan), "boot_high": np.full(point.shape, np.nan),
+        "hits": np.full(point.shape, np.nan),
+    }  # fmt: skip
+    if row.hits is not None:
+        hits = sums[:, :, row.hits]
+        wilson = proportions(_moments(hits, sums[:, :, row.n]))
+        columns |= {
+            "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+            "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+            "method": wilson["method"].to_numpy(), "boot_low": boot[0], "boot_high": boot[1],
+            "hits": np.where(known, np.rint(hits.sum(axis=0)), np.nan),
+        }  # fmt: skip
+    held = np.isfinite(columns["low"])
+    why = np.where(clusters > 1, unsure, SINGLE)
+    columns["reason"] = np.where(known, why, np.where(n > 0, row.undefined, EMPTY))
+    columns["reason"] = np.where(held, "", columns["reason"])
+    columns["level"] = np.where(held, LEVEL, np.nan)
+    return pl.concat([cells, pl.DataFrame(columns)], how="horizontal").select(
+        pl.col("estimate", "low", "high", "level", "boot_low", "boot_high").fill_nan(None),
+        pl.when(pl.col("reason") != "").then("reason").alias("reason"),
+        *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
+        pl.col("hits").fill_nan(None).cast(pl.Int64),
+        pl.col("votes").alias("votes_per_pair"),
+        statistic=pl.lit(name), dataset=pl.lit(dataset), mode=pl.lit("any"),
+        perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String),
+    )  # fmt: skip
+
+
+def _moments(num: Sums, den: Sums) -> pl.DataFrame:
+    """Return the moments of each cell from its cluster sums, shape (clusters, cells)."""
+    rate = over(num.sum(axis=0), den.sum(axis=0))
+    residual = np.nan_to_num(((num - np.nan_to_num(rate) * den) ** 2).sum(axis=0))
+    return pl.DataFrame(
+        {
+            "num": num.sum(axis=0), "den": den.sum(axis=0), "clusters": (den > 0).sum(axis=0),
+            "squares": residual, "den_squares": (den**2).sum(axis=0),
+        }
+    )  # fmt: skip
+
+
+def some(sums: Sums, part: slice) -> Sums:
+    """Return the features of some cells, of those of all."""
+    return sums[:, part]
+
+
+def collected(found: list[pl.DataFrame]) -> DataFrame[Estimates]:
+    """Return all rows as one frame."""
+    return Estimates.of(pl.concat(found)) if found else Estimates.empty()
+
+
+def over(numerator: Sums, denominator: Sums) -> Sums:
+    """Divide; not a number where the denominator is (nearly) 0."""
+    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
+    return quotient

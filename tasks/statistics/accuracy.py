@@ -1,0 +1,113 @@
+"""How often votes name the right answer, in each order and in both."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import portions, stopped_early
+
+PLACES = {"anchor": -1, "tie": 0, "target": 1}
+SHARES = {
+    "accuracy_12": ("right_12", "voted_12", "none"),
+    "accuracy_21": ("right_21", "voted_21", "none"),
+    "accuracy": ("right", "voted", "none"),
+    "accuracy_valid": ("right", "valid", "unsure"),
+    "both_right": ("matched_right", "matched_voted", "none"),
+    "order_agreement": ("consistent", "matched_valid", "unmatched"),
+    "order_agreement_llmbar": ("consistent_or_void", "matched_voted", "none"),
+}
+"""Numerator, denominator, and what is left out of it."""
+
+
+@statistic(source="arXiv:2310.07641, section 4; methods.md, section 0", gives=tuple(SHARES))
+def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure how often a judge's votes are right, where the right verdict is known.
+
+    ``accuracy_12`` (anchor shown first), ``accuracy_21``, ``accuracy``: votes that name the label /
+    votes cast. ``accuracy_valid``: the same / valid votes. ``both_right``: matches of equal repeat
+    whose two votes are right / matches of two votes. ``order_agreement``: matches whose two votes
+    say the same / matches of two valid votes.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge; pairs without a label are left out.
+
+    Returns
+    -------
+    Estimates
+        Seven rows per cell, by cluster-adjusted Wilson. ``perturbation`` null is the control arm,
+        else the experimental arm.
+
+    Notes
+    -----
+    A vote without a verdict is not right, so it lowers all but ``accuracy_valid``. Zeng et al. call
+    two votes without a verdict agreement between orders: ``order_agreement_llmbar`` counts as they
+    do, ``order_agreement`` leaves such matches out. ``accuracy`` pools the votes of both orders,
+    which is the mean of the two where they have equally many. Where votes were asked one after
+    another, the first in each order count. Their kappas against the labels compare votes coded 1, 0
+    with labels coded 1, 2, so that no vote for the second answer ever agrees: not given.
+
+    References
+    ----------
+    Zeng et al. (2024), Evaluating LLMs at Evaluating Instruction Following, arXiv:2310.07641.
+
+    Examples
+    --------
+    Label target; votes second (anchor first) and invalid (target first): accuracy_12 1,
+    accuracy_21 0, accuracy .5, accuracy_valid 1, both_right 0 of 1, order_agreement 0 of 0.
+    """
+    pairs = _counted(tallies)
+    rows = [
+        portions(
+            name, pairs.with_columns(num=pl.col(hits), den=pl.col(asked), dropped=pl.col(lost))
+        )
+        for name, (hits, asked, lost) in SHARES.items()
+    ]
+    return Estimates.of(pl.concat(rows))
+
+
+def _counted(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Count right votes of each labelled pair, only the first where asked one after another."""
+    labelled = tallies.filter(pl.col("label").is_not_null(), pl.col("arm") != "sham")
+    label = pl.col("label").cast(pl.String)
+    place = label.replace_strict(PLACES, return_dtype=pl.Int64)
+    once = stopped_early()
+    columns = {}
+    for order in ("12", "21"):
+        first, sides = pl.col(f"once_{order}"), [f"{side}_{order}" for side in PLACES]
+        right = pl.coalesce(pl.when(label == side).then(f"{side}_{order}") for side in PLACES)
+        columns[f"right_{order}"] = _either(once, first == place, right)
+        columns[f"valid_{order}"] = _either(once, first.is_not_null(), pl.sum_horizontal(sides))
+        columns[f"voted_{order}"] = _either(once, first.is_not_null(), pl.col(f"voted_{order}"))
+    ab, ba = pl.col("once_12"), pl.col("once_21")
+    told = ab.is_not_null() & ba.is_not_null()
+    ways = pl.sum_horizontal("consistent", "primacy", "recency")
+    columns |= {
+        "matched_right": _either(once, (ab == place) & (ba == place), pl.col("matched_right")),
+        "matched_valid": _either(once, told, ways),
+        "matched_voted": _either(once, told, pl.col("matched_voted")),
+        "consistent": _either(once, ab == ba, pl.col("consistent")),
+        "void": _either(once, pl.lit(value=False), pl.col("matched_invalid")),
+    }
+    counted = labelled.with_columns(**columns, mode=pl.lit("any"), votes=pl.col("planned"))
+    return counted.with_columns(
+        right=pl.col("right_12") + pl.col("right_21"),
+        valid=pl.col("valid_12") + pl.col("valid_21"),
+        voted=pl.col("voted_12") + pl.col("voted_21"),
+        consistent_or_void=pl.col("consistent") + pl.col("void"),
+        none=pl.lit(0),
+    ).with_columns(
+        unsure=pl.col("voted") - pl.col("valid"),
+        unmatched=pl.col("matched_voted") - pl.col("matched_valid"),
+    )
+
+
+def _either(once: pl.Expr, first: pl.Expr, counted: pl.Expr) -> pl.Expr:
+    return (
+        pl.when(once)
+        .then(first.fill_null(value=False).cast(pl.Int64))
+        .otherwise(counted.cast(pl.Int64))
+    )

@@ -1,0 +1,107 @@
+"""How often two annotators agree, and how far beyond chance."""
+
+from functools import partial
+
+import numpy as np
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.statistics import statistic
+from tasks.statistics._annotations import (
+    NO_SCALE,
+    ONE_LABEL,
+    Block,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
+)
+from tasks.statistics._intervals import Sums
+from tasks.statistics._pairs import (
+    AGREE,
+    AGREE_DECIDED,
+    FIRST,
+    LINEAR,
+    N_DECIDED,
+    QUADRATIC,
+    N,
+    pairs_of,
+    sums_of,
+)
+
+KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadratic": QUADRATIC}
+
+
+@statistic(
+    source="methods.md, section 9; Cohen (1960, 1968)",
+    gives=("agreement", "agreement_decided", *KAPPAS),
+)
+def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
+    """Measure how often two annotators give the same label, raw and corrected for chance.
+
+    ``p_o`` share of common items labelled alike, ``p_e = sum_k r_k c_k`` of their marginals,
+    ``kappa = (p_o - p_e) / (1 - p_e)``. Weighted: ``1 - sum w o / sum w e`` with
+    ``w = |v - v'|`` (linear) or its square of the labels' places v, ``e`` from the marginals.
+    ``agreement_decided``: the share alike where neither says tie.
+
+    Parameters
+    ----------
+    annotations
+        One row per item and annotator.
+
+    Returns
+    -------
+    Estimates
+        Five rows per pair: ``judge`` is the one (a model, if the other is a person), ``subgroup``
+        the other. Intervals by cluster bootstrap.
+
+    Notes
+    -----
+    Whom to compare: everybody with every person, and judges of the same prompt and wave, where they
+    share an item. One label only: kappa is null, as chance agreement is certain. Labels without an
+    order have no weighted kappa. ``dropped`` counts items that only one of the two labelled.
+
+    References
+    ----------
+    Cohen (1960), Educ. Psychol. Meas. 20, 37-46; (1968), Psychol. Bull. 70, 213-220.
+
+    Examples
+    --------
+    Ten items, alike on 3 anchor and 4 target, the one says anchor 5, the other 4 times:
+    p_o = .7, p_e = .5 * .4 + .5 * .6 = .5, kappa = .4.
+    """
+    found = []
+    for block in blocks(annotations):
+        pairs = pairs_of(block)
+        rows = {
+            "agreement": Row(N, AGREE),
+            "agreement_decided": Row(N_DECIDED, AGREE_DECIDED),
+            "cohen_kappa": Row(N, undefined=ONE_LABEL),
+            **dict.fromkeys(
+                (name for name in KAPPAS if name != "cohen_kappa"),
+                Row(N, undefined=NO_SCALE if block.scale is None else ONE_LABEL),
+            ),
+        }
+        found += estimates(
+            block, pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
+        )
+    return collected(found)
+
+
+def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
+    n = sums[..., N]
+    kinds = len(block.labels)
+    one, other = sums[..., FIRST : FIRST + kinds], sums[..., FIRST + kinds :]
+    values = {
+        "agreement": over(sums[..., AGREE], n),
+        "agreement_decided": over(sums[..., AGREE_DECIDED], sums[..., N_DECIDED]),
+        "cohen_kappa": 1 - over((n - sums[..., AGREE]) * n, n**2 - (one * other).sum(axis=-1)),
+    }
+    for name, power in (("cohen_kappa_linear", 1), ("cohen_kappa_quadratic", 2)):
+        values[name] = np.full(n.shape, np.nan)
+        if block.scale is not None:
+            apart = np.abs(block.scale[:, None] - block.scale) ** power
+            expected = ((one @ apart) * other).sum(axis=-1)
+            values[name] = 1 - over(sums[..., KAPPAS[name]] * n, expected)
+    return values

@@ -1,0 +1,80 @@
+"""Chance-corrected agreement of several annotators on the items that all of them labelled."""
+
+from functools import partial
+
+import numpy as np
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.statistics import statistic
+from tasks.statistics._annotations import (
+    ONE_LABEL,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
+    some,
+)
+from tasks.statistics._intervals import Sums
+
+N, ALIKE, FIRST = 0, 1, 2
+
+
+@statistic(source="methods.md, section 9; Fleiss (1971)")
+def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
+    """Measure the agreement of all people, and of all judges asked alike, by Fleiss' kappa.
+
+    With m annotators and n_ik of them giving item i the label k:
+    ``P_i = (sum_k n_ik^2 - m) / (m (m - 1))``, ``p_k`` the share of label k,
+    ``kappa = (mean P_i - sum p_k^2) / (1 - sum p_k^2)``.
+
+    Parameters
+    ----------
+    annotations
+        One row per item and annotator.
+
+    Returns
+    -------
+    Estimates
+        One row for the people (``judge`` is ``humans``) and one for the judges of each prompt and
+        wave (``judges``), where there are two or more. Interval by cluster bootstrap.
+
+    Notes
+    -----
+    Complete cases only: ``n`` items have all m labels, ``dropped`` have some. None: null. One label
+    only: null, as chance agreement is certain.
+
+    References
+    ----------
+    Fleiss (1971), Psychol. Bull. 76, 378-382.
+
+    Examples
+    --------
+    Three annotators, labels aaa and aab: P = 1 and 1/3, mean 2/3; p = 5/6, 1/6, sum p^2 = 26/36;
+    kappa = (24 - 26) / (36 - 26) = -.2.
+    """
+    found = []
+    for block in blocks(annotations):
+        for name, chosen in block.groups():
+            counts, size = block.counts(chosen), float(chosen.sum())
+            total = counts.sum(axis=1)
+            complete = total == size
+            sums = np.zeros((len(counts), 1, FIRST + counts.shape[1]))
+            sums[:, 0, N] = complete
+            sums[:, 0, ALIKE] = np.where(complete, (counts**2).sum(axis=1) - size, 0)
+            sums[:, 0, FIRST:] = counts * complete[:, None]
+            cell = block.group(name, chosen, dropped=int(((total > 0) & ~complete).sum()))
+            found += estimates(
+                block, cell, partial(some, sums), partial(_solve, size),
+                {"fleiss_kappa": Row(N, undefined=ONE_LABEL)},
+            )  # fmt: skip
+    return collected(found)
+
+
+def _solve(size: float, sums: Sums) -> dict[str, Sums]:
+    n = sums[..., N]
+    observed = over(sums[..., ALIKE], n * size * (size - 1))
+    shares = over(sums[..., FIRST:], (n * size)[..., None])
+    chance = (shares**2).sum(axis=-1)
+    return {"fleiss_kappa": over(observed - chance, 1 - chance)}

@@ -1,0 +1,71 @@
+"""Chance-corrected agreement that skewed labels do not upset."""
+
+from functools import partial
+
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.statistics import statistic
+from tasks.statistics._annotations import (
+    ONE_LABEL,
+    Block,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
+)
+from tasks.statistics._intervals import Sums
+from tasks.statistics._pairs import AGREE, FIRST, N, pairs_of, sums_of
+
+
+@statistic(source="methods.md, section 9; Gwet (2008)")
+def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
+    """Measure the agreement of two annotators by Gwet's AC1.
+
+    ``AC1 = (p_o - p_e) / (1 - p_e)``, ``p_e = sum_k pi_k (1 - pi_k) / (K - 1)`` with ``pi`` the
+    mean of both marginals and K the number of labels that occur in the dataset.
+
+    Parameters
+    ----------
+    annotations
+        One row per item and annotator.
+
+    Returns
+    -------
+    Estimates
+        One row per pair, as in ``agreement``; interval by cluster bootstrap.
+
+    Notes
+    -----
+    K is that of all annotators, not of the two: a label that they never use was theirs to choose.
+    If these two use one label only, the value is null, though AC1 would be 1.
+
+    References
+    ----------
+    Gwet (2008), Br. J. Math. Stat. Psychol. 61, 29-48.
+
+    Examples
+    --------
+    Ten items, two labels, 9 alike; one says the first label 10, the other 9 times: pi = .95,
+    p_e = 2 * .95 * .05 = .095, AC1 = (.9 - .095) / .905 = .8895, where Cohen's kappa is 0.
+    """
+    found = []
+    for block in blocks(annotations):
+        pairs = pairs_of(block)
+        found += estimates(
+            block, pairs.cells, partial(sums_of, block, pairs), partial(_solve, block),
+            {"gwet_ac1": Row(N, undefined=ONE_LABEL)},
+        )  # fmt: skip
+    return collected(found)
+
+
+def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
+    n = sums[..., N]
+    kinds = len(block.labels)
+    share = over((sums[..., FIRST : FIRST + kinds] + sums[..., FIRST + kinds :]), 2 * n[..., None])
+    chance = (share * (1 - share)).sum(axis=-1) / max(kinds - 1, 1)
+    alone = (share > 1 - 1e-12).any(axis=-1)
+    value = over(over(sums[..., AGREE], n) - chance, 1 - chance)
+    value[alone] = float("nan")
+    return {"gwet_ac1": value}

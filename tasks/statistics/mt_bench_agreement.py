@@ -1,0 +1,107 @@
+"""The chance that a judge and a person, drawn at random, agree on a random question."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.statistics import statistic
+from tasks.statistics._annotations import (
+    HUMANS,
+    Block,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
+)
+from tasks.statistics._humans import among, between, decided
+from tasks.statistics._intervals import Sums
+
+SETUPS = ("s1", "s2")
+NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))
+
+
+@statistic(source="arXiv:2306.05685, section 4.1; methods.md, section 9", gives=NAMES)
+def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
+    """Measure how often each judge agrees with the people, and the people with each other.
+
+    S1 takes all labels, an inconsistent verdict being a tie; S2 leaves out every pair of labels of
+    which one is a tie. ``macro`` is the definition of Zheng et al.: a random question, then two
+    random individuals that are not the same; so the mean over items of the share of pairs that
+    agree. ``micro`` pools the pairs of all items, as their code does.
+
+    Parameters
+    ----------
+    annotations
+        One row per item and annotator.
+
+    Returns
+    -------
+    Estimates
+        Four rows per judge, and four for the people themselves (``judge`` is ``humans``);
+        ``subgroup`` is ``humans``. ``n`` is items for macro, pairs of labels for micro. Intervals
+        by cluster bootstrap.
+
+    Notes
+    -----
+    A question is an item: what two individuals were both asked. A random guess agrees in 1/3 (S1)
+    and 1/2 (S2).
+
+    References
+    ----------
+    Zheng et al. (2023), Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, arXiv:2306.05685.
+
+    Examples
+    --------
+    The judge says target, target; people say target, tie, anchor on the first item and target on
+    the second. S1: macro (1/3 + 1) / 2 = 2/3, micro 2/4. S2: macro (1/2 + 1) / 2 = 3/4, micro 2/3.
+    """
+    found = []
+    for block in blocks(annotations):
+        if not block.human.any():
+            continue
+        models = np.flatnonzero(~block.human)
+        rows = {
+            f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None)
+            for at, setup in zip((0, 4), SETUPS, strict=True)
+            for pool, shift in (("micro", 0), ("macro", 2))
+        }
+        found += estimates(
+            block, block.cells(models, HUMANS), partial(_with_people, block, models), _solve, rows
+        )
+        if block.human.sum() > 1:
+            cell = block.group(HUMANS, block.human, part=HUMANS)
+            found += estimates(block, cell, partial(_of_people, block), _solve, rows)
+    return collected(found)
+
+
+def _with_people(block: Block, models: NDArray[np.intp], part: slice) -> Sums:
+    counts = block.counts(block.human)
+    given = block.codes[:, models[part]]
+    return np.concatenate(
+        [_shares(*between(given, some)) for some in (counts, decided(block, counts))], axis=-1
+    )
+
+
+def _of_people(block: Block, _: slice) -> Sums:
+    counts = block.counts(block.human)
+    return np.concatenate(
+        [_shares(*among(some)) for some in (counts, decided(block, counts))], axis=-1
+    )
+
+
+def _shares(pairs: Sums, alike: Sums) -> Sums:
+    """Return pairs, those alike, whether there is a pair, and the share alike, of each item."""
+    there = pairs > 0
+    return np.stack([pairs, alike, there, alike / np.maximum(pairs, 1)], axis=-1)
+
+
+def _solve(sums: Sums) -> dict[str, Sums]:
+    return {
+        f"{setup}_{pool}": over(sums[..., at + shift + 1], sums[..., at + shift])
+        for at, setup in zip((0, 4), SETUPS, strict=True)
+        for pool, shift in (("micro", 0), ("macro", 2))
+    }

@@ -1,0 +1,95 @@
+"""Agreement of a judge with people, beside that of people with each other."""
+
+from functools import partial
+
+import numpy as np
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.statistics import statistic
+from tasks.statistics._annotations import (
+    HUMANS,
+    Block,
+    Codes,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
+)
+from tasks.statistics._humans import among, between
+from tasks.statistics._intervals import Sums
+
+NEVER = "the people never agree with each other: no ratio"
+
+
+@statistic(
+    source="methods.md, section 9", gives=("noise_ceiling", "below_ceiling", "ceiling_ratio")
+)
+def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
+    """Measure how close a judge comes to people, of what people reach among themselves.
+
+    Over the items that the judge and two or more people labelled: ``noise_ceiling`` is the mean
+    share of pairs of people that agree, ``below_ceiling`` that of pairs of the judge and a person,
+    ``ceiling_ratio = below_ceiling / noise_ceiling``.
+
+    Parameters
+    ----------
+    annotations
+        One row per item and annotator.
+
+    Returns
+    -------
+    Estimates
+        Three rows per judge, ``subgroup`` ``humans``. Intervals by cluster bootstrap, the ratio's
+        from both resampled together.
+
+    Notes
+    -----
+    Ties are labels like others. A ratio above 1 is possible: a judge that always names the majority
+    agrees with a random person more than another person does. Without an item that two people
+    labelled, or if people never agree, there is no ratio.
+
+    References
+    ----------
+    methods.md, section 9.
+
+    Examples
+    --------
+    People say target, target, anchor, and anchor, anchor; the judge target, anchor. Ceiling
+    (1/3 + 1) / 2 = 2/3, the judge (2/3 + 1) / 2 = 5/6, ratio 5/4.
+    """
+    found = []
+    rows = {
+        "noise_ceiling": Row(0), "below_ceiling": Row(0),
+        "ceiling_ratio": Row(0, undefined=NEVER),
+    }  # fmt: skip
+    for block in blocks(annotations):
+        models = np.flatnonzero(~block.human)
+        if block.human.any():
+            cells = block.cells(models, HUMANS)
+            found += estimates(
+                block, cells, partial(_features, block, block.codes[:, models]), _solve, rows
+            )
+    return collected(found)
+
+
+def _features(block: Block, given: Codes, part: slice) -> Sums:
+    counts = block.counts(block.human)
+    people, alike = among(counts)
+    pairs, named = between(given[:, part], counts)
+    there = (pairs > 0) & (people > 0)
+    ceiling = np.broadcast_to(alike / np.maximum(people, 1), there.shape)
+    return np.stack(
+        [there, np.where(there, ceiling, 0), np.where(there, named / np.maximum(pairs, 1), 0)],
+        axis=-1,
+    )
+
+
+def _solve(sums: Sums) -> dict[str, Sums]:
+    n, people, judge = (sums[..., at] for at in range(3))
+    return {
+        "noise_ceiling": over(people, n),
+        "below_ceiling": over(judge, n),
+        "ceiling_ratio": over(judge, people),
+    }

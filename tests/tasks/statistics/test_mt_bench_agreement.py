@@ -1,0 +1,103 @@
+"""The published agreement of GPT-4 with people on MT-Bench, from their votes."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.aggregate import count_votes
+from tasks.annotate import annotate
+from tasks.read_votes import read_votes
+from tasks.statistics.mt_bench_agreement import mt_bench_agreement
+
+Make = Callable[..., Any]
+
+
+def rows_of(judge: str, *people: str) -> list[dict[str, Any]]:
+    """Make one letter per item: a anchor, t target, = tie; a space is no label."""
+    words = {"a": "anchor", "t": "target", "=": "tie"}
+    return [
+        {"annotator": who, "item": f"i{at}", "label": words[letter]}
+        for who, text in (("ada", judge), *((f"P{at}", text) for at, text in enumerate(people)))
+        for at, letter in enumerate(text)
+        if letter != " "
+    ]
+
+
+def of(rows: pl.DataFrame, judge: str) -> dict[str, tuple[Any, ...]]:
+    return {
+        row["statistic"]: (row["estimate"], row["hits"], row["n"])
+        for row in rows.filter(judge=judge, subgroup="humans").to_dicts()
+    }
+
+
+def test_docstring_example(make_annotations: Make) -> None:
+    rows = mt_bench_agreement(annotations=make_annotations(rows_of("tt", "tt", "= ", "a ")))
+    assert of(rows, "ada") == {
+        "s1_macro": (pytest.approx(2 / 3), None, 2), "s1_micro": (0.5, 2, 4),
+        "s2_macro": (0.75, None, 2), "s2_micro": (pytest.approx(2 / 3), 2, 3),
+    }  # fmt: skip
+    # Of the people's pairs t=, ta, =a none is alike; without ties one is left.
+    assert of(rows, "humans") == {
+        "s1_macro": (0.0, None, 1), "s1_micro": (0.0, 0, 3),
+        "s2_macro": (0.0, None, 1), "s2_micro": (0.0, 0, 1),
+    }  # fmt: skip
+
+
+def test_a_tie_of_the_judge_leaves_nothing_decided(make_annotations: Make) -> None:
+    rows = of(mt_bench_agreement(annotations=make_annotations(rows_of("==", "=a"))), "ada")
+    assert rows["s1_micro"] == (0.5, 1, 2)
+    assert rows["s2_micro"] == rows["s2_macro"] == (None, None, 0)
+
+
+def test_without_people_there_is_nothing(make_annotations: Make) -> None:
+    assert mt_bench_agreement(annotations=make_annotations(rows_of("at="))).is_empty()
+    assert mt_bench_agreement(annotations=make_annotations([])).is_empty()
+
+
+def votes_of(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the votes of GPT-4, in both orders, and of the experts, as files of voirdire."""
+    for judge in ("gpt4_pair", "human"):
+        text = (folder / f"{judge}.jsonl").read_text(encoding="utf-8")
+        for vote in map(json.loads, text.splitlines()):
+            human = judge == "human"
+            if human and not vote["judge"].startswith("expert"):
+                continue
+            anchor, target = sorted((vote["model_a"], vote["model_b"]))
+            for side, first in (("anchor", anchor), ("target", target))[: 1 if human else 2]:
+                if vote["winner"] == "tie":
+                    choice = "tie"
+                elif vote["winner"] == "tie (inconsistent)":
+                    choice = "first"
+                else:
+                    choice = "first" if vote[vote["winner"]] == first else "second"
+                yield {
+                    "dataset": f"turn{vote['turn']}", "judge": vote["judge"], "human": human,
+                    "sample": f"{vote['question_id']}/{anchor}/{target}", "repeat": 0,
+                    "cluster": str(vote["question_id"]), "shown_first": side, "choice": choice,
+                }  # fmt: skip
+
+
+def test_published_counts(reference_data: Path, tmp_path: Path) -> None:
+    folder = reference_data / "mt_bench_votes"
+    gold = json.loads((folder / "gold.json").read_text(encoding="utf-8"))
+    path = tmp_path / "votes.jsonl"
+    path.write_text("".join(json.dumps(vote) + "\n" for vote in votes_of(folder)), encoding="utf-8")
+    found = mt_bench_agreement(annotations=annotate(count_votes(read_votes(path))))
+    assert len(gold) == 4
+    for name, cell in gold.items():
+        _, dataset, setup = name.split("|")
+        (row,) = found.filter(
+            statistic=f"{setup.lower()}_micro", dataset=dataset, judge="gpt4_pair"
+        ).to_dicts()
+        assert (row["hits"], row["n"]) == (cell["agree"], cell["total"]), name
+        assert row["estimate"] * 100 == pytest.approx(cell["pct"], abs=1e-9)
+        assert row["low"] < row["estimate"] < row["high"]
+        # The definition, a random question first, differs from what is published by little.
+        macro = found.filter(
+            statistic=f"{setup.lower()}_macro", dataset=dataset, judge="gpt4_pair"
+        )["estimate"].item()
+        assert macro == pytest.approx(row["estimate"], abs=0.02)
