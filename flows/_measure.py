@@ -14,7 +14,7 @@ from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks._catalogue import unknown
-from tasks.aggregate import count_votes, match_groups, measure, tally_votes
+from tasks.aggregate import count_votes, match_groups, match_models, measure, tally_votes
 from tasks.conclude import conclude
 from tasks.read_votes import read_votes
 from tasks.statistics import STATISTICS
@@ -25,7 +25,8 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
     """Apply every statistic of the catalogue to a vote log."""
     tallies = count_votes(vote_log)
     shifts = match_groups(tally_votes(tallies, mode))
-    rows = [measure(name, tallies=tallies, shifts=shifts) for name in STATISTICS]
+    contests = match_models(tallies)
+    rows = [measure(name, tallies=tallies, shifts=shifts, contests=contests) for name in STATISTICS]
     return Estimates.of(pl.concat(rows))
 
 

@@ -76,8 +76,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         tallies = stages.count_votes(vote_log)
         verdicts = stages.tally_votes(tallies, study.mode)
         shifts = stages.match_groups(verdicts)
+        contests = stages.match_models(tallies)
         estimates = Estimates.of(
-            pl.concat(stages.measure(name, tallies=tallies, shifts=shifts) for name in STATISTICS)
+            pl.concat(
+                stages.measure(name, tallies=tallies, shifts=shifts, contests=contests)
+                for name in STATISTICS
+            )
         )
         findings = stages.conclude_findings(endpoints(estimates))
         record.save(

@@ -31,6 +31,14 @@ masked as (
         coalesce(bit_or(bit) filter (not straight and x = -1), 0) as a21,
         coalesce(bit_or(bit) filter (not straight and x = 0), 0) as t21,
         coalesce(bit_or(bit) filter (not straight and x = 1), 0) as b21,
+        any_value(anchor_author) as anchor_author,
+        any_value(target_author) as target_author,
+        any_value(anchor_length) as anchor_length,
+        any_value(target_length) as target_length,
+        any_value(anchor_markup) as anchor_markup,
+        any_value(target_markup) as target_markup,
+        any_value(human_score) as human_score,
+        any_value(label_chance) as label_chance,
     from valued
     group by all
 )
@@ -52,4 +60,6 @@ select
     asked_12 & asked_21 & 1 = 1 as matched_once,
     case when a12 & 1 = 1 then -1 when t12 & 1 = 1 then 0 when b12 & 1 = 1 then 1 end as once_12,
     case when a21 & 1 = 1 then -1 when t21 & 1 = 1 then 0 when b21 & 1 = 1 then 1 end as once_21,
+    anchor_author, target_author, anchor_length, target_length, anchor_markup, target_markup,
+    human_score, label_chance,
 from masked

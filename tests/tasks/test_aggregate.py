@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.judging import CHOICES, Tallies, VoteLog
-from tasks.aggregate import count_votes, log_votes, match_groups, measure, tally_votes
+from schemas.judging import CHOICES, Contests, Tallies, VoteLog
+from tasks.aggregate import (
+    count_votes,
+    log_votes,
+    match_groups,
+    match_models,
+    measure,
+    tally_votes,
+)
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
@@ -154,9 +161,12 @@ def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject,
     shifts = match_groups(verdicts)
     assert again.equals(verdicts)
     assert match_groups(again).equals(shifts)
+    frames, shuffled = (
+        {"tallies": tallies, "shifts": shifts, "contests": match_models(tallies)}
+        for tallies in (count_votes(log), count_votes(mixed))
+    )
     for name in STATISTICS:
-        one = measure(name, tallies=count_votes(log), shifts=shifts)
-        assert measure(name, tallies=count_votes(mixed), shifts=shifts).equals(one), name
+        assert measure(name, **shuffled).equals(measure(name, **frames)), name
 
 
 def test_unknown_mode_is_refused(make_vote_log: Make) -> None:
@@ -202,7 +212,8 @@ def test_nothing_gives_nothing() -> None:
     shifts = match_groups(verdicts)
     assert (verdicts.height, shifts.height) == (0, 0)
     for name in STATISTICS:
-        assert measure(name, tallies=Tallies.empty(), shifts=shifts).is_empty()
+        frames = {"tallies": Tallies.empty(), "shifts": shifts, "contests": Contests.empty()}
+        assert measure(name, **frames).is_empty()
 
 
 def test_ballots_are_laid_beside_pairs_and_votes(
@@ -223,6 +234,37 @@ def test_ballots_are_laid_beside_pairs_and_votes(
         ("control", None, None, 0, "tie", True, True),
         ("experimental", "boast", "promote", 0, "first", False, True),
         ("experimental", "boast", "promote", 1, None, False, True),
+    ]
+
+
+def test_lengths_and_markup_come_from_the_texts(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    texts = {"anchor": "Zoë", "target": "# Head\n- **bold** item 🚀\n1. two * three"}
+    log = _log(make_pairs([texts]), make_ballots([{}]), make_judges([{}]), make_votes([{}]), [])
+    row = log.to_dicts()[0]
+    assert (row["anchor_length"], row["target_length"]) == (3, len(texts["target"]))
+    # A heading, two items, a bold word, an emoji.
+    assert (row["anchor_markup"], row["target_markup"]) == (0, 5)
+    assert (row["anchor_author"], row["human_score"]) == (None, None)
+
+
+def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> None:
+    two = {"anchor_author": "ant", "target_author": "bee", "human_score": 0.25}
+    log = make_vote_log(
+        [
+            *cast([SECOND, ("anchor", "tie"), SWAPPED_SECOND], **two),
+            *cast([SECOND], sample="one order", **two),
+            *cast([SECOND, SWAPPED_FIRST], sample="planted", arm="experimental", **two),
+            *cast([SECOND], sample="alone", anchor_author="ant", target_author="ant"),
+            *cast([SECOND], sample="unknown", anchor_author="ant"),
+        ]
+    )
+    contests = match_models(count_votes(log))
+    columns = ("sample", "score_12", "score_21", "score", "votes", "human_score")
+    assert contests.select(columns).rows() == [
+        ("one order", 1.0, None, None, 1, 0.25),
+        ("s1", 0.75, 0.0, 0.375, 3, 0.25),  # whatever the mode, each order counts the same
     ]
 
 
@@ -260,7 +302,8 @@ def test_planted_biases_come_back(preset: str) -> None:
     verdicts = tally_votes(count_votes(log), "balanced")
     shifts = match_groups(verdicts)
     estimates = pl.concat(
-        measure(name, tallies=count_votes(log), shifts=shifts) for name in STATISTICS
+        measure(name, tallies=count_votes(log), shifts=shifts, contests=Contests.empty())
+        for name in STATISTICS
     )
     control = ("position_consistency", "preference_fairness")
     rows = estimates.filter(pl.col("perturbation").is_null() == pl.col("statistic").is_in(control))
