@@ -44,6 +44,7 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
             "judge",
             "simulated",
             "perturbation",
+            "subgroup",
             "estimate",
             "low",
             "high",
