@@ -14,7 +14,7 @@ from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks._catalogue import unknown
-from tasks.aggregate import count_votes, match_groups, measure, tally_votes
+from tasks.aggregate import count_votes, match_groups, match_models, measure, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
 from tasks.read_votes import read_votes
@@ -29,6 +29,7 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
     frames: dict[str, pl.DataFrame] = {
         "tallies": tallies,
         "shifts": shifts,
+        "contests": match_models(tallies),
         "annotations": annotate(tallies),
     }
     rows = [measure(name, **frames) for name in STATISTICS]

@@ -76,8 +76,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         tallies = stages.count_votes(vote_log)
         verdicts = stages.tally_votes(tallies, study.mode)
         shifts = stages.match_groups(verdicts)
-        annotations = stages.annotate(tallies)
-        frames: dict[str, Any] = {"tallies": tallies, "shifts": shifts, "annotations": annotations}
+        frames: dict[str, Any] = {
+            "tallies": tallies,
+            "shifts": shifts,
+            "contests": stages.match_models(tallies),
+            "annotations": (annotations := stages.annotate(tallies)),
+        }
         estimates = Estimates.of(pl.concat(stages.measure(name, **frames) for name in STATISTICS))
         findings = stages.conclude_findings(endpoints(estimates))
         record.save(

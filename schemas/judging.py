@@ -1,6 +1,6 @@
 """Frames of what is asked and what is answered."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandera.polars as pa
 import polars as pl
@@ -11,9 +11,37 @@ from schemas.frame import Fact, Frame, Result, counted, name
 ARMS = ["control", "experimental", "sham"]
 SIDES = ["anchor", "target"]
 VALID = ["first", "second", "tie"]
+VERSUS = " vs "
+"""Stands between the names of two models in a subgroup, so in no name."""
 STOPS = ["lossless", "pair", "deterministic"]
 VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
+
+
+def author(side: str) -> Any:
+    """Return a field for who wrote an answer."""
+    return name(f"model that wrote the {side}; null if unknown", nullable=True)
+
+
+def size(what: str) -> Any:
+    """Return a field for a size that may be unknown."""
+    return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
+
+
+def human_score() -> Any:
+    """Return a field for what people said of a pair."""
+    return pa.Field(
+        ge=0, le=1, nullable=True,
+        description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
+    )  # fmt: skip
+
+
+def label_chance() -> Any:
+    """Return a field for how a pair was chosen to be labelled."""
+    return pa.Field(
+        gt=0, le=1, nullable=True,
+        description="chance that the pair had to be labelled by people; null if unknown",
+    )  # fmt: skip
 
 
 class Judges(Fact, table="judges", key=("judge",)):
@@ -154,6 +182,14 @@ class VoteLog(
         isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
     )
     human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    anchor_author: str = author("anchor")
+    target_author: str = author("target")
+    anchor_length: int = size("characters of the anchor")
+    target_length: int = size("characters of the target")
+    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
+    target_markup: int = size("headings, list items, bold words and emoji of the target")
+    human_score: float = human_score()
+    label_chance: float = label_chance()
 
 
 class Tallies(
@@ -205,6 +241,41 @@ class Tallies(
     )
     matched_voted: int = counted("matches with two votes, valid or not")
     matched_invalid: int = counted("matches with two votes, neither of them valid")
+    anchor_author: str = author("anchor")
+    target_author: str = author("target")
+    anchor_length: int = size("characters of the anchor")
+    target_length: int = size("characters of the target")
+    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
+    target_markup: int = size("headings, list items, bold words and emoji of the target")
+    human_score: float = human_score()
+    label_chance: float = label_chance()
+
+
+class Contests(Measured, table="contests", key=("dataset", "judge", "prompt", "wave", "sample")):
+    """One row per judge, prompt, wave and control pair whose answers two known models wrote."""
+
+    sample: str = name("a question with its anchor and target")
+    cluster: str = name("what is independent of what: the question")
+    votes: int = pa.Field(ge=1, description="ballots of the pair")
+    score: float = pa.Field(
+        ge=0, le=1, nullable=True,
+        description="0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
+    )  # fmt: skip
+    score_12: float = pa.Field(
+        ge=0, le=1, nullable=True, description="the same of the votes with the anchor first"
+    )
+    score_21: float = pa.Field(
+        ge=0, le=1, nullable=True, description="the same of the votes with the target first"
+    )
+    anchor_author: str = name("model that wrote the anchor")
+    target_author: str = name("model that wrote the target")
+    anchor_length: int = size("characters of the anchor")
+    target_length: int = size("characters of the target")
+    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
+    target_markup: int = size("headings, list items, bold words and emoji of the target")
+    human_score: float = human_score()
+    label_chance: float = label_chance()
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 
 class Verdicts(

@@ -34,6 +34,14 @@ masked as (
         coalesce(bit_or(bit) filter (not straight and x = -1), 0) as a21,
         coalesce(bit_or(bit) filter (not straight and x = 0), 0) as t21,
         coalesce(bit_or(bit) filter (not straight and x = 1), 0) as b21,
+        any_value(anchor_author) as anchor_author,
+        any_value(target_author) as target_author,
+        any_value(anchor_length) as anchor_length,
+        any_value(target_length) as target_length,
+        any_value(anchor_markup) as anchor_markup,
+        any_value(target_markup) as target_markup,
+        any_value(human_score) as human_score,
+        any_value(label_chance) as label_chance,
     from valued
     group by all
 )
@@ -66,4 +74,6 @@ select
     end::integer as matched_right,
     bit_count(cast_12 & cast_21)::integer as matched_voted,
     bit_count(cast_12 & cast_21 & ~(a12 | t12 | b12 | a21 | t21 | b21))::integer as matched_invalid,
+    anchor_author, target_author, anchor_length, target_length, anchor_markup, target_markup,
+    human_score, label_chance,
 from masked

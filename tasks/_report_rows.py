@@ -214,7 +214,7 @@ def _whole(row: Row) -> Judged:
     sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
     texts = [
         row["statistic"],
-        row["perturbation"] or "all",
+        ", ".join(filter(None, [row["perturbation"] or "all", row["subgroup"]])),
         value.text,
         value.note,
         "" if row["level"] is None else number(row["level"]),

@@ -8,7 +8,18 @@ from pandera.typing.polars import DataFrame
 
 import schemas
 from schemas.arrow import fetch, lend
-from schemas.judging import Ballots, Judges, Pairs, Shifts, Tallies, Verdicts, VoteLog, Votes
+from schemas.judging import (
+    SIDES,
+    Ballots,
+    Contests,
+    Judges,
+    Pairs,
+    Shifts,
+    Tallies,
+    Verdicts,
+    VoteLog,
+    Votes,
+)
 from schemas.results import Estimates
 from tasks.sequential import KEY
 from tasks.statistics import STATISTICS
@@ -17,6 +28,8 @@ from tasks.statistics._cells import stopped_early
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 TALLIES = Path(schemas.__file__).with_name("tallies.sql")
 LAST_REPEAT = 62
+MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
+"""A heading, an item of a list, a row of a table, a block of code, a bold word or an emoji."""
 
 
 def log_votes(
@@ -34,7 +47,7 @@ def log_votes(
     """
     cast = pl.col("choice").is_not_null()
     log = (
-        ballots.join(pairs.drop("question", "anchor", "target"), on="pair_id")
+        ballots.join(pairs.select(pl.exclude("question", *SIDES), *_sizes()), on="pair_id")
         .join(judges.select("judge", "simulated"), on="judge")
         .join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
         .join(stops.select(*KEY, "stopped"), on=KEY)
@@ -43,6 +56,18 @@ def log_votes(
         )
     )
     return VoteLog.of(log)
+
+
+def _sizes() -> list[pl.Expr]:
+    """Return how long the texts of a pair are, and how much markup they hold."""
+    texts = [(side, pl.col(side).str) for side in SIDES]
+    return [
+        *(text.len_chars().cast(pl.Int64).alias(f"{side}_length") for side, text in texts),
+        *(
+            text.count_matches(MARKUP).cast(pl.Int64).alias(f"{side}_markup")
+            for side, text in texts
+        ),
+    ]
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
@@ -125,6 +150,31 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         .join(control, on=GROUP, how="left")
         .join(sham, on=[*GROUP, "perturbation"], how="left")
         .with_columns(pl.col("has_sham").fill_null(value=False))
+    )
+
+
+def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
+    """Take the control pairs whose answers two known models wrote, with the judge's scores.
+
+    The score is the swap average, whatever the mode: null unless each order has a valid vote.
+    """
+    return Contests.of(contests_of(tallies))
+
+
+def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of :func:`match_models`, unchecked, for millions of rows."""
+    told = tallies.filter(
+        pl.col("arm") == "control",
+        pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
+    )
+    scores = []
+    for order in ("12", "21"):
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
+        mean = _ratio(target - anchor, anchor + tie + target)
+        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
+        scores.append(((first + 1) / 2).alias(f"score_{order}"))
+    return told.with_columns(*scores, votes=pl.col("planned") - pl.col("stopped")).with_columns(
+        score=(pl.col("score_12") + pl.col("score_21")) / 2
     )
 
 

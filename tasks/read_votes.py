@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import KINDS
 from schemas.frame import FrameError
-from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VERDICTS, VoteLog
+from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
 
 COLUMNS = (
     "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
@@ -20,17 +21,34 @@ COLUMNS = (
 ATTACK = ("arm", "perturbation", "kind")
 """Columns that a file of control votes, without any perturbation, need not have."""
 DEFAULTS = {"prompt": "unknown", "wave": ""}
-OPTIONAL = ("dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human")
+MODELS = (
+    "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
+    "target_markup", "human_score", "label_chance",
+)  # fmt: skip
+"""What is known of a pair's answers, the same in all its votes."""
+
+OPTIONAL = (
+    "dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human", *MODELS
+)  # fmt: skip
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
-TYPES: dict[str, type] = {"repeat": int, "simulated": bool, "cached": bool, "human": bool}
+SIZES = ("anchor_length", "target_length", "anchor_markup", "target_markup")
+SHARES = ("human_score", "label_chance")
+TYPES: dict[str, type] = {
+    "repeat": int, "simulated": bool, "cached": bool, "human": bool, **dict.fromkeys(SIZES, int),
+    **dict.fromkeys(SHARES, float),
+}  # fmt: skip
 """Of the columns that are not text."""
 
-WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false"}
+WORDS = {
+    str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"
+}  # fmt: skip
+DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
 ALLOWED = {
     "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
     "label": VERDICTS,
 }  # fmt: skip
+PAIR = ("dataset", "sample", "arm", "perturbation")
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
@@ -157,6 +175,8 @@ def _value(column: str, text: str) -> object:
     kind = TYPES.get(column, str)
     if kind is int and text.isascii() and text.isdigit():
         return int(text) if len(text) < 19 else text
+    if kind is float and len(text) < 40 and DECIMAL.fullmatch(text):
+        return float(text)
     return BOOLEANS.get(text.lower(), text) if kind is bool else text
 
 
@@ -170,6 +190,7 @@ def _parquet(path: Path) -> pl.DataFrame:
         str: lambda dtype: dtype in (pl.String, pl.Categorical, pl.Enum),
         int: lambda dtype: dtype.is_integer(),
         bool: lambda dtype: dtype == pl.Boolean,
+        float: lambda dtype: dtype.is_float() or dtype.is_integer(),
     }
     for column, dtype in votes.schema.items():
         kind = TYPES.get(column, str)
@@ -196,6 +217,8 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
 
 def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
     kind = TYPES.get(column, str)
+    if kind is float:
+        values = [float(v) if type(v) is int and v in (0, 1) else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
         row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
         _refuse(place(row), column, values[row], WORDS[kind])
@@ -229,8 +252,13 @@ def _check_values(values: pl.Series, place: Place) -> None:
         broken.append((strange, f"one of {', '.join(allowed)}"))
     elif values.dtype == pl.String and column != "wave":
         broken.append((values == "", "given" if column in NEEDED else "null or not empty"))
-    if column == "repeat":
+    if column == "repeat" or column in SIZES:
         broken.append((values < 0, WORDS[int]))
+    if column in SHARES:
+        inside = values.is_between(0, 1, closed="right" if column == "label_chance" else "both")
+        broken.append((~inside, "above 0, at most 1" if column == "label_chance" else "0 to 1"))
+    if column.endswith("_author"):
+        broken.append((values.str.contains(VERSUS, literal=True), f"without {VERSUS!r}"))
     for rows, rule in broken:
         if rows.any():
             row = rows.arg_true()[0]
@@ -260,6 +288,11 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         ),
         "a pair must have one label": (pl.col("label").n_unique().over(pair) > 1),
         "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
+        **{
+            f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
+            for column in MODELS
+            if column in votes.columns
+        },
         f"a vote must occur once, but these have the same {', '.join(key)}": (
             pl.struct(key).is_duplicated()
         ),

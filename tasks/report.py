@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks._report_models import model_rows
 from tasks._report_rows import all_rows, dropped_rows, result_groups, validity_rows
 from tasks._summary import GLOSSARY, summary
 from tasks._words import clean, count, listing, number, thousands
@@ -78,6 +79,7 @@ def report(
         gaps=_gaps(facts),
         summary=summary(findings, _largest(primary, "clusters")),
         groups=result_groups(findings, estimates),
+        models=model_rows(estimates),
         charts=_charts(estimates, findings),
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
@@ -134,6 +136,7 @@ def _provenance(
     primary: pl.DataFrame,
 ) -> dict[str, str]:
     """Return what every number of the page rests on."""
+    of_cells = estimates.filter(pl.col("level").is_not_null(), subgroup="")
     return {
         "study": facts.study,
         "dataset": facts.dataset,
@@ -146,7 +149,7 @@ def _provenance(
         "primary endpoint": "mean preference shift (MPS), over the sham where there is one",
         "floor": "the sham: a meaning-free edit of the same size, of the same answers",
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
-        f"{_values(estimates.filter(pl.col('level').is_not_null()), 'method') or 'no method'};"
+        f"{_values(of_cells, 'method') or 'no method'};"
         " the independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
         "adjustment": f"Benjamini-Hochberg over {count(findings['p_value'].count(), 'cell')}"

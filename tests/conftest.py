@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
-from schemas.judging import Ballots, Judges, Pairs, Shifts, VoteLog, Votes
+from schemas.judging import Ballots, Contests, Judges, Pairs, Shifts, VoteLog, Votes
 from schemas.results import Annotations, Estimates
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
@@ -62,6 +62,20 @@ def make_shifts() -> Make:
         }  # fmt: skip
 
     return _factory(Shifts, complete, numbered="sample")
+
+
+@pytest.fixture(scope="session")
+def make_contests() -> Make:
+    """Rows give the target's ``score``; "bee" is the target, "ant" the anchor."""
+
+    def complete(row: Row) -> Row:
+        return {
+            **CELL, "cluster": row["sample"], "votes": 2, "score_12": row.get("score"),
+            "score_21": row.get("score"), "score": None, "anchor_author": "ant",
+            "target_author": "bee", "simulated": False, **row,
+        }  # fmt: skip
+
+    return _factory(Contests, complete, numbered="sample")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Statistics, one family per file: ``@statistic(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: ``tallies``, ``shifts`` or ``annotations``.
+Parameter names are the frames it reads: ``tallies``, ``shifts``, ``contests``, ``annotations``.
 """
 
 import inspect

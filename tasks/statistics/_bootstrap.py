@@ -35,9 +35,7 @@ def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Array:
     return draw.multinomial(clusters, np.full(clusters, 1 / clusters), draws).astype(np.float64)
 
 
-def drawn_ratios(
-    num: Array, den: Array, draws: int = DRAWS, seed: int = SEED
-) -> Array:
+def drawn_ratios(num: Array, den: Array, draws: int = DRAWS, seed: int = SEED) -> Array:
     """Return the ratio of sums in each draw, not a number where its denominator is 0.
 
     Parameters

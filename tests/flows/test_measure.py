@@ -87,6 +87,16 @@ def test_only_some_statistics(votes: Path) -> None:
     assert {row["statistic"] for row in family} > {"valid_rate", "missing_rate"}
 
 
+def test_win_rates_come_where_authors_are_known(tmp_path: Path, votes: Path) -> None:
+    known = {"anchor_author": "ant", "target_author": "bee"}
+    lines = votes.read_text(encoding="utf-8").splitlines()
+    path = write(tmp_path / "named.jsonl", [{**json.loads(line), **known} for line in lines])
+    rows = json.loads(run(path, "--only", "win_rate", "--format", "json").stdout)
+    rates = {row["subgroup"]: row["estimate"] for row in rows if row["statistic"] == "win_rate"}
+    assert rates == {"ant": 1.0, "ant vs bee": 1.0, "bee": 0.0}
+    assert "ant vs bee" in run(path, "--only", "decision_check").output
+
+
 @pytest.mark.parametrize("mode", ["paper", "balanced"])
 def test_mode_is_kept(votes: Path, mode: str) -> None:
     rows = json.loads(run(votes, "--mode", mode, "--only", "asr", "--format", "json").stdout)

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES, Tallies, VoteLog
-from tasks.aggregate import count_votes, log_votes, match_groups, measure, tally_votes
+from tasks.aggregate import (
+    count_votes,
+    log_votes,
+    match_groups,
+    match_models,
+    measure,
+    tally_votes,
+)
 from tasks.annotate import annotate
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.sequential import Schedule, mark_stops
@@ -155,11 +162,15 @@ def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject,
     shifts = match_groups(verdicts)
     assert again.equals(verdicts)
     assert match_groups(again).equals(shifts)
-    tallies, other = count_votes(log), count_votes(mixed)
+    frames, shuffled = (
+        {
+            "tallies": tallies, "shifts": shifts, "contests": match_models(tallies),
+            "annotations": annotate(tallies),
+        }
+        for tallies in (count_votes(log), count_votes(mixed))
+    )  # fmt: skip
     for name in STATISTICS:
-        one = measure(name, tallies=tallies, shifts=shifts, annotations=annotate(tallies))
-        two = measure(name, tallies=other, shifts=shifts, annotations=annotate(other))
-        assert two.equals(one), name
+        assert measure(name, **shuffled).equals(measure(name, **frames)), name
 
 
 def test_unknown_mode_is_refused(make_vote_log: Make) -> None:
@@ -205,9 +216,12 @@ def test_nothing_gives_nothing() -> None:
     shifts = match_groups(verdicts)
     assert (verdicts.height, shifts.height) == (0, 0)
     for name in STATISTICS:
-        none = annotate(Tallies.empty())
-        found = measure(name, tallies=Tallies.empty(), shifts=shifts, annotations=none)
-        assert found.is_empty()
+        none = Tallies.empty()
+        frames = {
+            "tallies": none, "shifts": shifts, "contests": match_models(none),
+            "annotations": annotate(none),
+        }  # fmt: skip
+        assert measure(name, **frames).is_empty()
 
 
 def test_ballots_are_laid_beside_pairs_and_votes(
@@ -228,6 +242,37 @@ def test_ballots_are_laid_beside_pairs_and_votes(
         ("control", None, None, 0, "tie", True, True),
         ("experimental", "boast", "promote", 0, "first", False, True),
         ("experimental", "boast", "promote", 1, None, False, True),
+    ]
+
+
+def test_lengths_and_markup_come_from_the_texts(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    texts = {"anchor": "Zoë", "target": "# Head\n- **bold** item 🚀\n1. two * three"}
+    log = _log(make_pairs([texts]), make_ballots([{}]), make_judges([{}]), make_votes([{}]), [])
+    row = log.to_dicts()[0]
+    assert (row["anchor_length"], row["target_length"]) == (3, len(texts["target"]))
+    # A heading, two items, a bold word, an emoji.
+    assert (row["anchor_markup"], row["target_markup"]) == (0, 5)
+    assert (row["anchor_author"], row["human_score"]) == (None, None)
+
+
+def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> None:
+    two = {"anchor_author": "ant", "target_author": "bee", "human_score": 0.25}
+    log = make_vote_log(
+        [
+            *cast([SECOND, ("anchor", "tie"), SWAPPED_SECOND], **two),
+            *cast([SECOND], sample="one order", **two),
+            *cast([SECOND, SWAPPED_FIRST], sample="planted", arm="experimental", **two),
+            *cast([SECOND], sample="alone", anchor_author="ant", target_author="ant"),
+            *cast([SECOND], sample="unknown", anchor_author="ant"),
+        ]
+    )
+    contests = match_models(count_votes(log))
+    columns = ("sample", "score_12", "score_21", "score", "votes", "human_score")
+    assert contests.select(columns).rows() == [
+        ("one order", 1.0, None, None, 1, 0.25),
+        ("s1", 0.75, 0.0, 0.375, 3, 0.25),  # whatever the mode, each order counts the same
     ]
 
 
@@ -267,7 +312,13 @@ def test_planted_biases_come_back(preset: str) -> None:
     shifts = match_groups(verdicts)
     annotations = annotate(tallies)
     estimates = pl.concat(
-        measure(name, tallies=tallies, shifts=shifts, annotations=annotations)
+        measure(
+            name,
+            tallies=tallies,
+            shifts=shifts,
+            contests=match_models(tallies),
+            annotations=annotations,
+        )  # fmt: skip
         for name in STATISTICS
     )
     control = ("position_consistency", "preference_fairness")

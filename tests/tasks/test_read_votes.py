@@ -72,6 +72,17 @@ def test_optional_columns_are_kept(write: Write) -> None:
     assert log.select(list(more)).to_dicts() == [more]
 
 
+def test_what_is_known_of_the_answers_is_kept(write: Write) -> None:
+    known = {
+        "anchor_author": "ant", "target_author": "bee", "anchor_length": 120, "target_length": 0,
+        "anchor_markup": 3, "target_markup": 0, "human_score": 0.75, "label_chance": 0.5,
+    }  # fmt: skip
+    log = read_votes(write([{**CONTROL, **known}]))
+    assert log.select(list(known)).to_dicts() == [known]
+    whole = read_votes(write([{**CONTROL, "human_score": 1, "label_chance": 1}]))
+    assert whole.select("human_score", "label_chance").rows() == [(1.0, 1.0)]
+
+
 def test_a_vote_not_cast_is_null(write: Write) -> None:
     log = read_votes(write([CONTROL, {**CONTROL, "repeat": 1, "choice": None}]))
     assert log["choice"].to_list() == ["first", None]
@@ -133,6 +144,16 @@ STRANGE = [
     ("label", 1, "must be a text"),
     ("human", "yes", "must be true or false"),
     ("human", 0, "must be true or false"),
+    ("human_score", 1.5, "must be 0 to 1"),
+    ("human_score", -0.1, "must be 0 to 1"),
+    ("human_score", 2, "must be a number"),
+    ("human_score", "1", "must be a number"),
+    ("human_score", True, "must be a number"),
+    ("label_chance", 0.0, "must be above 0, at most 1"),
+    ("anchor_length", -1, "must be a whole number from 0"),
+    ("target_markup", 1.0, "must be a whole number from 0"),
+    ("anchor_author", "", "must be null or not empty"),
+    ("target_author", "a vs b", "must be without ' vs '"),
 ]
 
 
@@ -162,6 +183,9 @@ def test_strange_values_are_refused_where_they_stand(
         ("choice", "True", "must be one of first"),
         ("cached", "1", "must be true or false"),
         ("judge", "", "must be given"),
+        ("human_score", "nan", "must be a number"),
+        ("human_score", "1_0", "must be a number"),
+        ("human_score", "inf", "must be a number"),
     ],
 )
 def test_strange_fields_of_csv(tmp_path: Path, column: str, value: str, rule: str) -> None:
@@ -179,6 +203,8 @@ def test_strange_fields_of_csv(tmp_path: Path, column: str, value: str, rule: st
         ("judge", [1, 2], "column 'judge' is of type Int64, but must hold a text"),
         ("choice", [True, False], "column 'choice' is of type Boolean, but must hold a text"),
         ("cached", [0, 1], "column 'cached' is of type Int64, but must hold true or false"),
+        ("human_score", ["0", "1"], "column 'human_score' is of type String, but must hold a numb"),
+        ("human_score", [0.5, float("nan")], "own.parquet, row 2: human_score nan must be 0 to 1"),
         ("repeat", [0, -1], "own.parquet, row 2: repeat -1 must be a whole number from 0"),
     ],
 )
@@ -200,6 +226,14 @@ TOGETHER = [
     ([{**PLANTED, "kind": None, "arm": "sham"}], "must name its perturbation and kind"),
     ([PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}], "a perturbation must have one kind"),
     ([PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}], "a sample must have one cluster"),
+    (
+        [{**PLANTED, "human_score": 0.5}, {**PLANTED, "repeat": 1, "human_score": None}],
+        "a pair must have one human_score",
+    ),
+    (
+        [{**PLANTED, "anchor_author": "x"}, {**PLANTED, "repeat": 1, "anchor_author": "y"}],
+        "a pair must have one anchor_author",
+    ),
     ([PLANTED, {**PLANTED, "choice": "tie"}], "a vote must occur once"),
     (
         [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1, "label": "anchor"}],

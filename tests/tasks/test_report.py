@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 def estimates(*changes: Row, **everywhere: Any) -> DataFrame[Estimates]:
     cell = CELL | {
-        "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
+        "subgroup": "", "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
         "method": "cluster linearisation, t",
     }  # fmt: skip
     rows: list[Row] = [
@@ -230,3 +230,24 @@ def test_a_study_without_anything_gives_a_page() -> None:
 def test_a_known_cost_is_written() -> None:
     page = report(FACTS._replace(cost_usd=1.5), estimates(), findings(), perturbed())
     assert "1.50 USD" in page
+
+
+def test_models_have_a_section_only_where_they_are_known() -> None:
+    title = "What the verdicts say about models"
+    assert title not in report(FACTS, estimates(), findings(), perturbed())
+    pair = {**OVERALL, "subgroup": "ant vs bee"}
+    found = estimates(
+        {**pair, "statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6},
+        {**pair, "statistic": "ppi_win_rate", "estimate": None, "reason": "<b>few</b>"},
+        {**pair, "statistic": "bias_bound", "perturbation": "padding", "estimate": 0.0714},
+        {**pair, "statistic": "tipping_shift", "perturbation": "padding", "estimate": 0.12},
+        {**pair, "statistic": "bias_bound", "perturbation": "rich", "estimate": 0.05},
+        {**pair, "statistic": "tipping_shift", "perturbation": "rich", "estimate": 0.3},
+    )
+    page = report(FACTS, found, findings(), perturbed())
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
+    assert title in text
+    assert "ant vs bee" in text
+    assert "conclusion not robust to padding (a shift of .12 reverses it)" in text
+    assert "not estimable(<b>few</b>)" in text
+    assert "rich (a shift" not in text

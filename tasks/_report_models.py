@@ -1,0 +1,51 @@
+"""The rows of the report's table about models, as texts."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import VERSUS
+from schemas.results import Estimates
+from tasks._report_rows import JUDGE, Judged, Row, Text, said
+from tasks._words import listing, number, with_who
+
+SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
+
+
+def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+    """Return per judge and pair of models its win rates, and which biases could overturn them."""
+    about = estimates.filter(pl.col("subgroup").str.contains(VERSUS, literal=True))
+    if about.is_empty():
+        return []
+    found = {(r["statistic"], *_place(r)): r for r in about.to_dicts()}
+    pairs = with_who(about).filter(pl.col("statistic") == "win_rate").sort("who", "subgroup")
+    checks = about.filter(pl.col("statistic").is_in(["bias_bound", "tipping_shift"])).to_dicts()
+    return [
+        Judged(
+            row["who"],
+            row["simulated"],
+            [Text(row["subgroup"]), *(said(found.get((name, *_place(row)))) for name in SHOWN)],
+            _conclusion(row, [check for check in checks if _place(check) == _place(row)]),
+        )
+        for row in pairs.to_dicts()
+    ]
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return (*(row[column] for column in JUDGE), row["subgroup"])
+
+
+def _conclusion(win: Row, checks: list[Row]) -> str:
+    """Say which biases could have made the win."""
+    if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
+        return "no winner"
+    margin = abs(win["estimate"] - 0.5)
+    tipping = {c["perturbation"]: c["estimate"] for c in checks if c["statistic"] != "bias_bound"}
+    fragile = [
+        check["perturbation"]
+        for check in checks
+        if check["statistic"] == "bias_bound" and (check["estimate"] or 0) > margin
+    ]
+    if fragile:
+        told = [f"{name} (a shift of {number(tipping[name])} reverses it)" for name in fragile]
+        return f"conclusion not robust to {listing(told)}"
+    return "robust to the biases measured" if checks else "no bias was measured"

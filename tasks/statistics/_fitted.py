@@ -1,0 +1,44 @@
+"""Rows of estimates from coefficients and their bootstrap refits."""
+
+from typing import Any
+
+import numpy as np
+
+from tasks.statistics._intervals import LEVEL, SINGLE
+from tasks.statistics._logistic import Floats
+from tasks.statistics._quantiles import t_quantile
+
+UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
+METHOD = "cluster bootstrap with refit, t"
+Row = dict[str, Any]
+
+
+def logit_row(value: float, draws: Floats | None, clusters: int) -> Row:
+    """Return an estimate in log-odds with its t interval and percentiles of the draws."""
+    if clusters < 2 or draws is None:
+        return {
+            "estimate": value, "method": "none", "reason": SINGLE if clusters < 2 else UNSTABLE
+        }  # fmt: skip
+    error = float(draws.std(ddof=1))
+    half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
+    tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return {
+        "estimate": value, "low": value - half, "high": value + half, "standard_error": error,
+        "boot_low": float(tails[0]), "boot_high": float(tails[1]), "level": LEVEL,
+        "method": METHOD,
+    }  # fmt: skip
+
+
+def rate_row(value: float, draws: Floats | None, clusters: int) -> Row:
+    """Return the same as a rate: all ends are turned from log-odds, the error is that of rates."""
+    row = logit_row(value, draws, clusters)
+    ends = ("estimate", "low", "high", "boot_low", "boot_high")
+    row |= {end: expit(row[end]) for end in ends if end in row}
+    if "standard_error" in row and draws is not None:
+        row["standard_error"] = float((1 / (1 + np.exp(-draws))).std(ddof=1))
+    return row
+
+
+def expit(value: float) -> float:
+    """Turn log-odds into a rate."""
+    return float(1 / (1 + np.exp(-value)))

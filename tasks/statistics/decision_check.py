@@ -1,0 +1,146 @@
+"""Whether a measured bias overturns what the verdicts say about two models."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import VERSUS, Contests, Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import shares, weighted_shares
+from tasks.statistics._contests import scored, sides
+from tasks.statistics._shift import mean_shift
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+CARRIED = {"padding": "length", "rich_content": "markup"}
+"""Perturbation -> what of an answer it changes; of others it is unknown which answers carry it."""
+
+NO_BOUND = "the shift or the win rate has no interval"
+NEVER = "no answer of the winner carries it alone: no such bias can reverse the win"
+ASSUMED = "as if every answer of the winner alone carried it"
+COUNTED = "share of pairs that carry it"
+
+
+@statistic(source="methods.md, section 12", gives=("bias_bound", "tipping_shift"))
+def decision_check(
+    shifts: DataFrame[Shifts], contests: DataFrame[Contests]
+) -> DataFrame[Estimates]:
+    """Tell how much of a win a bias can have made, and how large it must be to reverse it.
+
+    ``bias_bound``: the upper bound of the shift (its 95 % interval) times the share of pairs in
+    which the winner's answer alone carries the feature, or, for a shift below 0, the loser's;
+    ``tipping_shift = |win rate - 1/2| / share``.
+
+    Parameters
+    ----------
+    shifts
+        Where the shifts (``mps_sham``, else ``mps``) of promote kinds come from.
+    contests
+        Where the win rates, and the shares that carry more length or markup, come from.
+
+    Returns
+    -------
+    Estimates
+        Two rows per pair of models ("X vs Y") and perturbation. Where ``bias_bound`` is above
+        ``|win rate - 1/2|`` the conclusion is not robust to that bias (``mart.decision_check``).
+
+    Notes
+    -----
+    ``padding`` is carried by an answer that is longer by more than a tenth, ``rich_content`` by one
+    with more markup. Of other perturbations it is unknown who carries them: the share is taken as
+    1, the worst, and ``method`` says so. A tipping shift above 1 cannot be.
+
+    References
+    ----------
+    methods.md, section 12.
+
+    Examples
+    --------
+    X wins .56, its answers are longer in half of the pairs, and padding shifts the judge by .09 to
+    .15: .15 * .5 = .075 > .06, not robust; a shift of .06 / .5 = .12 would reverse the win.
+    """
+    if contests.is_empty() or shifts.is_empty():
+        return Estimates.empty()
+    pairs = sides(contests).filter(pl.col("own") < pl.col("other"))
+    pairs = pairs.filter(pl.col("subgroup") != pl.col("own"))
+    promote = shifts.filter(pl.col("kind") == "promote")
+    moved = [
+        mean_shift("mps_sham", promote.filter(pl.col("has_sham")), base="sham_score"),
+        mean_shift("mps", promote, base="control_score"),
+    ]
+    wins = weighted_shares("win_rate", scored(pairs, "score"))
+    return check(pl.concat(moved), wins, carried(pairs))
+
+
+def carried(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the share of pairs in which one answer alone carries a feature, by who does."""
+    told = pairs.filter(pl.col("score").is_not_null()).with_columns(dropped=pl.lit(0))
+    features = {
+        ("length", 1): pl.col("carries_length"),
+        ("length", -1): pl.col("lacks_length"),
+        ("markup", 1): pl.col("carries_markup"),
+        ("markup", -1): pl.col("marked") < 0,
+    }
+    frames = [
+        shares("carried", told.with_columns(counted=has.is_not_null(), hit=has))
+        .filter(pl.col("estimate").is_not_null())
+        .select(*JUDGE, "subgroup", pl.lit(feature).alias("feature"),
+                pl.lit(side).alias("side"), share="estimate")
+        for (feature, side), has in features.items()
+    ]  # fmt: skip
+    return pl.concat(frames)
+
+
+def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> DataFrame[Estimates]:
+    """Lay shifts beside win rates: a pure function of estimates.
+
+    ``shifts`` are estimates of ``mps`` and ``mps_sham``, ``wins`` of ``win_rate`` by pair of
+    models, ``carried`` has the columns of :func:`carried`.
+    """
+    cell = [*JUDGE, "mode", "perturbation"]
+    primary = shifts.filter(pl.col("kind") == "promote").sort("statistic")
+    primary = primary.unique(cell, keep="last", maintain_order=True)
+    both = wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True)).select(
+        *JUDGE, "subgroup", "n", "clusters", "dropped", "votes_per_pair", "simulated",
+        margin=(pl.col("estimate") - 0.5).abs(),
+        winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
+    ).join(
+        primary.select(*cell, "kind", shift_low="low", shift_high="high"), on=JUDGE
+    ).with_columns(
+        feature=pl.col("perturbation").replace_strict(CARRIED, default=None)
+    )  # fmt: skip
+    found = _shares(both, carried).with_columns(
+        bound=pl.max_horizontal(
+            pl.col("shift_high").clip(0) * pl.col("share"),
+            (-pl.col("shift_low")).clip(0) * pl.col("other_share"),
+        )
+    )
+    known = pl.col("shift_low").is_not_null() & pl.col("margin").is_not_null()
+    method = pl.when(pl.col("feature_known")).then(pl.lit(COUNTED)).otherwise(pl.lit(ASSUMED))
+    bound = found.with_columns(
+        statistic=pl.lit("bias_bound"),
+        estimate=pl.when(known).then("bound"),
+        reason=pl.when(~known).then(pl.lit(NO_BOUND)).otherwise(pl.lit("a bound: no interval")),
+    )
+    reversible = pl.col("margin").is_not_null() & (pl.col("share") > 0)
+    tipping = found.with_columns(
+        statistic=pl.lit("tipping_shift"),
+        estimate=pl.when(reversible).then(pl.col("margin") / pl.col("share")),
+        reason=pl.when(pl.col("margin").is_null()).then(pl.lit(NO_BOUND))
+        .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
+    )  # fmt: skip
+    columns = pl.concat([bound, tipping]).with_columns(method=method).drop("shift_low")
+    return Estimates.of(columns)
+
+
+def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
+    """Add in which share of pairs the winner alone carries the feature, and the loser alone."""
+    of_winner = carried.rename({"side": "winner"})
+    of_loser = of_winner.with_columns(-pl.col("winner")).rename({"share": "other_share"})
+    on = [*JUDGE, "subgroup", "feature", "winner"]
+    joined = both.with_columns(pl.col("winner").cast(pl.Int32)).join(
+        of_winner.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left"
+    ).join(of_loser.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left")  # fmt: skip
+    return joined.with_columns(
+        pl.col("share", "other_share").fill_null(1.0),
+        feature_known=pl.col("share").is_not_null(),
+    )

@@ -1,0 +1,110 @@
+"""Win rates at equal length."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import PART
+from tasks.statistics._contests import sides
+from tasks.statistics._fitted import Row, logit_row, rate_row
+from tasks.statistics._logistic import fit, refits
+
+FEW = "fewer than three contests with a score and both lengths"
+EQUAL = "all length differences are equal: length cannot be told from quality"
+SEPARATED = "length and quality tell every verdict: no finite fit"
+
+
+@statistic(
+    source="arXiv:2404.04475; methods.md, section 12", gives=("length_controlled", "length_slope")
+)
+def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+    """Estimate how often a model would win if its answers were as long as the others'.
+
+    Fractional logit ``y ~ b0 + b1 tanh(dlen / sd(dlen))``, y the swap-averaged score, dlen the
+    difference in characters, sd with ddof 1; ``LC = 1 / (1 + exp(-b0))``, the mean fitted value at
+    dlen = 0; ``length_slope`` is b1.
+
+    Parameters
+    ----------
+    contests
+        One row per judge and control pair of two models, with ``anchor_length, target_length``.
+
+    Returns
+    -------
+    Estimates
+        Two rows per model and pair of models with known lengths: the rate, and b1 in log-odds.
+        Intervals by t of b0 and b1, whose errors come from a cluster bootstrap (2000 draws, seeded)
+        that fits anew in each draw; ``boot_low, boot_high`` are its percentiles.
+
+    Notes
+    -----
+    The quality that truly comes with length is taken away too. The standard error of fitted values
+    takes b as known and is several times too small (``benchmarks/corrections.py``). The sd of dlen
+    is kept in all draws. Null if all dlen are equal, or the verdicts are separated (one model wins
+    everything, or exactly where it is longer).
+
+    References
+    ----------
+    Dubois et al. (2024), Length-Controlled AlpacaEval, arXiv:2404.04475 (offline form).
+
+    Examples
+    --------
+    dlen = -1, 1 in equal numbers, of which a quarter and three quarters are won: logits -1.0986 and
+    1.0986 lie even around b0 = 0, so LC = .5, whatever the number of longer answers.
+    """
+    if contests.is_empty():
+        return Estimates.empty()
+    told = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
+    rows = sides(contests).filter(pl.col("longer").is_not_null().any().over(PART))
+    found = [
+        row | {"dropped": cell.height - kept.height}
+        for cell in rows.partition_by(PART, maintain_order=True)
+        for kept in (cell.filter(told),)
+        for row in _controlled(cell, kept)
+    ]
+    if not found:
+        return Estimates.empty()
+    return Estimates.of(pl.DataFrame(found, schema_overrides=_types(), infer_schema_length=None))
+
+
+def _types() -> dict[str, pl.DataType]:
+    kinds = Estimates.dtypes()
+    return {name: kinds[name] for name in ("perturbation", "kind", "reason", "simulated")}
+
+
+def _controlled(cell: pl.DataFrame, kept: pl.DataFrame) -> list[Row]:
+    shared = {name: cell[name][0] for name in (*PART, "kind", "simulated")} | {
+        "votes_per_pair": int(cell["votes"].mode().max()),  # type: ignore[arg-type]
+        "n": kept.height,
+        "clusters": kept["cluster"].n_unique(),
+    }
+    rate, slope = _fitted(kept)
+    return [
+        shared | {"statistic": "length_controlled"} | rate,
+        shared | {"statistic": "length_slope"} | slope,
+    ]
+
+
+def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
+    def none(reason: str) -> tuple[Row, Row]:
+        return ({"estimate": None, "method": "none", "reason": reason},) * 2
+
+    if kept.height < 3:
+        return none(FEW)
+    excess, y = kept["longer"].to_numpy().astype(float), kept["score"].to_numpy()
+    if np.ptp(excess) == 0:
+        return none(EQUAL)
+    x = np.tanh(excess / excess.std(ddof=1))
+    design = np.column_stack([np.ones_like(x), x])
+    whole = fit(design, y, np.ones((1, len(y))))
+    if not whole.found[0]:
+        return none(SEPARATED)
+    b = whole.coefficients[0]
+    codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
+    clusters = int(codes.max()) + 1
+    draws = refits(design, y, codes, b) if clusters > 1 else None
+    columns = (None, None) if draws is None else (draws[:, 0], draws[:, 1])
+    return rate_row(b[0], columns[0], clusters), logit_row(b[1], columns[1], clusters)

@@ -1,0 +1,224 @@
+"""Win rates anchored in human labels: PPI++."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import PART
+from tasks.statistics._contests import differences, sides
+from tasks.statistics._intervals import ALIKE, LEVEL
+from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
+
+HALF_WIDTH = 0.05
+FEW = "fewer than two labelled questions"
+CHOSEN = (
+    "it is not known how the labelled pairs were chosen, and a mean over chosen ones is off: give "
+    "label_chance, the same for all pairs if they were drawn at random"
+)
+DESCRIPTIVE = "a description of the labels: no interval"
+TOO_MANY = "labels for all pairs would not do: more pairs are needed"
+LABELLED = pl.col("human").is_not_null()
+
+
+@statistic(
+    source="arXiv:2311.01453; methods.md, section 12",
+    gives=(
+        "human_win_rate", "ppi_win_rate", "ppi_difference", "label_correlation",
+        "effective_labels", "labels_needed",
+    ),
+)  # fmt: skip
+def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+    """Measure what people would say, from few human labels and many verdicts (PPI++).
+
+    n pairs with human Y and judge F, N pairs with the judge's G only:
+    ``lambda = clip(cov(Y, F) / ((1 + n/N) var(F and G pooled)), 0, 1)``,
+    ``theta = lambda mean(G) + mean(Y - lambda F)``,
+    ``se^2 = lambda^2 var(G)/N + var(Y - lambda F)/n``, ``theta +- t_{.975, n-1} se``.
+
+    Parameters
+    ----------
+    contests
+        One row per judge and control pair of two models, ``human_score`` where people were asked.
+
+    Returns
+    -------
+    Estimates
+        By model and pair of models that have labels: ``ppi_win_rate``; ``human_win_rate``, the
+        same with lambda 0; ``label_correlation``, r = corr(Y, F); ``effective_labels``,
+        ``n / (1 - r^2 N/(n + N))``; ``labels_needed`` for an interval of +- .05.
+        ``ppi_difference`` is of paired differences: two models, same opponent, same question.
+        ``n`` counts labels, ``clusters`` their questions.
+
+    Notes
+    -----
+    Variances are those of clusters, also where one holds pairs of both kinds; df the labelled
+    clusters less one. Labels must be a random sample: ``label_chance``, the chance of a pair to be
+    labelled, tells it. If it differs between pairs, labels are weighted by its inverse, G is the
+    verdict on all pairs and lambda the weighted slope of Y on F; differences are then refused. If
+    it is unknown, all is refused, unless every pair is labelled. With all pairs labelled theta is
+    their mean.
+
+    References
+    ----------
+    Angelopoulos et al. (2023), arXiv:2301.09633 and 2311.01453; Boyeau et al. (2024),
+    arXiv:2403.07008; for weights Zrnic and Candes (2024), arXiv:2403.03208.
+
+    Examples
+    --------
+    Y = 1, 0, F = 1, 0, G = 1, 1, 0, 1: cov .5, var of the pool .26667, so lambda =
+    .5 / (1.5 * .26667) = 1.25, cut to 1; theta = .75 + 0; se^2 = .25/4 + 0, se = .25.
+    """
+    if contests.is_empty():
+        return Estimates.empty()
+    rows = sides(contests)
+    rates = _prepared(rows)
+    if rates.is_empty():
+        return Estimates.empty()
+    found = _rectified(rates)
+    frames = [
+        _rows("ppi_win_rate", found, low=0.0),
+        _rows("human_win_rate", _rectified(rates, use_judge=False), low=0.0),
+        *_about_labels(found),
+    ]
+    pairs = _prepared(differences(rows))
+    if not pairs.is_empty():
+        frames.append(_rows("ppi_difference", _rectified(pairs), low=-1.0))
+    return Estimates.of(pl.concat(frames))
+
+
+def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep cells with labels and pairs with a verdict; tell weights, and what G is the mean of."""
+    told = rows.with_columns(dropped=pl.col("score").null_count().over(PART)).filter(
+        pl.col("score").is_not_null()
+    )
+    told = told.filter(LABELLED.any().over(PART))
+    chance, some_without = pl.col("label_chance"), (~LABELLED).any().over(PART)
+    return told.with_columns(
+        chosen=(chance.filter(LABELLED).null_count() > 0).over(PART) & some_without,
+        alike=(chance.drop_nulls().n_unique() <= 1).over(PART) | ~some_without,
+    ).with_columns(
+        w=pl.when(LABELLED).then(pl.when("alike").then(1.0).otherwise(1 / pl.col("label_chance"))),
+        aside=~LABELLED | ~pl.col("alike"),
+    )
+
+
+def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
+    """Return theta and its variance per cell."""
+    y, f, w, aside = (pl.col(c) for c in ("human", "score", "w", "aside"))
+    cov = (w * (y - (w * y).sum() / w.sum()) * (f - (w * f).sum() / w.sum())).sum() / w.sum()
+    n, others = LABELLED.sum(), (~LABELLED).sum()
+    df = n / (n - 1)  # cov above divides by n
+    slope = cov * pl.when("alike").then(df / (1 + n / others)).otherwise(1.0) / f.var()
+    usable = (others > 0) & (n > 1) & (f.var() > 0)
+    factor = pl.when(usable).then(slope.clip(0, 1)).otherwise(0.0) if use_judge else pl.lit(0.0)
+    lam = rows.with_columns(lam=factor.over(PART))
+    rest = y - pl.col("lam") * f
+    parts = lam.with_columns(
+        judged=pl.col("lam") * pl.when(aside).then(f - f.filter(aside).mean().over(PART))
+        / aside.sum().over(PART),
+        rest=w * (rest - (w * rest).sum().over(PART) / w.sum().over(PART)) / w.sum().over(PART),
+    )  # fmt: skip
+    of_cluster = parts.group_by(*PART, "cluster", maintain_order=True).agg(
+        pl.col("judged", "rest").sum(),
+        aside=aside.any(),
+        labelled=LABELLED.any(),
+    )
+    spread = of_cluster.group_by(PART, maintain_order=True).agg(
+        clusters=pl.col("labelled").sum(),
+        asides=pl.col("aside").sum(),
+        judged=(pl.col("judged") ** 2).sum(),
+        rest=(pl.col("rest") ** 2).sum(),
+        cross=(pl.col("judged") * pl.col("rest")).sum(),
+    )
+    means = lam.group_by(PART, maintain_order=True).agg(
+        pl.col("kind", "simulated", "chosen", "alike", "dropped", "lam").first(),
+        votes_per_pair=pl.col("votes").mode().max(),
+        n=n,
+        others=others,
+        r=pl.corr(y.filter(LABELLED), f.filter(LABELLED)),
+        label_variance=y.var(),
+        theta=(w * rest).sum() / w.sum()
+        + pl.when(pl.col("lam").first() > 0).then(
+            pl.col("lam").first() * f.filter(aside).mean()
+        ).otherwise(0.0),
+    )  # fmt: skip
+    return means.join(spread, on=PART, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
+    clusters, asides = (found[c].to_numpy().astype(float) for c in ("clusters", "asides"))
+    inflate = [np.divide(k, k - 1, out=np.zeros_like(k), where=k > 1) for k in (clusters, asides)]
+    variance = (
+        inflate[0] * found["rest"].to_numpy()
+        + inflate[1] * found["judged"].to_numpy()
+        + 2 * np.sqrt(inflate[0] * inflate[1]) * found["cross"].to_numpy()
+    )
+    error = np.sqrt(np.maximum(variance, 0.0))
+    df = np.maximum(clusters - 1, 1)
+    theta = found["theta"].to_numpy()
+    half = t_quantile(df, (1 + LEVEL) / 2) * error
+    t = np.divide(theta, error, out=np.zeros_like(theta), where=error > 0)
+    reason = (
+        pl.when("chosen").then(pl.lit(CHOSEN))
+        .when(pl.col("clusters") < 2).then(pl.lit(FEW))
+        .when(pl.col("standard_error") < 1e-12).then(pl.lit(ALIKE))
+    )  # fmt: skip
+    known = pl.col("reason").is_null()
+    frame = found.with_columns(
+        statistic=pl.lit(name),
+        standard_error=pl.Series(error),
+        low=pl.Series(np.maximum(theta - half, low)),
+        high=pl.Series(np.minimum(theta + half, 1.0)),
+        p_value=pl.Series(t_tail(df, t)) if low < 0 else None,
+        level=LEVEL,
+        estimate=pl.col("theta").clip(low, 1.0),
+    ).with_columns(reason=reason)
+    method = pl.concat_str(
+        pl.when(pl.col("others") == 0).then(pl.lit("human labels only, t"))
+        .when("alike").then(pl.lit("PPI++, t, lambda ")).otherwise(
+            pl.lit("PPI++, weighted labels, t, lambda ")
+        ),
+        pl.when(pl.col("others") > 0).then(pl.col("lam").round(2).cast(pl.String)).otherwise(
+            pl.lit("")
+        ),
+    )  # fmt: skip
+    return Estimates.of(
+        frame.with_columns(
+            pl.when(known).then(pl.col("low", "high", "standard_error", "p_value", "level")),
+            estimate=pl.when(known | (pl.col("reason") == ALIKE)).then(pl.col("estimate")),
+            method=pl.when(known).then(method).otherwise(pl.lit("none")),
+        )
+    )
+
+
+def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
+    n, others = pl.col("n"), pl.col("others")
+    pairs, r2 = n + others, pl.col("r") ** 2
+    known = ~pl.col("chosen") & pl.col("r").is_finite().fill_null(value=False)
+    k = (float(normal_quantile((1 + LEVEL) / 2)) / HALF_WIDTH) ** 2 * pl.col("label_variance")
+    needed = (k * (1 - r2) / (1 - k * r2 / pairs)).ceil()
+    fits = (k * r2 < pairs) & (needed <= pairs)
+    values = {
+        "label_correlation": pl.col("r"),
+        "effective_labels": n / (1 - r2 * others / pairs),
+        "labels_needed": pl.when(fits).then(needed),
+    }
+    why = pl.when("chosen").then(pl.lit(CHOSEN)).when(~known).then(
+        pl.lit("labels or verdicts do not vary: no correlation")
+    )  # fmt: skip
+    return [
+        Estimates.of(
+            found.with_columns(
+                statistic=pl.lit(name),
+                estimate=pl.when(known).then(value),
+                method=pl.lit(f"half-width {HALF_WIDTH}" if name == "labels_needed" else "none"),
+            ).with_columns(
+                reason=why.when(pl.col("estimate").is_null())
+                .then(pl.lit(TOO_MANY)).otherwise(pl.lit(DESCRIPTIVE))
+            )
+        )
+        for name, value in values.items()
+    ]  # fmt: skip

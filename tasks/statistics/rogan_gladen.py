@@ -1,0 +1,122 @@
+"""Win rates corrected by how often the judge errs: Rogan-Gladen."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import PART
+from tasks.statistics._contests import sides
+from tasks.statistics._intervals import LEVEL, moments
+from tasks.statistics._quantiles import t_quantile
+
+LEAST = 0.2
+"""Smallest se + sp - 1: below, dividing by it makes nothing but noise."""
+
+EMPTY = "no contest without a label: nothing to correct"
+ONE_SIDED = "labels of fewer than two questions for, or against: no error rates"
+BLIND = f"se + sp - 1 is below {LEAST}: the judge tells too little"
+CONSTANT = "no variation between clusters: no interval"
+YES = pl.col("human") > 0.5
+
+
+@statistic(source="arXiv:2511.21140; methods.md, section 12")
+def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+    """Estimate how often people would prefer a model, from the judge's known error rates.
+
+    ``theta = (p + sp - 1) / (se + sp - 1)``, p the share of unlabelled contests with a score above
+    1/2, se and sp the shares of the m1 labelled wins and of the m0 others that the judge gets
+    right; ``var = [p(1-p)/N + theta^2 se(1-se)/m1 + (1-theta)^2 sp(1-sp)/m0] / (se+sp-1)^2``.
+
+    Parameters
+    ----------
+    contests
+        One row per judge and control pair of two models, ``human_score`` where people were asked.
+
+    Returns
+    -------
+    Estimates
+        By model and pair of models that have labels: theta, cut to [0, 1], with a t interval. ``n``
+        counts the unlabelled contests, ``clusters`` those of the labels' side that has fewer.
+
+    Notes
+    -----
+    Binary only: a tie, of judge or people, is no win, so compare it with other win rates where ties
+    are rare. It needs no random labels, only that the judge errs alike on both kinds of contests;
+    where labels are random ``ppi`` is much narrower. Each binomial variance is multiplied by
+    ``max(1, deff)``, deff by clusters as in ``win_rate``. Null where se + sp - 1 < .2.
+
+    References
+    ----------
+    Rogan and Gladen (1978), Am. J. Epidemiol. 107, 71-76; Lee et al. (2025), arXiv:2511.21140.
+
+    Examples
+    --------
+    p = .6, se = .9, sp = .8: theta = .4 / .7 = .571.
+    """
+    if contests.is_empty():
+        return Estimates.empty()
+    rows = sides(contests).with_columns(dropped=pl.col("score").null_count().over(PART))
+    told = rows.filter(
+        pl.col("score").is_not_null(), pl.col("human").is_not_null().any().over(PART)
+    ).with_columns(won=(pl.col("score") > 0.5).cast(pl.Float64))
+    if told.is_empty():
+        return Estimates.empty()
+    cells = told.group_by(PART, maintain_order=True).agg(
+        pl.col("kind", "simulated", "dropped").first(), votes_per_pair=pl.col("votes").mode().max()
+    )
+    for name, among, right in (
+        ("p", pl.col("human").is_null(), pl.col("won")),
+        ("se", YES, pl.col("won")),
+        ("sp", ~YES, 1 - pl.col("won")),
+    ):
+        part = _rate(name, told.filter(among).with_columns(num=right))
+        cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    return Estimates.of(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
+
+
+def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
+    """Return a rate per cell, its variance, its number and its clusters."""
+    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
+        pl.col("num").sum(), den=pl.len().cast(pl.Float64)
+    )
+    cells = of_cluster.group_by(PART, maintain_order=True).agg(*moments(("num", "den")))
+    rate, n, g = pl.col("num") / pl.col("den"), pl.col("den"), pl.col("clusters")
+    by_cluster = pl.when(g > 1).then(pl.col("squares") * g / (g - 1) / n**2)
+    return cells.select(
+        *PART,
+        rate.alias(name),
+        pl.max_horizontal(rate * (1 - rate) / n, by_cluster).alias(f"var_{name}"),
+        n.cast(pl.Int64).alias(f"n_{name}"),
+        g.alias(f"clusters_{name}"),
+    )
+
+
+def _solved(cells: pl.DataFrame) -> pl.DataFrame:
+    p, se, sp = map(pl.col, ("p", "se", "sp"))
+    tells = se + sp - 1
+    theta = (p + sp - 1) / tells
+    variance = (
+        pl.col("var_p") + theta**2 * pl.col("var_se") + (1 - theta) ** 2 * pl.col("var_sp")
+    ) / tells**2
+    fewest = pl.min_horizontal(pl.col("clusters_se", "clusters_sp").fill_null(0))
+    found = cells.with_columns(
+        theta=theta, error=variance.sqrt(), clusters=fewest, n=pl.col("n_p").fill_null(0)
+    ).with_columns(
+        reason=pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))
+        .when(pl.col("clusters") < 2).then(pl.lit(ONE_SIDED))
+        .when(tells < LEAST).then(pl.lit(BLIND))
+        .when(pl.col("error") < 1e-12).then(pl.lit(CONSTANT))
+    )  # fmt: skip
+    df = found["clusters"].to_numpy().clip(2) - 1
+    half = pl.Series(t_quantile(df, (1 + LEVEL) / 2)) * pl.col("error")
+    known = pl.col("reason").is_null()
+    return found.with_columns(
+        estimate=pl.when(known | (pl.col("reason") == CONSTANT)).then(pl.col("theta").clip(0, 1)),
+        standard_error=pl.when(known).then(pl.col("error")),
+        low=pl.when(known).then((pl.col("theta") - half).clip(0, 1)),
+        high=pl.when(known).then((pl.col("theta") + half).clip(0, 1)),
+        level=pl.when(known).then(LEVEL),
+        method=pl.when(known).then(pl.lit("Rogan-Gladen, t")).otherwise(pl.lit("none")),
+    )

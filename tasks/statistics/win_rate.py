@@ -1,0 +1,67 @@
+"""How often a model's answers win, as the judge says."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import ratios, weighted_shares
+from tasks.statistics._contests import differences, scored, sides
+
+
+@statistic(
+    source="methods.md, section 12",
+    gives=("win_rate_naive", "win_rate", "win_rate_difference"),
+)
+def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+    """Measure how often a model wins: without the swap, and with it (the first correction).
+
+    ``win_rate = mean_i s(i)``, s the model's mean score over both orders, ties half;
+    ``win_rate_naive`` the same of the votes that show the anchor first, as if nobody had swapped;
+    ``win_rate_difference = mean_i (s_X(i) - s_Y(i))`` over contests of X and of Y with the same
+    opponent on the same question.
+
+    Parameters
+    ----------
+    contests
+        One row per judge and control pair of two models.
+
+    Returns
+    -------
+    Estimates
+        Of each model against all others (``subgroup`` its name) and of each pair of models
+        (``subgroup`` "X vs Y", the rate of X), by cluster-adjusted Wilson; differences by cluster
+        linearisation, with a p-value against 0.
+
+    Notes
+    -----
+    The order of corrections: swap average (here), length and style (``length_controlled``,
+    ``style_controlled``), human labels (``ppi``, ``rogan_gladen``). The interval is that of the
+    judge's opinion: it does not cover what people would say where the judge is off. A contest
+    without a valid vote in each order is dropped. Contests of X and Y with each other are no part
+    of their difference.
+
+    References
+    ----------
+    methods.md, sections 3 and 12.
+
+    Examples
+    --------
+    Anchor "a", target "b", the first slot wins in both orders: naive, a wins 1; swapped, .5.
+    """
+    if contests.is_empty():
+        return Estimates.empty()
+    rows = sides(contests)
+    pairs = scored(differences(rows), "score").with_columns(
+        minuend=pl.col("own_score"), subtrahend=pl.col("its_score")
+    )
+    return Estimates.of(
+        pl.concat(
+            [
+                weighted_shares("win_rate_naive", scored(rows, "naive")),
+                weighted_shares("win_rate", scored(rows, "score")),
+                ratios("win_rate_difference", pairs),
+            ]
+        )
+    )

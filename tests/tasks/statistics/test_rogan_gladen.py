@@ -1,0 +1,61 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from tasks.statistics.rogan_gladen import BLIND, EMPTY, ONE_SIDED, rogan_gladen
+
+Make = Callable[..., Any]
+
+
+def contests(make: Make, design: tuple[int, ...]) -> Any:
+    """Return ``m1`` labelled wins of "bee", ``m0`` others and ``n`` contests without a label."""
+    right_1, m1, right_0, m0, won, n = design
+    ones = [{"score": float(i < right_1), "human_score": 1.0} for i in range(m1)]
+    zeros = [{"score": float(i >= right_0), "human_score": 0.0} for i in range(m0)]
+    return make([*ones, *zeros, *({"score": float(i < won)} for i in range(n))])
+
+
+def row_of(frame: pl.DataFrame) -> dict[str, Any]:
+    return rogan_gladen(contests=frame).filter(pl.col("subgroup") == "bee").to_dicts()[0]
+
+
+def test_docstring_example_with_its_error(make_contests: Make) -> None:
+    row = row_of(contests(make_contests, (18, 20, 16, 20, 60, 100)))
+    theta = 0.4 / 0.7
+    # Binomial variances of section 12 with G/(G - 1), as in section 3: v - 1 for v.
+    variance = 0.24 / 99 + theta**2 * 0.09 / 19 + (1 - theta) ** 2 * 0.16 / 19
+    error = np.sqrt(variance) / 0.7
+    assert row["estimate"] == pytest.approx(theta)
+    assert row["standard_error"] == pytest.approx(error)
+    half = stats.t.ppf(0.975, 19) * error
+    assert (row["low"], row["high"]) == pytest.approx((theta - half, theta + half))
+    assert (row["n"], row["clusters"]) == (100, 20)
+
+
+def test_a_perfect_judge_is_taken_at_its_word(make_contests: Make) -> None:
+    row = row_of(contests(make_contests, (20, 20, 20, 20, 70, 100)))
+    assert row["estimate"] == 0.7
+    assert row["standard_error"] == pytest.approx(np.sqrt(0.21 / 99))
+
+
+@pytest.mark.parametrize(
+    ("design", "reason"),
+    [
+        ((11, 20, 12, 20, 60, 100), BLIND),  # .55 + .6 - 1 = .15
+        ((18, 20, 16, 20, 0, 0), EMPTY),
+        ((18, 20, 0, 0, 60, 100), ONE_SIDED),
+        ((1, 1, 16, 20, 60, 100), ONE_SIDED),
+    ],
+)
+def test_refusals(make_contests: Make, design: tuple[int, ...], reason: str) -> None:
+    row = row_of(contests(make_contests, design))
+    assert (row["estimate"], row["low"], row["reason"]) == (None, None, reason)
+
+
+def test_without_labels_there_is_no_row(make_contests: Make) -> None:
+    assert rogan_gladen(contests=make_contests([{"score": 1.0}])).is_empty()
+    assert rogan_gladen(contests=make_contests([])).is_empty()
