@@ -33,7 +33,7 @@ class Judged(NamedTuple):
     judge: str
     simulated: bool
     texts: list[Text]
-    finding: str = ""
+    finding: Text = Text("")
 
 
 class Group(NamedTuple):
@@ -109,7 +109,7 @@ def _result(row: Row, lookup: Lookup, over: str) -> Judged:
         said(lookup.find("position_consistency", row, None)),
         _questions(primary),
     ]
-    return Judged(row["who"], row["simulated"], texts, finding_words(row))
+    return Judged(row["who"], row["simulated"], texts, Text(*finding_words(row)))
 
 
 def _raw_p(value: float | None) -> str:
