@@ -212,8 +212,9 @@ def all_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
 def _whole(row: Row) -> Judged:
     value = said(row, 3)
     sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
+    part = f" ({row['subgroup']})" if row["subgroup"] else ""
     texts = [
-        row["statistic"],
+        row["statistic"] + part,
         row["perturbation"] or "all",
         value.text,
         value.note,
