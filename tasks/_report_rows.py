@@ -126,6 +126,31 @@ def _questions(row: Row | None) -> Text:
     return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
 
 
+def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
+    """Return the gates, and per judge what became of each; a dash where there is none."""
+    if gates.is_empty():
+        return [], []
+    named = with_who(gates).with_columns(gate=pl.coalesce("perturbation", "gate"))
+    order = named.sort(pl.col("perturbation").is_not_null(), "gate")["gate"]
+    columns = order.unique(maintain_order=True).to_list()
+    judged = []
+    for (who,), rows in (
+        named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
+    ):
+        found = {row["gate"]: row for row in rows.to_dicts()}
+        texts = [_gate(found.get(column)) for column in columns]
+        judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
+    return columns, judged
+
+
+def _gate(row: Row | None) -> Text:
+    if row is None:
+        return Text("not measured")
+    known = row["value"] is not None and row["low"] is not None
+    note = interval(row["low"], row["high"]) if known else row["reason"] or ""
+    return Text(row["verdict"], note)
+
+
 def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
     """Return per judge what became of its ballots: planned, then each outcome."""
     names = [f"{outcome}_rate" for outcome in OUTCOMES]

@@ -6,7 +6,7 @@ others need them by pair.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Si
     Drawn, or without a generator those of all swaps whose numbers are in ``swaps``.
     """
     if random is None:
-        bits = (np.asarray(swaps) >> np.arange(clusters)[:, None]) & 1
+        bits: NDArray[Any] = (np.asarray(swaps) >> np.arange(clusters)[:, None]) & 1
     else:
         packed = random.integers(0, 256, (clusters, -(-len(swaps) // 8)), np.uint8)
         bits = np.unpackbits(packed, axis=1, count=len(swaps))
@@ -85,7 +85,7 @@ class _Flipped:
 
     @property
     def clusters(self) -> int:
-        return self.by_judge.shape[1] + self.by_pair.shape[1]
+        return int(self.by_judge.shape[1] + self.by_pair.shape[1])
 
     @property
     def observed(self) -> Floats:
@@ -103,7 +103,7 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
     def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
         total = flipped.of(block, chosen)
         np.abs(total, out=total)
-        return np.count_nonzero(total >= bound[chosen, None], axis=1)
+        return np.asarray(np.count_nonzero(total >= bound[chosen, None], axis=1))
 
     return _test(beyond, flipped.clusters, len(pairs.first), seed)
 
@@ -135,7 +135,7 @@ def swap_rates(
         v *= v
         v *= slope[chosen]
         k += v
-        return np.count_nonzero(k >= bound[chosen], axis=1)
+        return np.asarray(np.count_nonzero(k >= bound[chosen], axis=1))
 
     return _test(beyond, flipped_k.clusters, len(pairs.first), seed)
 

@@ -100,7 +100,7 @@ def jury_of(
 
 
 def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
-    speaking = (~np.isnan(panel.values["experimental"])).any(axis=0)
+    speaking = np.asarray((~np.isnan(panel.values["experimental"])).any(axis=0))
     told = [j for j, judge in enumerate(panel.judges) if speaking[j]]
     if names is not None:
         return [j for j in told if panel.judges[j] in names]
@@ -148,7 +148,7 @@ def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, An
     """Yield the rows of the members' correlation and of the size that it leaves."""
     base = "sham" if panel.cell["has_sham"] else "control"
     shift = (panel.values["experimental"] - panel.values[base])[:, members]
-    whole = ~np.isnan(shift).any(axis=1)
+    whole: NDArray[np.bool_] = np.asarray(~np.isnan(shift).any(axis=1))
     clusters = int((panel.sums(whole) > 0).sum())
     r, low, high = None, None, None
     why = None if whole.any() else EMPTY

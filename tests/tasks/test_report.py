@@ -133,6 +133,7 @@ def test_sections_stand_in_order(source: str) -> None:
         "How far each perturbation moves each judge",
         "Attack success beside its floor",
         "Does the place of an answer decide?",
+        "Scorecard",
         "What became of the ballots",
         "Dropped items",
         "How to read the words",
