@@ -49,7 +49,7 @@ def test_drawn_swaps_are_seeded_and_fair() -> None:
 
 def test_clear_pairs_are_drawn_less_often() -> None:
     random = np.random.default_rng(6)
-    table = random.normal(0, 1, (50, 3)) + [0, 0, 1]
+    table = random.normal([0, 0, 1], 1, (50, 3))
     tested = swap_sums(PAIRS, split(table, 50))
     assert tested.swaps.tolist() == [1000 if p > 0.1 else 9999 for p in tested.p_value]
     assert tested.p_value[1] == pytest.approx(1e-4, abs=5e-4)
