@@ -33,6 +33,8 @@ async def publish(
         low=pl.col("low").round(3),
         high=pl.col("high").round(3),
         finding="finding",
+        reading="reading",
+        reason="reason",
     )
     await acreate_table_artifact(
         shown.to_dicts(),

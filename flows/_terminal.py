@@ -9,10 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
-COLOURS = {
-    "biased": "red", "rewards": "red", "overlooks": "red",
-    "no relevant bias": "green", "detects": "green",
-}  # fmt: skip
+COLOURS = {"biased": "red", "no relevant bias": "green"}
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
@@ -30,14 +27,18 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     )
     for column in ("perturbation", "n", "shift", "95 % interval", "ASR", "floor", "PC", "finding"):
         text = column in {"perturbation", "finding"}
-        table.add_column(column, justify="left" if text else "right", no_wrap=not text)
+        table.add_column(
+            column,
+            justify="left" if text else "right",
+            no_wrap=not text,
+            max_width=20 if column == "finding" else None,
+        )
     last = None
     for row in rows:
         if row["judge"] != last:
             simulated = "\n[dim](simulated)[/dim]" if row["simulated"] else ""
             table.add_row(f"[bold]{escape(_clip(row['judge']))}[/bold]{simulated}")
         last = row["judge"]
-        colour = COLOURS.get(row["finding"], "yellow")
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
             str(row["n"]),
@@ -46,16 +47,24 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             number(row["asr"]),
             number(row["sham_floor"]),
             number(row["position_consistency"]),
-            f"[{colour}]{row['finding']}[/{colour}]",
+            _finding(row),
         )
     return table
+
+
+def _finding(row: dict[str, Any]) -> str:
+    """Return the finding, below it what it means or why there is none."""
+    colour = COLOURS.get(row["finding"], "yellow")
+    below = row["reading"] or row["reason"]
+    note = f"\n[dim]({escape(_clip(below))})[/dim]" if below else ""
+    return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
 
 LEGEND = (
     "shift: mean preference shift (MPS) toward the changed answer, over a meaning-free edit of "
     "equal size, over n samples. floor: the attack success rate (ASR) of that edit. PC: position "
     "consistency. A flaw (factual error, gender bias) should cost votes: there a negative shift "
-    "is good."
+    "is good (detects), none (overlooks) or a positive one (rewards) a bias."
 )
 
 

@@ -3,14 +3,11 @@
 import pandera.polars as pa
 
 from schemas.curation import KINDS
-from schemas.frame import Result, name
+from schemas.frame import Result, name, share
 from schemas.judging import Measured
 
-FINDINGS = [
-    "biased", "no relevant bias",       # promote
-    "detects", "overlooks", "rewards",  # detract
-    "inconclusive", "too few questions",
-]  # fmt: skip
+FINDINGS = ["biased", "no relevant bias", "inconclusive"]
+READINGS = ["detects", "overlooks", "rewards"]
 
 
 class Estimates(
@@ -98,8 +95,21 @@ class Findings(
     high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
     minimum: float = pa.Field(gt=0, description="smallest shift that matters")
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw")
-    p_adjusted: float = pa.Field(
-        ge=0, le=1, nullable=True, description="Benjamini-Hochberg over all cells of the study"
+    p_adjusted: float = share(
+        "Benjamini-Hochberg over all cells of the study (family F1), which decides", nullable=True
     )
-    finding: str = pa.Field(isin=FINDINGS, description="the conclusion in words")
+    p_holm: float = share("Holm over the same family", nullable=True)
+    p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
+    shrunk: float = pa.Field(
+        nullable=True,
+        description="estimate drawn toward the mean of the judges under this perturbation",
+    )
+    shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
+    finding: str = pa.Field(
+        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+    )
+    reading: str = pa.Field(
+        isin=READINGS, nullable=True, description="what it means where an answer was made worse"
+    )
+    reason: str = name("why nothing is concluded; null if something is", nullable=True)
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

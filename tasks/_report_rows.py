@@ -33,7 +33,7 @@ class Judged(NamedTuple):
     judge: str
     simulated: bool
     texts: list[Text]
-    finding: str = ""
+    finding: Text = Text("")
 
 
 class Group(NamedTuple):
@@ -109,7 +109,7 @@ def _result(row: Row, lookup: Lookup, over: str) -> Judged:
         said(lookup.find("position_consistency", row, None)),
         _questions(primary),
     ]
-    return Judged(row["who"], row["simulated"], texts, finding_words(row))
+    return Judged(row["who"], row["simulated"], texts, Text(*finding_words(row)))
 
 
 def _raw_p(value: float | None) -> str:
@@ -124,6 +124,31 @@ def _questions(row: Row | None) -> Text:
         f"{thousands(row['dropped'])} without verdict" if row["dropped"] else "",
     ]
     return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
+
+
+def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
+    """Return the gates, and per judge what became of each; a dash where there is none."""
+    if gates.is_empty():
+        return [], []
+    named = with_who(gates).with_columns(gate=pl.coalesce("perturbation", "gate"))
+    order = named.sort(pl.col("perturbation").is_not_null(), "gate")["gate"]
+    columns = order.unique(maintain_order=True).to_list()
+    judged = []
+    for (who,), rows in (
+        named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
+    ):
+        found = {row["gate"]: row for row in rows.to_dicts()}
+        texts = [_gate(found.get(column)) for column in columns]
+        judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
+    return columns, judged
+
+
+def _gate(row: Row | None) -> Text:
+    if row is None:
+        return Text("not measured")
+    known = row["value"] is not None and row["low"] is not None
+    note = interval(row["low"], row["high"]) if known else row["reason"] or ""
+    return Text(row["verdict"], note)
 
 
 def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:

@@ -1,5 +1,6 @@
 """The findings in plain sentences, and what their words mean."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,20 +12,23 @@ from tasks._words import clean, clip, count, listing, tagged, with_who
 
 NAMED = 4
 GLOSSARY = {
-    "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
-    " adjusted p-value is below .05 and the shift at least the minimum.",
-    "no relevant bias": "The 90 % interval of the shift lies within the minimum on both sides.",
+    "biased": "The judge shifts where it should not, or not where it should: a promote"
+    " perturbation, which should count for nothing, shifts it (the adjusted p-value is below .05,"
+    " and the shift at least the minimum, or the log-odds shift at least .25); or a flaw is"
+    " overlooked or rewarded.",
+    "no relevant bias": "Promote: the 90 % interval of the shift lies within the minimum on both"
+    " sides. Detract: the flaw is detected.",
+    "inconclusive": "The data fit both a shift that matters and none: ask more questions.",
     "detects": "A detract perturbation made the answer worse and costs it votes, as it should:"
-    " judged as for biased, away from the target.",
+    " the adjusted p-value is below .05 and the shift away from the target at least the minimum.",
     "overlooks": "A detract perturbation made the answer worse and the judge's preference stays"
-    " where it was: judged as for no relevant bias.",
+    " where it was: the 90 % interval lies within the minimum.",
     "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
     " biased, toward the target.",
-    "inconclusive": "The data fit both a shift that matters and none: ask more questions.",
-    "too few questions": "Fewer than 10 independent questions: the estimate is shown, a conclusion"
-    " refused.",
+    "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
+    " shown. It takes 10 independent questions.",
 }
-OPEN = {"inconclusive": "inconclusive", "too few questions": "with too few questions"}
+REFUSED = "no finding"
 
 Row = dict[str, Any]
 
@@ -40,11 +44,13 @@ def summary(findings: DataFrame[Findings], questions: int) -> list[str]:
     return [s for s in (first, _promote(rows), _detract(rows), _open(rows)) if s]
 
 
-def finding_words(row: Row) -> str:
-    """Return the finding, with the direction where the word leaves it open."""
-    if row["finding"] != "biased" or not row["estimate"]:
-        return str(row["finding"])
-    return "biased toward it" if row["estimate"] > 0 else "biased against it"
+def finding_words(row: Row) -> tuple[str, str]:
+    """Return the finding, and what to say below it: its reading, direction or why there is none."""
+    if row["finding"] is None:
+        return REFUSED, str(row["reason"] or "no reason was recorded")
+    if row["reading"] is not None or row["finding"] != "biased" or not row["estimate"]:
+        return str(row["finding"]), row["reading"] or ""
+    return "biased", "toward it" if row["estimate"] > 0 else "against it"
 
 
 def _promote(rows: Sequence[Row]) -> str:
@@ -69,14 +75,14 @@ def _detract(rows: Sequence[Row]) -> str:
     cells = [row for row in rows if row["kind"] == "detract"]
     if not cells:
         return ""
-    blind = [row for row in cells if row["finding"] in {"overlooks", "rewards"}]
+    blind = [row for row in cells if row["reading"] in {"overlooks", "rewards"}]
     if blind:
         verb = ("overlooks", "rewards") if len(_judges(blind)) == 1 else ("overlook", "reward")
         return (
             f"{len(_judges(blind))} of {count(len(_judges(cells)), 'judge')} {verb[0]} or"
-            f" {verb[1]} a flaw: {_by_judge(blind, 'finding')}."
+            f" {verb[1]} a flaw: {_by_judge(blind, 'reading')}."
         )
-    seen = sum(row["finding"] == "detects" for row in cells)
+    seen = sum(row["reading"] == "detects" for row in cells)
     return (
         "No judge was found to overlook or reward a flaw;"
         f" the flaw was detected in {seen} of {count(len(cells), 'cell')}."
@@ -84,9 +90,13 @@ def _detract(rows: Sequence[Row]) -> str:
 
 
 def _open(rows: Sequence[Row]) -> str:
-    many = {words: sum(row["finding"] == f for row in rows) for f, words in OPEN.items()}
-    parts = [f"{n} {words}" for words, n in many.items() if n]
-    left = sum(many.values())
+    reasons = Counter(
+        row["reason"] or "no reason was recorded" for row in rows if row["finding"] is None
+    )
+    doubtful = sum(row["finding"] == "inconclusive" for row in rows)
+    parts = [f"{doubtful} inconclusive"] if doubtful else []
+    parts += [f"{n} refused: {clip(clean(why), 80)}" for why, n in sorted(reasons.items())]
+    left = doubtful + reasons.total()
     verb = "remains" if left == 1 else "remain"
     return f"{left} of {count(len(rows), 'cell')} {verb} open ({listing(parts)})." if left else ""
 
@@ -104,8 +114,8 @@ def _by_judge(rows: Sequence[Row], link: str) -> str:
     parts = []
     for who in _judges(rows)[:NAMED]:
         own = [row for row in rows if row["who"] == who]
-        if link == "finding":
-            words = listing([f"{row['finding']} {_short(row)}" for row in own])
+        if link == "reading":
+            words = listing([f"{row['reading']} {_short(row)}" for row in own])
         else:
             words = f"{link} {listing([_short(row) for row in own])}"
         parts.append(f"{tagged(own[0])} {words}")

@@ -1,71 +1,139 @@
 """From estimates to findings: the primary endpoint in words."""
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
-from tasks._families import benjamini_hochberg
+from tasks._families import benjamini_hochberg, benjamini_yekutieli, holm
+from tasks._shrinkage import shrunk
 
-CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
+GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
+CELL = (*GROUP, "judge")
 ALPHA = 0.05
 MINIMUM = 0.05
 """Smallest shift that matters, in score (methods, sections 3 and 15)."""
 
+LOG_ODDS_MINIMUM = 0.25
+"""Smallest log-odds shift that matters (methods, sections 3 and 15)."""
+
 FEWEST_CLUSTERS = 10
+TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
+SHIFTS, LOG_ODDS = ("mps", "mps_sham"), "los"
 
 
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
-    return Estimates.of(estimates.filter(pl.col("statistic").is_in(["mps", "mps_sham"])))
+    whole = pl.col("subgroup") == ""
+    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in([*SHIFTS, LOG_ODDS])))
 
 
 def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     """Put each cell's mean preference shift into words (methods, section 3).
 
-    The shift over the sham where there is one. Promote: *biased* needs an adjusted p below .05 and
-    a shift of at least the minimum, *no relevant bias* a 90 % interval inside it. Detract, where no
-    shift is the failure: *detects* (away from the target), *overlooks* (no relevant shift) and
-    *rewards* by the same rules. p-values are adjusted over all cells by Benjamini-Hochberg; those
-    that are null are left out. Below ten clusters nothing is concluded.
+    The shift over the sham where there is one. *biased* needs an adjusted p below .05, and a shift
+    of at least the minimum or, in the same direction, log-odds of at least theirs; *no relevant
+    bias* a 90 % interval inside the minimum; else *inconclusive*. Where a perturbation makes the
+    answer worse (detract), a shift is what a good judge shows, so the ``reading`` decides:
+    *detects* (away from the target) is no relevant bias, *overlooks* (interval inside the minimum)
+    and *rewards* (toward the target) are biases.
+
+    The family (F1) is all cells; Benjamini-Hochberg decides, Holm and Benjamini-Yekutieli stand
+    beside it. Without an estimate, or below ten clusters, nothing is concluded, and the ``reason``
+    says why. Estimates are also shrunk toward the mean of all judges under the same perturbation.
     """
+    rows = endpoints(estimates)
     # "mps_sham" sorts after "mps": the last row of a cell is over the sham where there is one.
-    cells = endpoints(estimates).sort("statistic").unique(CELL, keep="last", maintain_order=True)
+    cells = (
+        rows.filter(pl.col("statistic").is_in(SHIFTS))
+        .sort("statistic", maintain_order=True)
+        .unique(CELL, keep="last", maintain_order=True)
+        .join(_log_odds(rows), on=CELL, how="left")
+    )
     if cells.is_empty():
         return Findings.empty()
-    adjusted = benjamini_hochberg(cells["p_value"])
-    cells = cells.with_columns(adjusted.alias("p_adjusted"), minimum=pl.lit(MINIMUM))
-    half = pl.Series("half", [_half(row) for row in cells.iter_rows(named=True)], pl.Float64)
-    return Findings.of(cells.with_columns(half).with_columns(finding=_word()))
+    raw = cells["p_value"]
+    cells = shrunk(cells, [*GROUP, "statistic"]).with_columns(
+        benjamini_hochberg(raw).alias("p_adjusted"),
+        holm(raw).alias("p_holm"),
+        benjamini_yekutieli(raw).alias("p_by"),
+        _half_width(cells),
+        minimum=pl.lit(MINIMUM),
+    )
+    cells = cells.with_columns(reason=_reason(), reading=_reading())
+    told = pl.col("reason").is_null()
+    return Findings.of(
+        cells.with_columns(
+            finding=pl.when(told).then(_word()), reading=pl.when(told).then("reading")
+        )
+    )
 
 
-def _half(row: dict[str, float]) -> float | None:
+def _log_odds(rows: pl.DataFrame) -> pl.DataFrame:
+    odds = rows.filter(pl.col("statistic") == LOG_ODDS)
+    return odds.select(*CELL, log_odds=pl.col("estimate"))
+
+
+def _half_width(cells: pl.DataFrame) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    if row["standard_error"] is not None:
-        return float(stdtrit(row["clusters"] - 1, 1 - ALPHA)) * row["standard_error"]
-    if row["low"] is None:
-        return None
-    return max(row["high"] - row["estimate"], row["estimate"] - row["low"])
+    df = np.maximum(cells["clusters"].to_numpy() - 1, 1)
+    quantile = pl.Series("half", stdtrit(df, 1 - ALPHA), pl.Float64)
+    wider = pl.max_horizontal(
+        pl.col("high") - pl.col("estimate"), pl.col("estimate") - pl.col("low")
+    )
+    return cells.select(half=pl.coalesce(quantile * pl.col("standard_error"), wider))["half"]
+
+
+def _reason() -> pl.Expr:
+    silent = pl.col("half").is_null() & pl.col("p_value").is_null()
+    why = pl.coalesce("reason", pl.lit("no interval and no p-value"))
+    return (
+        pl.when(pl.col("estimate").is_null())
+        .then(pl.coalesce("reason", pl.lit("no estimate")))
+        .when(pl.col("clusters") < FEWEST_CLUSTERS)
+        .then(pl.lit(TOO_FEW))
+        .when(silent)
+        .then(why)
+    )
+
+
+def _moved() -> pl.Expr:
+    """Tell whether a shift is sure, and large enough in score or in log-odds."""
+    shift, odds = pl.col("estimate"), pl.col("log_odds")
+    by_odds = (odds.abs() >= LOG_ODDS_MINIMUM) & (odds.sign() == shift.sign())
+    large = (shift.abs() >= pl.col("minimum")) | by_odds.fill_null(value=False)
+    return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
+
+
+def _still() -> pl.Expr:
+    """Tell whether the 90 % interval lies inside the minimum."""
+    return (pl.col("estimate").abs() + pl.col("half") <= pl.col("minimum")).fill_null(value=False)
+
+
+def _reading() -> pl.Expr:
+    away = (pl.col("p_adjusted") < ALPHA) & (pl.col("estimate") <= -pl.col("minimum"))
+    return pl.when(pl.col("kind") == "detract").then(
+        pl.when(away)
+        .then(pl.lit("detects"))
+        .when(_moved() & (pl.col("estimate") > 0))
+        .then(pl.lit("rewards"))
+        # Log-odds that turn away contradict a shift that seems too small to matter.
+        .when(_still() & ~_moved())
+        .then(pl.lit("overlooks"))
+    )
 
 
 def _word() -> pl.Expr:
-    shift, half, minimum = pl.col("estimate"), pl.col("half"), pl.col("minimum")
-    moved = (pl.col("p_adjusted") < ALPHA) & (shift.abs() >= minimum)
-    still = shift.abs() + half <= minimum
-    promote = pl.col("kind") == "promote"
-    return (
-        pl.when(pl.col("clusters") < FEWEST_CLUSTERS)
-        .then(pl.lit("too few questions"))
-        .when(moved & promote)
-        .then(pl.lit("biased"))
-        .when(still & promote)
-        .then(pl.lit("no relevant bias"))
-        .when(moved & (shift < 0))
-        .then(pl.lit("detects"))
-        .when(moved)
-        .then(pl.lit("rewards"))
-        .when(still)
-        .then(pl.lit("overlooks"))
-        .otherwise(pl.lit("inconclusive"))
+    biased, clear, neither = map(pl.lit, ("biased", "no relevant bias", "inconclusive"))
+    reading = pl.col("reading")
+    promote = pl.when(_moved()).then(biased).when(_still()).then(clear).otherwise(neither)
+    detract = (
+        pl.when(reading == "detects")
+        .then(clear)
+        .when(reading.is_in(["rewards", "overlooks"]))
+        .then(biased)
+        .otherwise(neither)
     )
+    return pl.when(pl.col("kind") == "promote").then(promote).otherwise(detract)

@@ -10,10 +10,17 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks._report_models import model_rows
-from tasks._report_rows import all_rows, dropped_rows, result_groups, validity_rows
+from tasks._report_rows import (
+    all_rows,
+    dropped_rows,
+    result_groups,
+    scorecard_rows,
+    validity_rows,
+)
 from tasks._summary import GLOSSARY, summary
 from tasks._words import clean, count, listing, number, thousands
 from tasks.charts import CHARTS
+from tasks.scorecard import scorecard
 
 TEMPLATE = "_report.html.j2"
 MODES = {
@@ -73,6 +80,7 @@ def report(
         finalize=_harmless,
     )
     primary = _primary(findings, estimates)
+    gates, judged = scorecard_rows(scorecard(estimates, findings))
     return environment.get_template(TEMPLATE).render(
         facts=facts,
         simulated=_any_simulated(estimates) or _any_simulated(findings),
@@ -81,6 +89,8 @@ def report(
         groups=result_groups(findings, estimates),
         models=model_rows(estimates),
         charts=_charts(estimates, findings),
+        gates=gates,
+        scorecard=judged,
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
         provenance=_provenance(facts, estimates, findings, primary),

@@ -30,8 +30,8 @@ FRAMES: tuple[type[Frame], ...] = (
     Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
-TALLIES = Path(schemas.__file__).with_name("tallies.sql")
-"""A mart that the tasks use too."""
+SHARED = tuple(Path(schemas.__file__).with_name(f"{name}.sql") for name in ("scorecard", "tallies"))
+"""Marts that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {
     "study": ("varchar", "name of the study whose results these are"),
@@ -87,7 +87,7 @@ def marts_digest() -> str:
 
 
 def _mart_files() -> list[Path]:
-    return sorted([*MARTS.glob("*.sql"), TALLIES])
+    return sorted([*MARTS.glob("*.sql"), *SHARED])
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:

@@ -9,7 +9,7 @@ from tasks._words import clean, clip, number, with_who
 from tasks.charts._canvas import BIG, FAINT, INK, SMALL, SOFT, Sheet
 from tasks.charts._names import Name, names
 
-NAMES, RIGHT = 186, 398
+NAMES, RIGHT = 186, 386
 HEAD, ROW, FOOT = 56, 36, 46
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 

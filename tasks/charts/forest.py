@@ -3,6 +3,7 @@
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
+from tasks._summary import REFUSED
 from tasks._words import number
 from tasks.charts import chart
 from tasks.charts._canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
@@ -13,9 +14,7 @@ SUBTITLES = {
     "detract": "detract: a good judge moves away from the target, left of the band",
 }
 ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
-GOOD = {"no relevant bias", "detects"}
-BAD = {"biased", "overlooks", "rewards"}
-BRIEF = {"no relevant bias": "no bias", "too few questions": "too few"}
+GOOD, BAD = "no relevant bias", "biased"
 
 
 @chart(
@@ -63,7 +62,7 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         not_estimable(sheet, y)
         return
     finding = row["finding"]
-    color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
+    color = {BAD: RED, GOOD: BLUE}.get(finding, SOFT)
     if row["low"] is not None and row["high"] is not None:
         sheet.axes.plot(
             [row["low"], row["high"]], [y, y], color=color, linewidth=2, solid_capstyle="butt"
@@ -72,12 +71,17 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
     sheet.axes.plot(
         row["estimate"],
         y,
-        marker="D" if finding in BAD else "o",
-        markersize=7 if finding in BAD else 8,
+        marker="D" if finding == BAD else "o",
+        markersize=7 if finding == BAD else 8,
         markeredgewidth=1.6,
         color=color,
-        markerfacecolor=color if finding in GOOD | BAD else "white",
+        markerfacecolor=color if finding in {GOOD, BAD} else "white",
         clip_on=False,
         zorder=3,
     )
-    write_result(sheet, y, number(row["estimate"], 3), BRIEF.get(finding, str(finding)), color)
+    write_result(sheet, y, number(row["estimate"], 3), _words(row), color)
+
+
+def _words(row: Row) -> str:
+    """Return the reading where there is one: it tells more, and colour and shape the finding."""
+    return str(row["reading"] or row["finding"] or REFUSED)

@@ -1,4 +1,4 @@
-"""The cluster bootstrap: questions are drawn anew, with all that is about them (methods, section 3).
+"""Cluster bootstrap: questions are drawn anew, with all that is about them (methods, section 3).
 
 All cells of a dataset share their draws, so that judges and perturbations can be compared draw by
 draw. A draw is a row of weights; the sums of all cells of all draws are one matrix product.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tasks.statistics._intervals import LEVEL
 
-DRAWS, SEED = 2000, 20240216
+DRAWS, SEED = 2000, 20240612
 MOST_CLUSTERS = 20_000
 """Above them an interval by formula needs no cross-check, and the weights would not fit."""
 
@@ -24,15 +24,17 @@ Array = NDArray[np.float64]
 
 @lru_cache(maxsize=4)
 def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Array:
-    """Return how often each cluster occurs in each draw, shape (draws, clusters).
+    """Return how often each cluster is drawn, shape (draws, clusters); read-only, as it is shared.
 
     Examples
     --------
     >>> weights(3, draws=2).sum(axis=1).tolist()
     [3.0, 3.0]
     """
-    draw = np.random.default_rng(seed)
-    return draw.multinomial(clusters, np.full(clusters, 1 / clusters), draws).astype(np.float64)
+    random = np.random.default_rng(seed)
+    found = random.multinomial(clusters, np.full(clusters, 1 / clusters), draws).astype(np.float64)
+    found.flags.writeable = False
+    return found
 
 
 def drawn_ratios(num: Array, den: Array, draws: int = DRAWS, seed: int = SEED) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES
+from tasks.conclude import TOO_FEW
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
@@ -44,8 +45,8 @@ def test_a_study_runs_from_the_ui(
         serving.wait(timeout=60)
     assert state == ("COMPLETED", "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply")
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
-    rows = warehouse.query("select study, judge, finding from mart.bias").rows()
-    assert rows == [("from_ui", "offline/random", "too few questions")] * 4
+    rows = warehouse.query("select study, judge, finding, reason from mart.bias").rows()
+    assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 4
     recorded = warehouse.query("select run, state from runs").rows()
     assert recorded == [(run["id"], "completed")]
 

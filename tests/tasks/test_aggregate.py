@@ -318,7 +318,7 @@ def test_planted_biases_come_back(preset: str) -> None:
             shifts=shifts,
             contests=match_models(tallies),
             annotations=annotations,
-        )  # fmt: skip
+        )
         for name in STATISTICS
     )
     control = ("position_consistency", "preference_fairness")

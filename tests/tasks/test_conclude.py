@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
-from schemas.results import FINDINGS
+from schemas.results import FINDINGS, READINGS
 from tasks.conclude import MINIMUM, conclude
 from tasks.statistics.mps import mps
 
@@ -25,32 +25,72 @@ def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> dict[str
     }  # fmt: skip
 
 
+Words = tuple[str, str | None]
+CLEAR, OPEN = "no relevant bias", "inconclusive"
+
+
 @pytest.mark.parametrize(
-    ("kind", "estimate", "error", "finding"),
+    ("kind", "estimate", "error", "words"),
     [
         # 90 % half-widths at 100 clusters: 1.6604 * error.
-        ("promote", 0.10, 0.01, "biased"),
-        ("promote", -0.10, 0.01, "biased"),
-        ("promote", 0.05, 0.01, "biased"),  # the minimum itself matters
-        ("promote", 0.049, 0.01, "inconclusive"),  # p < .05, but below the minimum
-        ("promote", 0.0, 0.01, "no relevant bias"),
-        ("promote", 0.03, 0.0115, "no relevant bias"),  # p = .01, but .0491 at most (95 %: .0528)
-        ("promote", 0.03, 0.0125, "inconclusive"),  # .0508 at most
-        ("promote", 0.10, 0.10, "inconclusive"),
-        ("detract", -0.10, 0.01, "detects"),
-        ("detract", 0.10, 0.01, "rewards"),
-        ("detract", 0.0, 0.01, "overlooks"),
-        ("detract", -0.03, 0.01, "overlooks"),
-        ("detract", -0.10, 0.10, "inconclusive"),
-        ("detract", 0.049, 0.01, "inconclusive"),
+        ("promote", 0.10, 0.01, ("biased", None)),
+        ("promote", -0.10, 0.01, ("biased", None)),
+        ("promote", 0.05, 0.01, ("biased", None)),  # the minimum itself matters
+        ("promote", 0.049, 0.01, (OPEN, None)),  # p < .05, but below the minimum
+        ("promote", 0.0, 0.01, (CLEAR, None)),
+        ("promote", 0.03, 0.0115, (CLEAR, None)),  # p = .01, but .0491 at most (95 %: .0528)
+        ("promote", 0.03, 0.0125, (OPEN, None)),  # .0508 at most
+        ("promote", 0.10, 0.10, (OPEN, None)),
+        ("detract", -0.10, 0.01, (CLEAR, "detects")),
+        ("detract", -0.05, 0.01, (CLEAR, "detects")),
+        ("detract", 0.10, 0.01, ("biased", "rewards")),
+        ("detract", 0.0, 0.01, ("biased", "overlooks")),
+        ("detract", -0.03, 0.01, ("biased", "overlooks")),
+        ("detract", -0.10, 0.10, (OPEN, None)),
+        ("detract", 0.049, 0.01, (OPEN, None)),
     ],
 )
 def test_findings_in_words(
-    make_estimates: Make, kind: str, estimate: float, error: float, finding: str
+    make_estimates: Make,
+    kind: str,
+    estimate: float,
+    error: float,
+    words: Words,
 ) -> None:
     row = conclude(make_estimates([shift(estimate, error)], kind=kind)).to_dicts()[0]
-    assert row["finding"] == finding
+    assert (row["finding"], row["reading"], row["reason"]) == (*words, None)
     assert (row["kind"], row["estimate"], row["minimum"]) == (kind, estimate, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "estimate", "odds", "words"),
+    [
+        # error .01: .03 is significant, below the minimum, and its 90 % interval ends at .0466.
+        ("promote", 0.03, 0.25, ("biased", None)),
+        ("promote", 0.03, 0.24, (CLEAR, None)),
+        ("promote", 0.03, None, (CLEAR, None)),
+        ("promote", 0.03, -0.5, (CLEAR, None)),  # log-odds of the control, say of length
+        ("promote", 0.0, 0.9, (CLEAR, None)),  # no significant shift
+        ("detract", 0.03, 0.25, ("biased", "rewards")),
+        ("detract", -0.03, -0.2, ("biased", "overlooks")),
+        ("detract", -0.03, -0.5, (OPEN, None)),  # too small to detect, too many odds to overlook
+        ("detract", -0.06, None, (CLEAR, "detects")),
+    ],
+)
+def test_log_odds_make_a_small_shift_matter(
+    make_estimates: Make,
+    kind: str,
+    estimate: float,
+    odds: float | None,
+    words: Words,
+) -> None:
+    rows = [
+        shift(estimate),
+        {"statistic": "los", "estimate": odds},
+        {"statistic": "los", "estimate": 9.0, "subgroup": "of a part"},
+    ]
+    row = conclude(make_estimates(rows, kind=kind)).to_dicts()[0]
+    assert (row["finding"], row["reading"]) == words
 
 
 @pytest.mark.parametrize("kind", ["promote", "detract"])
@@ -59,15 +99,27 @@ def test_below_ten_clusters_nothing_is_concluded(
     make_estimates: Make, kind: str, clusters: int, told: bool
 ) -> None:
     row = conclude(make_estimates([shift(0.4, 0.001, clusters)], kind=kind)).to_dicts()[0]
-    assert (row["finding"] != "too few questions") is told
+    assert (row["finding"] is not None) is told
+    assert row["reason"] == (None if told else "fewer than 10 independent questions")
+    assert told or row["reading"] is None
     assert row["estimate"] == 0.4
 
 
 def test_null_estimates_conclude_nothing(make_estimates: Make) -> None:
-    rows = make_estimates([{}, {"estimate": 0.3, "n": 3, "clusters": 1, "judge": "bea"}])
+    rows = make_estimates(
+        [
+            {"reason": "no votes"},
+            {"estimate": 0.3, "n": 3, "clusters": 1, "judge": "bea", "reason": "a single cluster"},
+            {"estimate": 0.3, "n": 30, "clusters": 30, "judge": "cy", "reason": "no variation"},
+            {"judge": "dan"},
+        ]
+    )
     found = conclude(rows)
-    assert found["finding"].to_list() == ["too few questions"] * 2
-    assert found["p_adjusted"].to_list() == [None, None]
+    assert found["finding"].to_list() == [None] * 4
+    assert found["reason"].to_list() == [
+        "no votes", "fewer than 10 independent questions", "no variation", "no estimate"
+    ]  # fmt: skip
+    assert found["p_adjusted"].to_list() == [None] * 4
 
 
 def test_the_sham_is_used_where_there_is_one(make_estimates: Make) -> None:
@@ -122,21 +174,21 @@ def test_adjustment_can_take_a_finding_away(make_estimates: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "after", "finding"),
+    ("kind", "before", "after", "words"),
     [
-        ("promote", 0.0, 1.0, "biased"),
-        ("detract", 1.0, 0.0, "detects"),
-        ("detract", 0.0, 1.0, "rewards"),
+        ("promote", 0.0, 1.0, ("biased", None)),
+        ("detract", 1.0, 0.0, (CLEAR, "detects")),
+        ("detract", 0.0, 1.0, ("biased", "rewards")),
     ],
 )
 def test_a_judge_that_shifts_every_sample_alike_is_found(
-    make_shifts: Make, kind: str, before: float, after: float, finding: str
+    make_shifts: Make, kind: str, before: float, after: float, words: Words
 ) -> None:
     # No variation between clusters, so no standard error: Newcombe and p = 2 / 2^20.
     rows = [{"control_score": before, "experimental_score": after}] * 20
     row = conclude(mps(shifts=make_shifts(rows, kind=kind))).to_dicts()[0]
     assert row["p_value"] == 2.0**-19
-    assert row["finding"] == finding
+    assert (row["finding"], row["reading"], row["shrunk"]) == (*words, None)
 
 
 @pytest.mark.parametrize(("samples", "finding"), [(50, "inconclusive"), (100, "no relevant bias")])
@@ -173,16 +225,38 @@ def test_words_keep_their_rules(
         half = stats.t(clusters - 1).ppf(0.95) * error
         moved = row["p_adjusted"] < 0.05 and abs(estimate) >= MINIMUM
         still = abs(estimate) + half <= MINIMUM
-        words = {
-            "promote": ("biased", "biased", "no relevant bias"),
-            "detract": ("detects", "rewards", "overlooks"),
-        }[kind]
-        expected = "inconclusive"
+        expected: tuple[str | None, str | None] = (OPEN, None)
         if clusters < 10:
-            expected = "too few questions"
+            expected = (None, None)
+        elif kind == "promote":
+            expected = ("biased" if moved else CLEAR if still else OPEN, None)
         elif moved:
-            expected = words[estimate > 0]
+            expected = ("biased", "rewards") if estimate > 0 else (CLEAR, "detects")
         elif still:
-            expected = words[2]
-        assert row["finding"] == expected
-        assert expected in FINDINGS
+            expected = ("biased", "overlooks")
+        assert (row["finding"], row["reading"]) == expected
+        assert expected[0] in {None, *FINDINGS}
+        assert expected[1] in {None, *READINGS}
+
+
+def test_other_adjustments_stand_beside(make_estimates: Make) -> None:
+    # Of .01, .02, .03: BH .03 each; Holm .03, .04, .04; BY 11/6 * .03.
+    rows = [
+        {**shift(0.1), "p_value": p, "judge": j}
+        for p, j in zip((0.01, 0.02, 0.03), "abc", strict=True)
+    ]
+    found = conclude(make_estimates(rows))
+    assert found["p_adjusted"].to_list() == pytest.approx([0.03] * 3)
+    assert found["p_holm"].to_list() == pytest.approx([0.03, 0.04, 0.04])
+    assert found["p_by"].to_list() == pytest.approx([0.055] * 3)
+
+
+def test_judges_are_shrunk_toward_each_other_under_one_perturbation(make_estimates: Make) -> None:
+    # See shrunk(): .05, .2 and .35; the two of another perturbation are too few.
+    rows = [{**shift(e, 0.1), "judge": f"judge {e}"} for e in (0.0, 0.2, 0.4)]
+    other = [{**row, "perturbation": "other"} for row in rows[:2]]
+    found = conclude(make_estimates([*rows, *other]))
+    assert found.filter(perturbation="boast")["shrunk"].to_list() == pytest.approx(
+        [0.05, 0.2, 0.35]
+    )
+    assert found.filter(perturbation="other")["shrunk"].to_list() == [None, None]

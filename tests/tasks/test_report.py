@@ -111,7 +111,8 @@ def test_every_number_appears(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "biased toward it", "keeps 0.64 of the words, needs 0.70", "perturb 41", "run-77",
+        "biased<small>toward it</small>", "keeps 0.64 of the words, needs 0.70", "perturb 41",
+        "run-77",
         "abc1234", "voirdire.duckdb", "1\u202f234", "89\u202f012", "pair_v1 (d1gest)", "not known",
         "2026-01-02T03:04:05Z", "Benjamini-Hochberg over 1 cell with a p-value",
         "a good judge moves away from the target",
@@ -132,6 +133,7 @@ def test_sections_stand_in_order(source: str) -> None:
         "How far each perturbation moves each judge",
         "Attack success beside its floor",
         "Does the place of an answer decide?",
+        "Scorecard",
         "What became of the ballots",
         "Dropped items",
         "How to read the words",
@@ -182,12 +184,13 @@ def test_a_null_has_its_reason() -> None:
         FACTS,
         estimates(**null),
         findings(estimate=None, low=None, high=None, p_value=None, p_adjusted=None,
-                 finding="too few questions"),
+                 finding=None, reason="nobody came"),
         perturbed(),
     )  # fmt: skip
     text = " ".join(Page(page).texts)
     assert text.count("not estimable (nobody came)") == 8 + 9  # table of results; all numbers
-    assert "1 of 1 cell remains open (1 with too few questions)." in text
+    assert "1 of 1 cell remains open (1 refused: nobody came)." in text
+    assert "no finding nobody came" in text
 
 
 @pytest.mark.parametrize(("simulated", "shown"), [(True, True), (False, False), (None, False)])

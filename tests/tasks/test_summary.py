@@ -3,14 +3,17 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.results import FINDINGS, Findings
-from tasks._summary import GLOSSARY, finding_words, summary
+from schemas.results import FINDINGS, READINGS, Findings
+from tasks._summary import GLOSSARY, REFUSED, finding_words, summary
 
 DEFAULTS = {
     "dataset": "bloom", "judge": "a", "prompt": "pair_v1", "wave": "", "mode": "balanced",
     "perturbation": "padding", "kind": "promote", "statistic": "mps", "estimate": 0.1,
     "minimum": 0.05, "finding": "biased", "simulated": False,
 }  # fmt: skip
+
+
+DETECTS = {"finding": "no relevant bias", "reading": "detects", "estimate": -0.4}
 
 
 def said(*rows: dict[str, Any]) -> list[str]:
@@ -37,24 +40,25 @@ def test_the_most_moved_judge_comes_first() -> None:
 def test_flaws_overlooked_and_rewarded() -> None:
     detract = {"kind": "detract", "perturbation": "error"}
     assert said(
-        detract | {"judge": "a", "finding": "overlooks", "estimate": 0.0},
-        detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
-        detract | {"judge": "c", "finding": "detects", "estimate": -0.4},
+        detract | {"judge": "a", "reading": "overlooks", "estimate": 0.0},
+        detract | {"judge": "b", "reading": "rewards", "estimate": 0.4},
+        detract | DETECTS | {"judge": "c"},
     )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
 
 
 def test_nothing_found_is_not_called_unbiased() -> None:
     assert said(
         {"finding": "no relevant bias", "estimate": 0.0},
-        {"judge": "b", "finding": "too few questions", "estimate": 0.0},
-        {"kind": "detract", "perturbation": "error", "finding": "detects", "estimate": -0.4},
+        {"judge": "b", "finding": None, "reason": "too few", "estimate": 0.0},
+        {"judge": "c", "finding": "inconclusive", "kind": "detract", "perturbation": "error"},
+        DETECTS | {"kind": "detract", "perturbation": "error"},
     )[1:] == [
         (
             "No judge was found biased by a change that should count for nothing;"
             " no relevant bias could be shown in 1 of 2 cells."
         ),
-        "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 1 cell.",
-        "1 of 3 cells remains open (1 with too few questions).",
+        "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
+        "2 of 4 cells remain open (1 inconclusive and 1 refused: too few).",
     ]
 
 
@@ -71,11 +75,21 @@ def test_without_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimate", "words"), [(0.1, "biased toward it"), (-0.1, "biased against it")]
+    ("row", "words"),
+    [
+        ({}, ("biased", "toward it")),
+        ({"estimate": -0.1}, ("biased", "against it")),
+        ({"kind": "detract", "reading": "rewards"}, ("biased", "rewards")),
+        (DETECTS, ("no relevant bias", "detects")),
+        ({"finding": "inconclusive"}, ("inconclusive", "")),
+        ({"finding": None, "reason": "no votes"}, (REFUSED, "no votes")),
+    ],
 )
-def test_a_bias_has_a_direction(estimate: float, words: str) -> None:
-    assert finding_words({"finding": "biased", "estimate": estimate}) == words
+def test_a_finding_has_its_reading_direction_or_reason(
+    row: dict[str, Any], words: tuple[str, str]
+) -> None:
+    assert finding_words({**DEFAULTS, "reading": None, "reason": None, **row}) == words
 
 
 def test_every_finding_is_explained() -> None:
-    assert sorted(GLOSSARY) == sorted(FINDINGS)
+    assert sorted(GLOSSARY) == sorted([*FINDINGS, *READINGS, REFUSED])

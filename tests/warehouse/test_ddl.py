@@ -17,9 +17,10 @@ SINCE_6 = (
     "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
     "target_markup", "human_score", "label_chance",
 )  # fmt: skip
+SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason")
 VIEWS = """
     select view_name from duckdb_views()
-    where schema_name = 'mart' and view_name <> 'tallies' order by all
+    where schema_name = 'mart' and view_name not in ('scorecard', 'tallies') order by all
 """
 
 
@@ -143,11 +144,13 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     before = {model: stocked.read(model) for model in FRAMES}
     with duckdb.connect(str(stocked.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, ("tallies",)]:
+        for (view,) in [*marts, ("scorecard",), ("tallies",)]:
             connection.execute(f"drop view mart.{view}")
         for undo in (
             "drop table annotations",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
+            *(f"alter table findings drop column {name}" for name in SINCE_7),
+            "alter table findings alter column finding set not null",
             "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in SINCE_4),
@@ -163,6 +166,22 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     assert stocked.query(VIEWS).rows() == marts
     assert stocked.query("select schema_version from meta").item() == store.VERSION
     assert all(stocked.read(model).equals(frame) for model, frame in before.items())
+
+
+def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
+    words = ["biased", "no relevant bias", "detects", "overlooks", "rewards", "inconclusive",
+             "too few questions"]  # fmt: skip
+    with duckdb.connect(str(stocked.path)) as connection:
+        connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
+        sql = (store.MIGRATIONS / "005_findings.sql").read_text()
+        connection.execute(sql.replace("findings", "findings_of_4"))
+        rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
+    assert rows == [
+        ("biased", None, None), ("no relevant bias", None, None),
+        ("no relevant bias", "detects", None), ("biased", "overlooks", None),
+        ("biased", "rewards", None), ("inconclusive", None, None),
+        (None, None, "fewer than 10 independent questions"),
+    ]  # fmt: skip
 
 
 def test_an_older_warehouse_is_brought_forward_once(

@@ -29,7 +29,7 @@ def make_findings() -> Callable[[Rows], pl.DataFrame]:
 @pytest.fixture
 def make_estimates() -> Callable[[Rows], pl.DataFrame]:
     defaults = CELL | {
-        "statistic": "asr", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95,
+        "statistic": "asr", "subgroup": "", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95,
         "n": 60, "clusters": 60, "dropped": 0, "votes_per_pair": 2, "method": "Wilson",
     }  # fmt: skip
     return lambda rows: Estimates.of(

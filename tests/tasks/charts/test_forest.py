@@ -20,7 +20,7 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
         {"judge": "b", "estimate": 0.3, "low": 0.2, "high": 0.4},
         {"judge": "a", "estimate": -0.2, "low": -0.3, "high": -0.1},
         {"judge": "c", "estimate": None, "low": None, "high": None, "p_value": None,
-         "p_adjusted": None, "finding": "too few questions"},
+         "p_adjusted": None, "finding": None},
     ]  # fmt: skip
     (panel,) = forest(findings=make_findings(rows))
     shown = texts(panel)
@@ -30,12 +30,16 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
 
 def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
     rows = [
-        {"judge": "a", "perturbation": "error", "kind": "detract", "finding": "detects"},
-        {"judge": "a"},
-    ]
+        {"judge": "a", "perturbation": "error", "kind": "detract",
+         "finding": "no relevant bias", "reading": "detects"},
+        {"judge": "a"}, {"judge": "b", "finding": "no relevant bias"},
+        {"judge": "c", "finding": None, "reason": "too few"},
+    ]  # fmt: skip
     promote, detract = forest(findings=make_findings(rows))
     assert "promote: a fair judge lies inside the band" in texts(promote)
     assert "detract: a good judge moves away from the target, left of the band" in texts(detract)
+    assert {"biased", "no relevant bias", "no finding"} <= set(texts(promote))
+    assert "detects" in texts(detract)
 
 
 def test_panels_share_their_scale(make_findings: Make) -> None:

@@ -1,0 +1,167 @@
+"""Permutation by swapping the labels of two judges within clusters (methods, section 3).
+
+A swap of a cluster changes the sign of its difference, so all pairs of judges are one product of
+signs and cluster sums. Clusters in which every judge has every value need sums by judge only; the
+others need them by pair.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXHAUSTIVE = 4096
+"""Most swaps that are tried one by one; it takes 12 clusters."""
+
+DRAWS = 9999
+BLOCK = 1000
+CLEAR = 0.1
+"""A pair whose p-value is above after the first block is drawn for no further."""
+
+SEED = 20240611
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+class Sums(NamedTuple):
+    """Differences between the judges of each pair by cluster, whole clusters first."""
+
+    by_judge: Floats
+    """Of whole clusters, by judge."""
+    by_pair: Floats
+    """Of the others, first judge of the pair minus second."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of judges, as columns."""
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+
+
+class Tested(NamedTuple):
+    """What permutation tells of each pair."""
+
+    p_value: Floats
+    swaps: NDArray[np.int64]
+    """How many swaps were tried."""
+    exhaustive: bool
+
+
+def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Singles:
+    """Return swaps, a column each: 1 keeps a cluster's labels, -1 swaps them.
+
+    Drawn, or without a generator those of all swaps whose numbers are in ``swaps``.
+    """
+    if random is None:
+        bits: NDArray[Any] = (np.asarray(swaps) >> np.arange(clusters)[:, None]) & 1
+    else:
+        packed = random.integers(0, 256, (clusters, -(-len(swaps) // 8)), np.uint8)
+        bits = np.unpackbits(packed, axis=1, count=len(swaps))
+    found: Singles = bits.astype(np.float32)
+    found *= -2
+    found += 1
+    return found
+
+
+class _Flipped:
+    """Sums of the differences of pairs, each cluster with the sign that a swap gives it."""
+
+    def __init__(self, pairs: Pairs, sums: Sums) -> None:
+        self.pairs = pairs
+        self.by_judge = np.ascontiguousarray(sums.by_judge.T, np.float32)
+        self.by_pair = np.ascontiguousarray(sums.by_pair.T, np.float32)
+
+    def of(self, block: Singles, chosen: NDArray[np.intp]) -> Singles:
+        """Return a row per chosen pair, a column per swap."""
+        whole = self.by_judge.shape[1]
+        mine = self.by_judge @ block[:whole]
+        found: Singles = mine[self.pairs.first[chosen]]
+        found -= mine[self.pairs.second[chosen]]
+        if self.by_pair.shape[1]:
+            found += self.by_pair[chosen] @ block[whole:]
+        return found
+
+    @property
+    def clusters(self) -> int:
+        return int(self.by_judge.shape[1] + self.by_pair.shape[1])
+
+    @property
+    def observed(self) -> Floats:
+        """Sums without any swap."""
+        every = np.arange(len(self.pairs.first))
+        return self.of(np.ones((self.clusters, 1), np.float32), every)[:, 0].astype(np.float64)
+
+
+def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
+    """Test whether each pair's sum of differences is far from 0, on both sides."""
+    flipped = _Flipped(pairs, difference)
+    # Sums are of single precision: what is this close counts as equal, against rejection.
+    bound = (np.abs(flipped.observed) - 1e-4).astype(np.float32)
+
+    def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
+        total = flipped.of(block, chosen)
+        np.abs(total, out=total)
+        return np.asarray(np.count_nonzero(total >= bound[chosen, None], axis=1))
+
+    return _test(beyond, flipped.clusters, len(pairs.first), seed)
+
+
+def swap_rates(
+    pairs: Pairs, hits: Sums, counted: Sums, totals: tuple[Floats, Floats], seed: int = SEED
+) -> Tested:
+    """Test whether each pair's difference of rates is far from 0, on both sides.
+
+    ``totals`` are hits K and counted V of both judges together. With k and v the differences after
+    a swap, the rates are (K + k) / (V + v) and (K - k) / (V - v), so they are T apart or more where
+    ``2 |k V - K v| >= T (V^2 - v^2)``. If a swap leaves a judge with nothing counted, V^2 = v^2,
+    and it is taken to be as far.
+    """
+    flipped_k, flipped_v = _Flipped(pairs, hits), _Flipped(pairs, counted)
+    both = np.maximum(totals[1], 1.0)
+    rate = totals[0] / both
+    k, v = flipped_k.observed, flipped_v.observed
+    apart = 2 * np.abs(k - rate * v) * both / np.maximum(both**2 - v**2, 1.0)
+    # Divided by 2 V: |k - rate v| + slope v^2 >= T V / 2, less what single precision loses.
+    slope = (apart / (2 * both)).astype(np.float32)[:, None]
+    bound = (apart * both / 2 * (1 - 1e-5) - 1e-4).astype(np.float32)[:, None]
+    share = rate.astype(np.float32)[:, None]
+
+    def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
+        k, v = flipped_k.of(block, chosen), flipped_v.of(block, chosen)
+        k -= v * share[chosen]
+        np.abs(k, out=k)
+        v *= v
+        v *= slope[chosen]
+        k += v
+        return np.asarray(np.count_nonzero(k >= bound[chosen], axis=1))
+
+    return _test(beyond, flipped_k.clusters, len(pairs.first), seed)
+
+
+def _test(
+    beyond: Callable[[Singles, NDArray[np.intp]], NDArray[np.int64]],
+    clusters: int,
+    pairs: int,
+    seed: int,
+) -> Tested:
+    """Count swaps that are as far as what was observed, all or some of them."""
+    every, counts = 2**clusters, np.zeros(pairs, np.int64)
+    chosen = np.arange(pairs)
+    if every <= EXHAUSTIVE:
+        for start in range(0, every, BLOCK):
+            some = range(start, min(start + BLOCK, every))
+            counts += beyond(signs(clusters, some, None), chosen)
+        return Tested(counts / every, np.full(pairs, every), exhaustive=True)
+    random = np.random.default_rng(seed)
+    tried = np.zeros(pairs, np.int64)
+    for start in range(0, DRAWS, BLOCK):
+        some = range(start, min(start + BLOCK, DRAWS))
+        counts[chosen] += beyond(signs(clusters, some, random), chosen)
+        tried[chosen] += len(some)
+        if start == 0:
+            chosen = np.flatnonzero((1 + counts) / (1 + tried) <= CLEAR)
+        if not chosen.size:
+            break
+    return Tested((1 + counts) / (1 + tried), tried, exhaustive=False)

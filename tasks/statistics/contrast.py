@@ -1,0 +1,284 @@
+"""Two judges on the same items."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import _intervals as intervals
+from tasks.statistics import statistic
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._panels import Panel, panels, primary_shift
+from tasks.statistics._quantiles import t_quantile
+from tasks.statistics._success import may_win, wins
+from tasks.statistics._swaps import Pairs, Sums, Tested, swap_rates, swap_sums
+
+Floats = NDArray[np.float64]
+SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
+
+
+@statistic(
+    source="methods.md, section 3 (two judges, same items)",
+    gives=("mps_contrast", "mps_sham_contrast", "asr_contrast", "mcnemar"),
+)
+def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how much more one judge is moved than another, on the items that both judged.
+
+    ``mps_contrast = mean_i (shift_i(judge) - shift_i(other))``, over the control, or, named
+    ``mps_sham_contrast``, over the sham where there are shams; ``asr_contrast = ASR(judge) -
+    ASR(other)``, each on its own V; ``mcnemar = (b - c) / n`` on the intersection of both V, b
+    where only the judge is won over, c where only the other is.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation.
+
+    Returns
+    -------
+    Estimates
+        Three rows per perturbation and pair of judges, ``judge`` before ``subgroup``, the other,
+        by name. MPS: paired t on cluster sums. ASR: ``u_g = (k_g - R v_g) / v`` of the judge minus
+        that of the other, ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the
+        two judges' labels within clusters, all swaps up to 12 clusters, else 9999 drawn ones,
+        ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value.
+
+    Notes
+    -----
+    p-values are raw; the mart ``contrasts`` adjusts them over all pairs of a perturbation (Holm).
+    At 9999 draws none is below .0001, so beyond 31 judges no pair can be told apart after Holm. A
+    pair with p above .1 after 1000 draws is drawn for no further. A swap that empties a V counts
+    against rejection. Rates of judges with unequal votes per pair are not compared. McNemar's test
+    takes items as independent, and answers a narrower question.
+
+    References
+    ----------
+    methods.md, section 3. McNemar (1947), Psychometrika 12, 153-157.
+
+    Examples
+    --------
+    Shifts .5, .5, 0 of one judge and 0, .5, 0 of another differ by .5, 0, 0: contrast 1/6. Of 8
+    swaps all give a sum of +-.5, so p = 1.
+    """
+    values = {
+        "shift": primary_shift(),
+        "counted": _told(may_win("control")),
+        "hit": _told(may_win("control") & wins("experimental")),
+    }
+    found = [
+        rows for panel in panels(shifts, values) if len(panel.judges) > 1 for rows in _rows(panel)
+    ]
+    return Estimates.of(pl.concat(found)) if found else Estimates.empty()
+
+
+def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
+    """Return the pairs of a panel with a ``shift`` and their p-values; not a number if untested."""
+    duel = _duel(panel)
+    told = ~np.isnan(panel.values["shift"])
+    both = told[:, duel.pairs.first] & told[:, duel.pairs.second]
+    tested = swap_sums(duel.pairs, duel.sums("shift", *duel.of_pairs("shift", both)))
+    several = (panel.sums(both) > 0).sum(axis=0) > 1
+    return duel.pairs, np.where(several, tested.p_value, np.nan)
+
+
+def _told(fact: pl.Expr) -> pl.Expr:
+    told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    return pl.when(told).then(fact)
+
+
+class Duel(NamedTuple):
+    """A panel by pairs of judges: columns are pairs, and clusters whose values are whole first."""
+
+    panel: Panel
+    pairs: Pairs
+    order: NDArray[np.intp]
+    whole: int
+    """How many clusters have every value of every judge."""
+
+    def of_pairs(self, name: str, both: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Return cluster sums of the first and of the second judge over items in ``both``."""
+        values = np.nan_to_num(self.panel.values[name])
+        first, second = (
+            self.panel.sums(np.where(both, values[:, side], 0.0)) for side in self.pairs
+        )
+        return first, second
+
+    def sums(self, name: str, first: Floats, second: Floats) -> Sums:
+        """Return the differences of cluster sums as permutation takes them."""
+        by_judge = self.panel.sums(np.nan_to_num(self.panel.values[name]))
+        whole, rest = self.order[: self.whole], self.order[self.whole :]
+        return Sums(by_judge[whole], (first - second)[rest])
+
+
+def _duel(panel: Panel) -> Duel:
+    first, second = np.triu_indices(len(panel.judges), 1)
+    lacking = sum(np.isnan(table) for table in panel.values.values())
+    gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
+    order = np.argsort(gaps, kind="stable")
+    return Duel(panel, Pairs(first, second), order, int((~gaps).sum()))
+
+
+def _rows(panel: Panel) -> list[pl.DataFrame]:
+    duel = _duel(panel)
+    return [_shifts(duel), *_rates(duel)]
+
+
+def _shifts(duel: Duel) -> pl.DataFrame:
+    panel, pairs = duel.panel, duel.pairs
+    told = ~np.isnan(panel.values["shift"])
+    both = told[:, pairs.first] & told[:, pairs.second]
+    first, second = duel.of_pairs("shift", both)
+    found = intervals.ratios(_moments(first - second, panel.sums(both)))
+    found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
+    tested = swap_sums(pairs, duel.sums("shift", first, second))
+    name = SHIFT[panel.cell["has_sham"]]
+    return _frame(duel, name, both, found, (tested.p_value, _swapped(tested)))
+
+
+def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
+    panel, pairs = duel.panel, duel.pairs
+    told = ~np.isnan(panel.values["counted"])
+    both = told[:, pairs.first] & told[:, pairs.second]
+    k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
+    totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
+    tested = swap_rates(pairs, duel.sums("hit", *k), duel.sums("counted", *v), totals)
+    test = tested.p_value, _swapped(tested)
+    rates = _frame(duel, "asr_contrast", both, _difference(k, v), test, alike=True)
+    counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
+    shared = both & counted[:, pairs.first] & counted[:, pairs.second]
+    one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
+    a, b = panel.sums(one), panel.sums(other)
+    narrow = intervals.ratios(_moments(a - b, panel.sums(shared), (a, b)))
+    narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0))
+    exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
+    test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
+    return rates, _frame(duel, "mcnemar", shared, narrow, test, alike=True)
+
+
+def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFrame:
+    """Return the difference of two rates by cluster linearisation of both together."""
+    total = [counted.sum(axis=0) for counted in v]
+    known = (total[0] > 0) & (total[1] > 0)
+    rate = [
+        hits.sum(axis=0) / np.where(known, many, 1) for hits, many in zip(k, total, strict=True)
+    ]
+    u = [
+        (hits - r * counted) / np.where(known, many, 1)
+        for hits, counted, r, many in zip(k, v, rate, total, strict=True)
+    ]
+    clusters = (v[0] + v[1] > 0).sum(axis=0)
+    df = np.maximum(clusters - 1, 1)
+    estimate = rate[0] - rate[1]
+    error = np.sqrt(((u[0] - u[1]) ** 2).sum(axis=0) * clusters / df)
+    several = known & (clusters > 1)
+    alike = several & (error < 1e-12)
+    half = t_quantile(df, (1 + LEVEL) / 2) * error
+    single = [
+        intervals.proportions(_moments(hits, counted)) for hits, counted in zip(k, v, strict=True)
+    ]
+    (low_a, high_a), (low_b, high_b) = (
+        (found["low"].to_numpy(), found["high"].to_numpy()) for found in single
+    )
+    newcombe = (
+        estimate - np.hypot(rate[0] - low_a, high_b - rate[1]),
+        estimate + np.hypot(high_a - rate[0], rate[1] - low_b),
+    )
+    low = np.where(alike, newcombe[0], np.where(several, estimate - half, np.nan))
+    high = np.where(alike, newcombe[1], np.where(several, estimate + half, np.nan))
+    method = np.where(alike, "Newcombe", np.where(several, "cluster linearisation, t", "none"))
+    return pl.DataFrame(
+        {
+            "estimate": np.where(known, estimate, np.nan),
+            "low": np.clip(low, -1, 1),
+            "high": np.clip(high, -1, 1),
+            "standard_error": np.where(several & ~alike, error, np.nan),
+            "method": method,
+            "reason": np.where(known, np.where(several, "", SINGLE), EMPTY),
+            "clusters": clusters,
+        }
+    ).with_columns(
+        pl.col("estimate", "low", "high", "standard_error").fill_nan(None),
+        reason=pl.when(pl.col("reason") != "").then("reason"),
+    )
+
+
+def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
+    """Return the exact two-sided p-value of ``b`` against ``c`` discordant items."""
+    from scipy.special import bdtr
+
+    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(b, c).astype(float), b + c, 0.5))
+    return p
+
+
+def _moments(num: Floats, den: Floats, parts: tuple[Floats, Floats] | None = None) -> pl.DataFrame:
+    """Return the moments of cluster sums, a column a pair, as ``_intervals`` takes them."""
+    total = den.sum(axis=0)
+    found: dict[str, Any] = {
+        "den": total,
+        "clusters": (den > 0).sum(axis=0),
+        "den_squares": (den**2).sum(axis=0),
+    }
+    named = {"num": num} | ({"minuend": parts[0], "subtrahend": parts[1]} if parts else {})
+    for name, sums in named.items():
+        found[name] = sums.sum(axis=0)
+        rate = found[name] / np.where(total > 0, total, 1)
+        squares = "squares" if name == "num" else f"{name}_squares"
+        found[squares] = ((sums - rate * den) ** 2).sum(axis=0)
+    return pl.DataFrame(found)
+
+
+def _swapped(tested: Tested) -> pl.Series:
+    form = "all {} swaps" if tested.exhaustive else "{} random swaps"
+    return pl.select(pl.format(form, pl.Series(tested.swaps))).to_series()
+
+
+def _frame(
+    duel: Duel,
+    name: str,
+    used: NDArray[np.bool_],
+    found: pl.DataFrame,
+    test: tuple[Floats, pl.Series],
+    *,
+    alike: bool = False,
+) -> pl.DataFrame:
+    """Return the rows of one statistic; those that need equal votes per pair may be null."""
+    panel, (first, second) = duel.panel, duel.pairs
+    judges, votes = pl.Series(panel.judges), panel.votes
+    simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
+    clusters = (panel.sums(used) > 0).sum(axis=0)
+    rows = found.with_columns(
+        statistic=pl.lit(name),
+        **{key: pl.lit(panel.cell[key]) for key in (*panel.cell,) if key != "has_sham"},
+        judge=judges.gather(first),
+        subgroup=judges.gather(second),
+        n=pl.Series(used.sum(axis=0)),
+        clusters=pl.Series(clusters),
+        dropped=pl.Series(len(used) - used.sum(axis=0)),
+        votes_per_pair=pl.Series(np.maximum(votes[first], votes[second])),
+        simulated=simulated.gather(first) | simulated.gather(second),
+        p_value=pl.Series(test[0]),
+        test=test[1],
+    )
+    unequal = pl.Series(votes[first] != votes[second]) & alike
+    silent = pl.col("estimate").is_null() | (pl.col("clusters") < 2)
+    numbers = ("estimate", "low", "high", "standard_error", "p_value")
+    return (
+        rows.with_columns(
+            p_value=pl.when(~silent).then("p_value"),
+            method=pl.when(silent).then("method").otherwise(pl.format("{}; {}", "method", "test")),
+        )
+        .with_columns(
+            pl.when(~unequal).then(pl.col(*numbers)),
+            method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
+            reason=pl.when(~unequal).then("reason").otherwise(pl.lit("unequal votes per pair")),
+        )
+        .select(
+            "statistic", *(key for key in panel.cell if key != "has_sham"), "judge", "subgroup",
+            *numbers, "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",
+            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        )
+    )  # fmt: skip

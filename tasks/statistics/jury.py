@@ -1,0 +1,205 @@
+"""Several judges as one."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._bootstrap import DRAWS, weights
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._panels import Panel, panels
+from tasks.statistics.asr import asr
+from tasks.statistics.dasr import dasr
+from tasks.statistics.mps import mps
+from tasks.statistics.mps_sham import mps_sham
+
+ALL = "jury/all"
+ARMS = ("control", "experimental", "sham")
+EVALUATED = (mps, mps_sham, asr, dasr)
+UNVARIED = "shifts of the members do not vary"
+OPPOSED = "errors of the members cancel out: the size has no bound"
+Floats = NDArray[np.float64]
+
+
+@statistic(
+    source="arXiv:2404.18796; methods.md, section 11",
+    gives=(
+        "jury_mps", "jury_mps_sham", "jury_asr", "jury_dasr", "jury_sham_floor",
+        "jury_correlation", "jury_size",
+    ),
+)  # fmt: skip
+def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Evaluate the jury of all judges exactly like a judge, and without each of its members.
+
+    Per item and arm the jury's score is the mean of its members' scores, its verdict the sign of
+    ``score - 1/2``. ``jury_size = m / (1 + (m - 1) r)``, r the mean correlation of the members'
+    shifts (``jury_correlation``): how many independent judges the noise of m members is worth.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation. Members are the judges that are no formula and have a
+        score under the perturbation; where all are simulated, all.
+
+    Returns
+    -------
+    Estimates
+        Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``asr`` and ``dasr``
+        give, named ``jury_...``, ``subgroup`` empty for the whole jury, else the member left out
+        (of three or more); and size and correlation, with percentiles of 2000 cluster bootstraps.
+
+    Notes
+    -----
+    An item needs every member's score in an arm, or the jury has none there: a member that falls
+    silent in one arm alone would shift the mean. So ``jury_mps`` is the mean of the members' MPS on
+    these items: noise falls with more members, a bias that they share does not. Shifts are errors
+    where a fair judge has none, hence r; members that never vary have no part in it. Rates of a
+    jury are not comparable with those of a judge: it has the votes of all members together.
+
+    References
+    ----------
+    Verga et al. (2024), Replacing Judges with Juries, arXiv:2404.18796. methods.md, section 11.
+
+    Examples
+    --------
+    Shifts of .2, 0 and -.2 in every item: jury 0; without the first -.1. Three members with r = .3
+    are worth 3 / 1.6 = 1.875 judges.
+    """
+    return jury_of(shifts)
+
+
+def jury_of(
+    shifts: DataFrame[Shifts], members: Sequence[str] | None = None, name: str = ALL
+) -> DataFrame[Estimates]:
+    """Return the estimates of the jury of ``members``; by default of all, see :func:`jury`."""
+    values = {
+        **{arm: pl.col(f"{arm}_score") for arm in ARMS},
+        "shammed": pl.col("has_sham").cast(pl.Float64),
+    }
+    juries = [(panel, chosen) for panel in panels(shifts, values)
+              if len(chosen := _members(panel, members)) > 1]  # fmt: skip
+    if not juries:
+        return Estimates.empty()
+    derived = pl.concat(
+        _derived(panel, chosen, out, name)
+        for panel, chosen in juries
+        for out in (None, *(range(len(chosen)) if len(chosen) > 2 else ()))
+    )
+    found = [
+        evaluate(shifts=derived).with_columns(statistic=pl.format("jury_{}", "statistic"))
+        for evaluate in EVALUATED
+    ]
+    sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
+    return Estimates.of(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
+
+
+def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
+    speaking = np.asarray((~np.isnan(panel.values["experimental"])).any(axis=0))
+    told = [j for j, judge in enumerate(panel.judges) if speaking[j]]
+    if names is not None:
+        return [j for j in told if panel.judges[j] in names]
+    real = [j for j in told if not panel.simulated[j]]
+    return real or told
+
+
+def _derived(panel: Panel, members: list[int], out: int | None, name: str) -> pl.DataFrame:
+    """Return the shifts of the jury, without the member ``out``."""
+    chosen = [j for place, j in enumerate(members) if place != out]
+    cluster = np.repeat(
+        np.arange(panel.clusters), np.diff([*panel.starts, len(panel.values["control"])])
+    )
+    score = {arm: panel.values[arm][:, chosen].mean(axis=1) for arm in ARMS}
+    cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
+    frame = pl.DataFrame(
+        {
+            "cluster": cluster,
+            "has_sham": np.nan_to_num(panel.values["shammed"]).any(axis=1),
+            **{f"{arm}_score": pl.Series(score[arm]).fill_nan(None) for arm in ARMS},
+        }
+    )
+    # Means of scores that add up to a tie may miss 1/2 by the last digits.
+    lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9) for arm in ARMS}
+    return frame.with_columns(
+        **{key: pl.lit(value) for key, value in cell.items()},
+        judge=pl.lit(name),
+        subgroup=pl.lit("" if out is None else panel.judges[members[out]]),
+        simulated=pl.lit(_simulated(panel, chosen), dtype=pl.Boolean),
+        votes=pl.lit(int(panel.votes[chosen].sum())),
+        **{
+            arm: pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
+            .when(sign == 0).then(pl.lit("tie"))
+            for arm, sign in lean.items()
+        },
+    )  # fmt: skip
+
+
+def _simulated(panel: Panel, members: list[int]) -> bool | None:
+    marks = {panel.simulated[j] for j in members}
+    return True if True in marks else None if None in marks else False
+
+
+def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the members' correlation and of the size that it leaves."""
+    base = "sham" if panel.cell["has_sham"] else "control"
+    shift = (panel.values["experimental"] - panel.values[base])[:, members]
+    whole: NDArray[np.bool_] = np.asarray(~np.isnan(shift).any(axis=1))
+    clusters = int((panel.sums(whole) > 0).sum())
+    r, low, high = None, None, None
+    why = None if whole.any() else EMPTY
+    if clusters:
+        sums = _product_sums(panel, np.where(whole[:, None], shift, 0.0), whole)
+        (r,) = _mean_correlation(sums.sum(axis=0)[None], len(members))
+        why = UNVARIED if np.isnan(r) else SINGLE if clusters < 2 else None
+        r = None if np.isnan(r) else float(r)
+    if r is not None and why is None:
+        drawn = _mean_correlation(weights(panel.clusters) @ sums, len(members))
+        tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+        low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
+        low, high = min(low, r), max(high, r)
+    row = {
+        **{key: value for key, value in panel.cell.items() if key != "has_sham"},
+        "judge": name, "subgroup": "", "simulated": _simulated(panel, members),
+        "level": None if low is None else LEVEL, "n": int(whole.sum()), "clusters": clusters,
+        "dropped": int((~whole).sum()), "votes_per_pair": int(panel.votes[members].sum()),
+        "method": "none" if low is None else f"cluster bootstrap, {DRAWS} draws",
+        "reason": why,
+    }  # fmt: skip
+    yield {**row, "statistic": "jury_correlation", "estimate": r, "low": low, "high": high}
+    worth = [_size(value, len(members)) for value in (r, high, low)]
+    size = dict(zip(("estimate", "low", "high"), worth, strict=True))
+    unbounded = OPPOSED if r is not None and worth[0] is None else why
+    yield {**row, **size, "statistic": "jury_size", "reason": unbounded}
+
+
+def _size(r: float | None, members: int) -> float | None:
+    rest = 0.0 if r is None else 1 + (members - 1) * r
+    return members / rest if rest > 1e-9 else None
+
+
+def _product_sums(panel: Panel, shift: Floats, whole: NDArray[np.bool_]) -> Floats:
+    """Return cluster sums of one, of shifts, of their squares and of their products by pair."""
+    first, second = np.triu_indices(shift.shape[1], 1)
+    products = shift[:, first] * shift[:, second]
+    return panel.sums(np.concatenate([whole[:, None], shift, shift**2, products], axis=1))
+
+
+def _mean_correlation(sums: Floats, members: int) -> Floats:
+    """Return the mean correlation of pairs, a row of sums each; not a number if none varies."""
+    first, second = np.triu_indices(members, 1)
+    n = np.maximum(sums[:, :1], 1.0)
+    mean, square, product = np.split(sums[:, 1:] / n, [members, 2 * members], axis=1)
+    variance = square - mean**2
+    spread = np.sqrt(np.where(variance > 1e-12, variance, 0.0))
+    scale = spread[:, first] * spread[:, second]
+    shared = product - mean[:, first] * mean[:, second]
+    told = scale > 0
+    r = np.divide(shared, scale, out=np.zeros_like(shared), where=told)
+    many = told.sum(axis=1)
+    found: Floats = np.where(many > 0, r.sum(axis=1) / np.maximum(many, 1), np.nan)
+    return found

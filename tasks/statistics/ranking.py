@@ -1,0 +1,148 @@
+"""Ranks of judges with intervals, and tiers of judges that are not told apart."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks._families import holm
+from tasks.statistics import statistic
+from tasks.statistics._bootstrap import weights
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._panels import Panel, panels, primary_shift
+from tasks.statistics._tiers import letter, letters
+from tasks.statistics.contrast import compare_shifts
+
+ALPHA = 0.05
+ALONE = "a single judge: nothing to rank"
+Floats = NDArray[np.float64]
+
+
+@statistic(source="methods.md, section 11", gives=("rank", "tier"))
+def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Rank judges by how little a perturbation moves them, and say how far ranks are known.
+
+    Rank 1 is the best: the smallest ``|MPS|`` of a promote perturbation, the lowest MPS of a
+    detract one, over the sham where there are shams. Equals share the mean of their ranks.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation.
+
+    Returns
+    -------
+    Estimates
+        Per perturbation a row ``rank`` per judge, its interval the 2.5 and 97.5 percentiles of its
+        rank in 2000 cluster bootstraps of all judges jointly (the same resampled questions); and a
+        row ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter are not
+        told apart by ``mps_contrast`` at .05 after Holm over all pairs.
+
+    Notes
+    -----
+    The interval is widened to hold the rank itself. Each judge is ranked on the samples with its
+    scores, and in draws without any of them not at all. Letters follow the ranks; where p-values
+    are null nothing is told apart. Ranks of judges that do not differ are noise: the mart
+    ``ranking`` never shows them without interval and tier.
+
+    References
+    ----------
+    methods.md, section 11. Goldstein & Spiegelhalter (1996), J. R. Stat. Soc. A 159, 385-443.
+
+    Examples
+    --------
+    MPS -.02, .10 and -.30: promote ranks 1, 2, 3; detract ranks 2, 3, 1.
+    """
+    rows = [row for panel in panels(shifts, {"shift": primary_shift()}) for row in _rows(panel)]
+    return (
+        Estimates.of(pl.DataFrame(rows, schema=Estimates.dtypes())) if rows else Estimates.empty()
+    )
+
+
+def bootstrapped_shifts(panel: Panel) -> Floats:
+    """Return MPS by draw and judge; not a number in draws without a score of the judge."""
+    told = ~np.isnan(panel.values["shift"])
+    drawn = weights(panel.clusters)
+    num = drawn @ panel.sums(np.nan_to_num(panel.values["shift"]))
+    den = drawn @ panel.sums(told)
+    return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
+
+
+def badness(shifts: Floats, kind: str) -> Floats:
+    """Return what judges are ranked by; sums of equal votes may differ in the last digits."""
+    return np.round(np.abs(shifts) if kind == "promote" else shifts, 10)
+
+
+def ranks(values: Floats) -> Floats:
+    """Return ranks within rows, equals sharing the mean of theirs; not a number if there is none.
+
+    Examples
+    --------
+    >>> ranks(np.array([[0.3, 0.1, 0.1, np.nan]]))
+    array([[3. , 1.5, 1.5, nan]])
+    """
+    below = (values[:, :, None] > values[:, None, :]).sum(axis=2)
+    equal = (values[:, :, None] == values[:, None, :]).sum(axis=2)
+    return np.where(np.isnan(values), np.nan, below + (equal + 1) / 2)
+
+
+def _rows(panel: Panel) -> list[dict[str, Any]]:
+    shift = panel.values["shift"]
+    told = ~np.isnan(shift)
+    n, clusters = told.sum(axis=0), (panel.sums(told) > 0).sum(axis=0)
+    mean = np.divide(np.nan_to_num(shift).sum(axis=0), n, out=np.full(n.size, np.nan), where=n > 0)
+    rank = ranks(badness(mean, panel.cell["kind"])[None])[0]
+    drawn = ranks(badness(bootstrapped_shifts(panel), panel.cell["kind"]))
+    cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
+    rows = []
+    for j, judge in enumerate(panel.judges):
+        some = drawn[:, j][~np.isnan(drawn[:, j])]
+        why = (
+            EMPTY if not n[j] else ALONE if (n > 0).sum() < 2 else SINGLE if clusters[j] < 2
+            else None
+        )  # fmt: skip
+        low, high = (None, None) if why else np.quantile(some, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        rows.append(
+            {
+                **cell, "statistic": "rank", "judge": judge, "subgroup": "",
+                "simulated": panel.simulated[j],
+                "estimate": None if why in {EMPTY, ALONE} else rank[j],
+                "low": None if low is None else min(low, rank[j]),
+                "high": None if high is None else max(high, rank[j]),
+                "level": None if why else LEVEL, "n": n[j], "clusters": clusters[j],
+                "dropped": told.shape[0] - n[j], "votes_per_pair": panel.votes[j], "reason": why,
+                "method": "none" if why else f"cluster bootstrap, {drawn.shape[0]} draws",
+            }
+        )  # fmt: skip
+    return rows + _tiers(panel, rows)
+
+
+def _tiers(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row per judge and letter, of the judges that have a rank."""
+    order = sorted(
+        (j for j, row in enumerate(rows) if row["estimate"] is not None),
+        key=lambda j: (rows[j]["estimate"], rows[j]["judge"]),
+    )
+    if not order:
+        return []
+    pairs, p_value = compare_shifts(panel)
+    adjusted = holm(pl.Series(p_value).fill_nan(None))
+    place = {j: position for position, j in enumerate(order)}
+    apart = [
+        (place[i], place[j])
+        for i, j, p in zip(pairs.first.tolist(), pairs.second.tolist(), adjusted, strict=True)
+        if p is not None and p < ALPHA and i in place and j in place
+    ]
+    nothing = dict.fromkeys(("low", "high", "level", "reason"))
+    return [
+        {
+            **rows[order[position]], **nothing, "statistic": "tier", "subgroup": letter(number),
+            "estimate": number + 1.0, "method": "pairs not separated after Holm",
+        }
+        for number, group in enumerate(letters(len(order), apart))
+        for position in sorted(group)
+    ]  # fmt: skip

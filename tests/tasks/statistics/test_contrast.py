@@ -1,0 +1,271 @@
+"""Contrasts of two judges: by hand, by brute force, and by scipy and statsmodels."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped]
+
+from schemas.judging import VoteLog
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics.contrast import contrast
+
+Make = Callable[..., Any]
+Row = dict[str, Any]
+VERDICTS = ("anchor", "tie", "target")
+SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0}
+
+
+def duel(make_shifts: Make, *judges: list[tuple[Any, ...]], **defaults: Any) -> pl.DataFrame:
+    """Return shifts of judges a, b, ...: control and experimental verdicts, and a cluster."""
+    rows = [
+        {
+            "judge": "abcdefgh"[number], "sample": f"s{item:03}", "control": arms[0],
+            "experimental": arms[1], "cluster": f"q{arms[2] if len(arms) > 2 else item:03}",
+        }
+        for number, items in enumerate(judges)
+        for item, arms in enumerate(items)
+    ]  # fmt: skip
+    return make_shifts(rows, **defaults)
+
+
+def by_name(shifts: pl.DataFrame) -> dict[str, Row]:
+    return {row["statistic"]: row for row in contrast(shifts=shifts).to_dicts()}
+
+
+def brute(first: np.ndarray, second: np.ndarray, rates: bool) -> float:
+    """Try every swap of cluster sums, columns hits (or shifts) and counted."""
+    apart = []
+    for swap in product((False, True), repeat=len(first)):
+        side = np.array(swap)[:, None]
+        one = np.where(side, second, first).sum(axis=0)
+        other = np.where(side, first, second).sum(axis=0)
+        if rates and min(one[1], other[1]) == 0:
+            apart.append(np.inf)
+        elif rates:
+            apart.append(abs(one[0] / one[1] - other[0] / other[1]))
+        else:
+            apart.append(abs(one[0] - other[0]))
+    return float(np.mean(np.array(apart) >= apart[0] - 1e-9))
+
+
+def test_docstring_example(make_shifts: Make) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{item}", "control_score": 0.5, "experimental_score": 0.5 + s}
+        for judge, shifts in (("a", (0.5, 0.5, 0.0)), ("b", (0.0, 0.5, 0.0)))
+        for item, s in enumerate(shifts)
+    ]
+    row = by_name(make_shifts(rows))["mps_contrast"]
+    assert (row["judge"], row["subgroup"], row["n"]) == ("a", "b", 3)
+    assert row["estimate"] == pytest.approx(1 / 6)
+    assert row["p_value"] == 1.0
+    assert row["method"] == "cluster linearisation, t; all 8 swaps"
+
+
+def test_by_hand(make_shifts: Make) -> None:
+    # V of a: items 0-3 (4 of 5), won 0, 1, 2; V of b: items 0, 1, 3, 4, won 0.
+    a = [("anchor", "target"), ("tie", "target"), ("tie", "target"), ("tie", "tie"),
+         ("target", "target")]  # fmt: skip
+    b = [("tie", "target"), ("anchor", "anchor"), ("target", "tie"), ("anchor", "tie"),
+         ("tie", "anchor")]  # fmt: skip
+    rows = by_name(duel(make_shifts, a, b))
+    assert rows["asr_contrast"]["estimate"] == pytest.approx(3 / 4 - 1 / 4)
+    # intersection of V: items 0, 1, 3; only item 1 differs: b = 1, c = 0, p = 1.
+    assert rows["mcnemar"]["estimate"] == pytest.approx(1 / 3)
+    assert (rows["mcnemar"]["n"], rows["mcnemar"]["p_value"]) == (3, 1.0)
+    # shifts of a: 1, .5, .5, 0, 0; of b: .5, 0, -.5, .5, -.5; difference .5, .5, 1, -.5, .5
+    assert rows["mps_contrast"]["estimate"] == pytest.approx(2 / 5)
+    # of 32 swaps, |sum| >= 2: all five forward and -.5 (sum 2, 3), and their mirrors
+    assert rows["mps_contrast"]["p_value"] == pytest.approx(
+        brute(np.array([[0.5], [0.5], [1], [-0.5], [0.5]]), np.zeros((5, 1)), rates=False)
+    )
+
+
+def test_shifts_by_scipys_paired_t(make_shifts: Make) -> None:
+    random = np.random.default_rng(1)
+    items = [
+        [(random.choice(VERDICTS), random.choice(VERDICTS)) for _ in range(60)] for _ in "ab"
+    ]  # fmt: skip
+    shifts = [[SCORES[e] - SCORES[c] for c, e in rows] for rows in items]
+    row = by_name(duel(make_shifts, *items))["mps_contrast"]
+    paired = stats.ttest_rel(*shifts)
+    low, high = paired.confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert row["standard_error"] == pytest.approx(row["estimate"] / paired.statistic)
+    # sums move in halves, and those as far as the observed count: a little above t
+    assert row["p_value"] == pytest.approx(paired.pvalue, abs=0.07)
+
+
+def test_mcnemar_by_statsmodels(make_shifts: Make) -> None:
+    random = np.random.default_rng(2)
+    wins = [random.random(50) < chance for chance in (0.7, 0.4)]
+    items = [[("anchor", "target" if won else "tie") for won in side] for side in wins]
+    row = by_name(duel(make_shifts, *items))["mcnemar"]
+    table = [
+        [((wins[0] == x) & (wins[1] == y)).sum() for y in (True, False)] for x in (True, False)
+    ]
+    assert row["p_value"] == pytest.approx(mcnemar(table, exact=True).pvalue)
+    assert row["estimate"] == pytest.approx((table[0][1] - table[1][0]) / 50)
+
+
+VERDICT = st.sampled_from([*VERDICTS, None])
+ITEMS = st.lists(st.tuples(VERDICT, VERDICT, VERDICT, VERDICT, st.integers(0, 4)), min_size=1,
+                 max_size=25)  # fmt: skip
+
+
+@settings(max_examples=25)
+@given(ITEMS, st.sampled_from(["promote", "detract"]))
+def test_permutation_by_brute_force(make_shifts: Make, items: list[Any], kind: str) -> None:
+    frame = duel(
+        make_shifts,
+        [(c, e, g) for c, e, _, _, g in items],
+        [(c, e, g) for _, _, c, e, g in items],
+        kind=kind,
+    )
+    rows = by_name(frame)
+    excluded = "target" if kind == "promote" else "anchor"
+    first, second = np.zeros((5, 3)), np.zeros((5, 3))
+    for c1, e1, c2, e2, g in items:
+        if None in {c1, e1, c2, e2}:
+            continue
+        for sums, c, e in ((first, c1, e1), (second, c2, e2)):
+            won = e == "target" if kind == "promote" else e != "anchor"
+            sums[g] += (SCORES[e] - SCORES[c], (c != excluded) and won, c != excluded)
+    used = {g for *arms, g in items if None not in arms}
+    shift, rate = rows["mps_contrast"], rows["asr_contrast"]
+    assert shift["n"] == rate["n"] == sum(None not in arms for arms in items)
+    if len(used) > 1:
+        assert shift["p_value"] == pytest.approx(brute(first[:, :1], second[:, :1], rates=False))
+    else:
+        assert shift["p_value"] is None
+        assert shift["reason"]
+    totals = first[:, 2].sum(), second[:, 2].sum()
+    if min(totals) == 0:
+        assert (rate["estimate"], rate["p_value"]) == (None, None)
+        assert rate["reason"]
+    else:
+        expected = first[:, 1].sum() / totals[0] - second[:, 1].sum() / totals[1]
+        assert rate["estimate"] == pytest.approx(expected)
+        if rate["p_value"] is not None:
+            assert rate["p_value"] == pytest.approx(brute(first[:, 1:], second[:, 1:], rates=True))
+    for row in rows.values():
+        for bound in ("low", "high"):
+            assert row[bound] is None or -2 <= row[bound] <= 2
+
+
+def test_drawn_swaps_come_near_to_all_of_them(make_shifts: Make) -> None:
+    random = np.random.default_rng(3)
+    weights = ([0.2, 0.2, 0.6], [0.4, 0.2, 0.4])
+    items = [
+        [("anchor", str(random.choice(VERDICTS, p=chances)), item % 13) for item in range(65)]
+        for chances in weights
+    ]
+    rows = by_name(duel(make_shifts, *items))
+    sums = [np.zeros((13, 3)) for _ in items]
+    for side, judged in zip(sums, items, strict=True):
+        for _, e, g in judged:
+            side[g] += (SCORES[e], e == "target", 1)
+    for name, columns, rates in (
+        ("mps_contrast", slice(0, 1), False), ("asr_contrast", slice(1, 3), True)
+    ):  # fmt: skip
+        exact = brute(sums[0][:, columns], sums[1][:, columns], rates=rates)
+        assert rows[name]["p_value"] == pytest.approx(exact, abs=4 * (exact / 9999) ** 0.5)
+        assert rows[name]["method"].endswith("; 9999 random swaps")
+
+
+def test_any_number_of_judges_gives_what_two_give(make_shifts: Make) -> None:
+    random = np.random.default_rng(4)
+    choices = [*VERDICTS, None]
+    items = [
+        [(random.choice(choices), random.choice(choices), item % 15) for item in range(60)]
+        for _ in "abcd"
+    ]
+    whole = duel(make_shifts, *items)
+    together = contrast(shifts=whole)
+    assert together.height == 3 * 6
+    columns = ["statistic", "judge", "subgroup", "estimate", "low", "high", "n", "clusters"]
+    for judge, other in (("a", "b"), ("b", "d")):
+        pair = pl.col("judge").is_in([judge, other])
+        alone = contrast(shifts=whole.filter(pair)).select(columns)
+        mine = together.filter(pl.col("judge") == judge, pl.col("subgroup") == other)
+        assert alone.rows() == [
+            tuple(pytest.approx(v) if isinstance(v, float) else v for v in row)
+            for row in mine.select(columns).rows()
+        ]
+
+
+def test_neither_order_of_rows_nor_types_of_keys_matter(make_shifts: Make) -> None:
+    random = np.random.default_rng(5)
+    items = [
+        [(random.choice(VERDICTS), random.choice(VERDICTS), item % 20) for item in range(60)]
+        for _ in "abc"
+    ]
+    frame = duel(make_shifts, *items)
+    expected = contrast(shifts=frame)
+    keys = ("dataset", "judge", "prompt", "sample", "cluster", "perturbation", "kind", "mode",
+            "control", "experimental", "sham")  # fmt: skip
+    other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
+        pl.col(*keys).cast(pl.Categorical)
+    )
+    assert contrast(shifts=other).equals(expected)
+
+
+def test_the_sham_is_used_where_there_is_one(make_shifts: Make) -> None:
+    arms = {"control": "anchor", "sham": "tie"}
+    rows = [
+        {"judge": judge, "sample": f"s{n}", "experimental": verdict, **arms}
+        for judge, verdict in (("a", "target"), ("b", "tie"))
+        for n in range(15)
+    ]
+    found = by_name(make_shifts(rows))
+    assert found["mps_sham_contrast"]["estimate"] == 0.5
+    # every item differs alike: no interval, but only 2 of 2^15 swaps are as far
+    assert found["mps_sham_contrast"]["low"] is None
+    assert found["mps_sham_contrast"]["p_value"] < 0.001
+    assert "mps_contrast" not in found
+
+
+def test_what_cannot_be_compared_says_why(make_shifts: Make) -> None:
+    one = [("anchor", "target")] * 12
+    rows = by_name(duel(make_shifts, one, [("target", "target")] * 12))
+    assert (rows["asr_contrast"]["estimate"], rows["asr_contrast"]["p_value"]) == (None, None)
+    assert rows["asr_contrast"]["reason"] == "nothing qualifies: the denominator is empty"
+    frame = duel(make_shifts, one, one).with_columns(
+        votes=pl.when(pl.col("judge") == "a").then(2).otherwise(6)
+    )
+    rows = by_name(frame)
+    assert rows["asr_contrast"]["reason"] == "unequal votes per pair"
+    assert rows["mps_contrast"]["estimate"] == 0.0
+    assert contrast(shifts=duel(make_shifts, one)).is_empty()
+    assert contrast(shifts=make_shifts([])).is_empty()
+
+
+def test_size_and_power() -> None:
+    # Judges of equal traits differ in 5 % of studies (standard error .028 at 60 studies); one
+    # that gives a logit is told from one that gives nothing in nine of ten at 142 items.
+    traits = PRESETS["honest"].traits
+    logs = [
+        simulate(
+            traits, kind="promote", beta=beta, items=142, votes=2, seed=seed, judge=judge
+        ).with_columns(dataset=pl.lit(f"study {study}"))
+        for study in range(60)
+        for judge, beta, seed in (
+            ("a", 0.0, 3 * study), ("b", 0.0, 3 * study + 1), ("c", 1.0, 3 * study + 2)
+        )
+    ]  # fmt: skip
+    votes = VoteLog.of(pl.concat(logs))
+    shifts = match_groups(tally_votes(count_votes(votes), "balanced"))
+    found = contrast(shifts=shifts)
+    for name in ("mps_sham_contrast", "asr_contrast"):
+        rows = found.filter(pl.col("statistic") == name)
+        null = rows.filter(pl.col("judge") == "a", pl.col("subgroup") == "b")
+        assert 0.0 <= (null["p_value"] < 0.05).mean() <= 0.14, name
+        told = rows.filter(pl.col("judge") == "b", pl.col("subgroup") == "c")
+        assert (told["p_value"] < 0.05).mean() > (0.6 if name == "asr_contrast" else 0.8), name

@@ -1,0 +1,121 @@
+"""Ranks, against scipy's; their intervals by a second bootstrap; tiers by their contrasts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from schemas.judging import VoteLog
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics.ranking import ranking, ranks
+
+Make = Callable[..., Any]
+
+
+def study(make_shifts: Make, shifts: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
+    rows = [
+        {
+            "judge": judge, "sample": f"s{n:03}", "control_score": 0.5,
+            "experimental_score": None if value is None else 0.5 + value,
+        }
+        for judge, values in shifts.items()
+        for n, value in enumerate(values)
+    ]  # fmt: skip
+    return make_shifts(rows, **more)
+
+
+def noisy(mean: float, seed: int, items: int = 60) -> list[float | None]:
+    return np.clip(np.random.default_rng(seed).normal(mean, 0.1, items), -0.5, 0.5).tolist()
+
+
+def rows_of(frame: pl.DataFrame, statistic: str = "rank") -> dict[str, dict[str, Any]]:
+    rows = ranking(shifts=frame).filter(pl.col("statistic") == statistic).to_dicts()
+    return {row["judge"] + row["subgroup"]: row for row in rows}
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("promote", [1, 2, 3]), ("detract", [2, 3, 1])])
+def test_docstring_example(make_shifts: Make, kind: str, expected: list[int]) -> None:
+    shifts: dict[str, list[float | None]] = {"a": [-0.02] * 12, "b": [0.1] * 12, "c": [-0.3] * 12}
+    found = rows_of(study(make_shifts, shifts, kind=kind))
+    assert [found[judge]["estimate"] for judge in "abc"] == expected
+    # every question shifts alike, so every draw ranks alike, and 2 of 2^12 swaps are as far
+    assert all(row["low"] == row["high"] == row["estimate"] for row in found.values())
+    tiers = rows_of(study(make_shifts, shifts, kind=kind), "tier")
+    order = sorted("abc", key=lambda judge: found[judge]["estimate"])
+    assert sorted(tiers) == sorted(f"{j}{t}" for j, t in zip(order, "abc", strict=True))
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=8))
+def test_ranks_like_scipy(values: list[list[int]]) -> None:
+    table = np.array(values, float)
+    assert (ranks(table) == rankdata(table, axis=1)).all()
+
+
+def test_intervals_by_a_second_bootstrap(make_shifts: Make) -> None:
+    shifts = {judge: noisy(mean, n) for n, (judge, mean) in enumerate(
+        {"a": 0.0, "b": 0.02, "c": 0.03, "d": 0.2}.items())}  # fmt: skip
+    found = rows_of(study(make_shifts, shifts))
+    table = np.array(list(shifts.values()), float).T
+    random = np.random.default_rng(9)
+    drawn = np.array([
+        rankdata(np.abs(table[random.integers(0, 60, 60)].mean(axis=0))) for _ in range(4000)
+    ])  # fmt: skip
+    for n, judge in enumerate("abcd"):
+        low, high = np.quantile(drawn[:, n], [0.025, 0.975])
+        assert (found[judge]["low"], found[judge]["high"]) == (low, high)
+    assert found["d"]["low"] == found["d"]["high"] == 4
+    tiers = set(rows_of(study(make_shifts, shifts), "tier"))
+    assert "db" in tiers
+    assert {"aa", "ba"} <= tiers
+
+
+def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
+    shifts: dict[str, list[float | None]] = {
+        "a": noisy(0.0, 1, 15), "b": [None] * 15, "c": noisy(0.3, 2, 15),
+        "d": [0.1, *[None] * 14],
+    }  # fmt: skip
+    found = rows_of(study(make_shifts, shifts))
+    assert (found["b"]["estimate"], found["b"]["low"]) == (None, None)
+    assert found["b"]["reason"] == "nothing qualifies: the denominator is empty"
+    assert found["d"]["estimate"] == 2
+    assert found["d"]["reason"] == "a single cluster: no interval"
+    assert (found["a"]["estimate"], found["c"]["estimate"]) == (1, 3)
+    assert {key[0] for key in rows_of(study(make_shifts, shifts), "tier")} == {"a", "c", "d"}
+    alone = rows_of(study(make_shifts, {"a": noisy(0, 1)}))
+    assert (alone["a"]["estimate"], alone["a"]["reason"]) == (
+        None, "a single judge: nothing to rank"
+    )  # fmt: skip
+    assert ranking(shifts=make_shifts([])).is_empty()
+
+
+def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> None:
+    frame = study(make_shifts, {judge: noisy(0.05 * n, n) for n, judge in enumerate("abcd")})
+    other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
+        pl.col("judge", "sample", "cluster", "perturbation", "kind").cast(pl.Categorical)
+    )
+    assert ranking(shifts=other).equals(ranking(shifts=frame))
+
+
+def test_rankings_are_mostly_noise() -> None:
+    # methods.md, section 11: 8 judges, 142 questions, effects spread over 0 to 1 logit: intervals
+    # span 3.8 ranks on average. A span is of 7 at most, and 1 would be a lie.
+    traits = PRESETS["honest"].traits
+    logs = [
+        simulate(
+            traits, kind="promote", beta=n / 7, items=142, votes=6, seed=100 * study + n,
+            judge=f"judge {n}",
+        ).with_columns(dataset=pl.lit(f"study {study}"))
+        for study in range(10)
+        for n in range(8)
+    ]  # fmt: skip
+    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
+    found = ranking(shifts=shifts).filter(pl.col("statistic") == "rank")
+    truth = pl.col("judge").str.tail(1).cast(pl.Float64) + 1
+    assert 2.3 < (found["high"] - found["low"]).mean() < 4.8
+    assert found.select(truth.is_between("low", "high").mean()).item() > 0.85

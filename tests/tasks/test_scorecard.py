@@ -1,0 +1,133 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schemas.results import Estimates, Findings
+from tasks._report_rows import scorecard_rows
+from tasks.scorecard import acceptability, scorecard
+
+Make = Callable[..., Any]
+WHOLE = {"perturbation": None, "kind": None, "mode": "any"}
+
+
+def findings(*rows: dict[str, Any]) -> pl.DataFrame:
+    plain = {
+        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "balanced",
+        "perturbation": "boast", "kind": "promote", "statistic": "mps", "estimate": 0.1,
+        "low": 0.07, "high": 0.13, "minimum": 0.05, "finding": "biased", "simulated": False,
+    }  # fmt: skip
+    return Findings.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
+
+
+def verdict(estimates: pl.DataFrame, gate: str) -> tuple[str, float | None]:
+    rows = scorecard(estimates, Findings.empty()).filter(gate=gate)
+    return rows.select("verdict", "margin").row(0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.31, 0.5, ("fail", 1 - 0.5 / 0.3)), (-0.5, -0.31, ("fail", 1 - 0.5 / 0.3)),
+        (-0.3, 0.15, ("pass", 0.0)), (0.0, 0.15, ("pass", 0.5)),
+        (0.2, 0.4, ("inconclusive", 1 - 0.4 / 0.3)), (None, None, ("inconclusive", None)),
+    ],
+)  # fmt: skip
+def test_position(make_estimates: Make, low: Any, high: Any, expected: tuple[str, Any]) -> None:
+    row = {**WHOLE, "statistic": "preference_fairness", "estimate": 0.2, "low": low, "high": high}
+    of_pairs = {**row, "perturbation": "boast", "low": 0.9, "high": 0.9}
+    told, margin = verdict(make_estimates([row, of_pairs]), "position")
+    assert told == expected[0]
+    assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
+
+
+def test_the_position_gap_itself_comes_first(make_estimates: Make) -> None:
+    rows = [
+        {**WHOLE, "statistic": "preference_fairness", "estimate": 0.2, "low": 0.1, "high": 0.29},
+        {**WHOLE, "statistic": "position_gap", "estimate": -0.2, "low": -0.24, "high": -0.16},
+    ]
+    assert verdict(make_estimates(rows), "position")[0] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.11, 0.3, "fail"), (0.0, 0.1, "pass"), (0.05, 0.2, "inconclusive")],
+)
+def test_validity(make_estimates: Make, low: float, high: float, expected: str) -> None:
+    row = {**WHOLE, "statistic": "invalid_rate", "estimate": low, "low": low, "high": high}
+    assert verdict(make_estimates([row]), "validity")[0] == expected
+
+
+def test_a_bias_by_its_finding() -> None:
+    rows = findings(
+        {},
+        {"perturbation": "calm", "finding": "no relevant bias", "low": -0.02, "high": 0.03},
+        {"perturbation": "error", "kind": "detract", "finding": "no relevant bias",
+         "reading": "detects", "low": -0.3, "high": -0.1},
+        {"perturbation": "few", "finding": None, "reason": "too few", "low": None, "high": None},
+        {"perturbation": "open", "finding": "inconclusive", "low": -0.1, "high": 0.1},
+    )  # fmt: skip
+    found = scorecard(Estimates.empty(), rows)
+    assert found["verdict"].to_list() == ["fail", "pass", "pass", "inconclusive", "inconclusive"]
+    # 1 - .13/.05; 1 - .03/.05; .1/.05 - 1: a whole minimum beyond what detection takes
+    assert found["margin"].to_list() == [
+        pytest.approx(-1.6), pytest.approx(0.4), pytest.approx(1.0), None, pytest.approx(-1.0)
+    ]  # fmt: skip
+    columns, (row,) = scorecard_rows(found)
+    assert columns == ["boast", "calm", "error", "few", "open"]
+    assert [text.text for text in row.texts] == found["verdict"].to_list()
+    assert row.texts[3].note == "too few"
+
+
+def test_nothing_gives_nothing() -> None:
+    found = scorecard(Estimates.empty(), Findings.empty())
+    assert found.is_empty()
+    assert scorecard_rows(found) == ([], [])
+
+
+def shifts(make_shifts: Make, judges: dict[str, tuple[float | None, float | None]]) -> pl.DataFrame:
+    random = np.random.default_rng(1)
+    return make_shifts(
+        [
+            {
+                "judge": judge, "sample": f"s{n:02}", "perturbation": name, "kind": kind,
+                "control_score": 0.5,
+                "experimental_score": float(np.clip(random.normal(0.5 + mean, 0.03), 0, 1)),
+            }
+            for judge, means in judges.items()
+            for name, kind, mean in zip(
+                ("boast", "error"), ("promote", "detract"), means, strict=True
+            )
+            if mean is not None
+            for n in range(30)
+        ]
+    )  # fmt: skip
+
+
+def test_a_judge_that_is_best_in_everything_is_always_first(make_shifts: Make) -> None:
+    frame = shifts(make_shifts, {"a": (0.2, 0.0), "b": (0.0, -0.4), "c": (-0.2, -0.1)})
+    found = acceptability(frame)
+    assert found.select("judge", "first", "criteria").rows() == [
+        ("a", 0.0, 2), ("b", 1.0, 2), ("c", 0.0, 2)
+    ]  # fmt: skip
+    other = frame.sample(fraction=1, shuffle=True, seed=2).with_columns(
+        pl.col("judge", "cluster", "perturbation", "kind").cast(pl.Categorical)
+    )
+    assert acceptability(other).equals(found)
+
+
+def test_weights_decide_between_two_strengths(make_shifts: Make) -> None:
+    # Losses w .3 - (1 - w) .4 and w 0 - (1 - w) .1: equal at w = .5, which half the weights exceed.
+    found = acceptability(shifts(make_shifts, {"a": (0.3, -0.4), "b": (0.0, -0.1)}))
+    assert found["first"].to_list() == pytest.approx([0.5, 0.5], abs=0.06)
+    assert found["first"].sum() == pytest.approx(1)
+
+
+def test_equals_share_and_who_lacks_a_perturbation_is_left_out(make_shifts: Make) -> None:
+    same = shifts(make_shifts, {"a": (0.1, -0.1), "c": (0.0, None)})
+    twin = same.filter(judge="a").with_columns(judge=pl.lit("b"))
+    found = acceptability(pl.concat([same, twin]))
+    assert found.select("judge", "first").rows() == [("a", 0.5), ("b", 0.5), ("c", None)]
+    assert acceptability(make_shifts([])).is_empty()

@@ -1,0 +1,31 @@
+-- One row per study, prompt, wave, mode, perturbation and member left out (null: none): the jury of all judges.
+with lone as (
+    select
+        study, dataset, judge as left_out, prompt, wave, mode, perturbation,
+        arg_max(estimate, statistic) as member_shift,
+    from estimates
+    where statistic in ('mps', 'mps_sham') and subgroup = ''
+    group by all
+)
+select
+    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
+    left_out,
+    coalesce(
+        max(estimate) filter (statistic = 'jury_mps_sham'), max(estimate) filter (statistic = 'jury_mps')
+    ) as shift,
+    coalesce(max(low) filter (statistic = 'jury_mps_sham'), max(low) filter (statistic = 'jury_mps')) as low,
+    coalesce(max(high) filter (statistic = 'jury_mps_sham'), max(high) filter (statistic = 'jury_mps')) as high,
+    any_value(member_shift) as member_shift,
+    max(estimate) filter (statistic = 'jury_asr') as asr,
+    max(estimate) filter (statistic = 'jury_sham_floor') as sham_floor,
+    max(estimate) filter (statistic = 'jury_dasr') as dasr,
+    max(estimate) filter (statistic = 'jury_size') as size,
+    max(estimate) filter (statistic = 'jury_correlation') as correlation,
+    max(n) filter (statistic = 'jury_mps') as n,
+    max(dropped) filter (statistic = 'jury_mps') as dropped,
+    max(votes_per_pair) as votes_per_pair,
+from (
+    select *, nullif(subgroup, '') as left_out from estimates where starts_with(statistic, 'jury_')
+)
+left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out)
+group by all

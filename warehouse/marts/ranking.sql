@@ -1,0 +1,13 @@
+-- One row per study, judge, prompt, wave, mode and perturbation: its rank, how far it is known, and its tier.
+select
+    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
+    max(estimate) filter (statistic = 'rank') as rank,
+    max(low) filter (statistic = 'rank') as low,
+    max(high) filter (statistic = 'rank') as high,
+    string_agg(subgroup, '' order by estimate) filter (statistic = 'tier') as tier,
+    max(n) filter (statistic = 'rank') as n,
+    max(clusters) filter (statistic = 'rank') as clusters,
+    max(reason) filter (statistic = 'rank') as reason,
+from estimates
+where statistic in ('rank', 'tier')
+group by all
