@@ -29,8 +29,8 @@ FRAMES: tuple[type[Frame], ...] = (
     Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
-TALLIES = Path(schemas.__file__).with_name("tallies.sql")
-"""A mart that the tasks use too."""
+SHARED = [Path(schemas.__file__).with_name(name) for name in ("tallies.sql", "exclusions.sql")]
+"""Marts that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {
     "study": ("varchar", "name of the study whose results these are"),
@@ -86,7 +86,7 @@ def marts_digest() -> str:
 
 
 def _mart_files() -> list[Path]:
-    return sorted([*MARTS.glob("*.sql"), TALLIES])
+    return sorted([*MARTS.glob("*.sql"), *SHARED])
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
