@@ -9,10 +9,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks._report_exclusions import rule, without
 from tasks._report_rows import all_rows, dropped_rows, result_groups, validity_rows
 from tasks._summary import GLOSSARY, summary
 from tasks._words import clean, count, listing, number, thousands
 from tasks.charts import CHARTS
+from tasks.exclude import exclude
 
 TEMPLATE = "_report.html.j2"
 MODES = {
@@ -72,12 +74,14 @@ def report(
         finalize=_harmless,
     )
     primary = _primary(findings, estimates)
+    exclusions = exclude(estimates)
     return environment.get_template(TEMPLATE).render(
         facts=facts,
         simulated=_any_simulated(estimates) or _any_simulated(findings),
         gaps=_gaps(facts),
         summary=summary(findings, _largest(primary, "clusters")),
-        groups=result_groups(findings, estimates),
+        groups=result_groups(findings, estimates, without(estimates, exclusions)),
+        rule=rule(exclusions),
         charts=_charts(estimates, findings),
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
