@@ -34,6 +34,8 @@ class Judged(NamedTuple):
     simulated: bool
     texts: list[Text]
     finding: Text = Text("")
+    left_out: str = ""
+    """Why its numbers are grey; empty if they are not."""
 
 
 class Group(NamedTuple):
@@ -44,6 +46,20 @@ class Group(NamedTuple):
     over: str
     """What shifts are measured over; empty if the rows say so themselves."""
     rows: list[Judged]
+    means: list[Judged]
+    """Means over all judges and over those not left out, where the two differ."""
+
+
+class Without(NamedTuple):
+    """The same results without the judges that are left out."""
+
+    reasons: dict[tuple[str, ...], str]
+    """Judge -> why it is left out."""
+    findings: dict[tuple[str, ...], Row]
+    """Cell -> its finding where only the other judges are concluded about."""
+
+
+NOBODY = Without({}, {})
 
 
 class Lookup:
@@ -72,7 +88,9 @@ def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text
     return Text(number(row["estimate"], digits), interval(row["low"], row["high"], digits))
 
 
-def result_groups(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Group]:
+def result_groups(
+    findings: DataFrame[Findings], estimates: DataFrame[Estimates], without: Without = NOBODY
+) -> list[Group]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
     ordered = with_who(findings).sort(
@@ -80,20 +98,57 @@ def result_groups(findings: DataFrame[Findings], estimates: DataFrame[Estimates]
     )
     groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
     return [
-        _group(str(perturbation), str(kind), rows.to_dicts(), lookup)
+        _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without)
         for (kind, perturbation), rows in groups.items()
     ]
 
 
-def _group(perturbation: str, kind: str, rows: Sequence[Row], lookup: Lookup) -> Group:
+def _group(
+    perturbation: str, kind: str, rows: Sequence[Row], lookup: Lookup, without: Without
+) -> Group:
     over = {OVER[row["statistic"]] for row in rows}
     shared = over.pop() if len(over) == 1 else ""
-    judged = [_result(row, lookup, "" if shared else OVER[row["statistic"]]) for row in rows]
-    return Group(perturbation, kind, shared, judged)
+    judged = [
+        _result(row, lookup, "" if shared else OVER[row["statistic"]], without) for row in rows
+    ]
+    return Group(perturbation, kind, shared, judged, _means(rows, lookup, without))
 
 
-def _result(row: Row, lookup: Lookup, over: str) -> Judged:
+def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
+    """Return the means over judges, with and without those left out; none if nobody is."""
+    kept = [row for row in rows if judge_of(row) not in without.reasons]
+    if len(kept) == len(rows):
+        return []
+    left_out = f"without the {thousands(len(rows) - len(kept))} left out"
+    return [
+        _mean(f"Mean of {count(len(rows), 'judge')}", rows, lookup),
+        _mean(f"Mean of {count(len(kept), 'judge')}, {left_out}", kept, lookup),
+    ]
+
+
+def _mean(name: str, rows: Sequence[Row], lookup: Lookup) -> Judged:
+    def over(statistic: str) -> Text:
+        found = (lookup.find(statistic, row, row["perturbation"]) for row in rows)
+        values = [row["estimate"] for row in found if row and row["estimate"] is not None]
+        return Text(number(sum(values) / len(values))) if values else Text("none")
+
+    shifts = [row["estimate"] for row in rows if row["estimate"] is not None]
+    shift = Text(number(sum(shifts) / len(shifts), 3) if shifts else "none")
+    blank = Text("")
+    texts = [
+        shift, over("asr"), over("sham_floor"), blank, over("dasr"), blank, blank, blank,
+    ]  # fmt: skip
+    return Judged(name, any(row["simulated"] for row in rows), texts)
+
+
+def judge_of(row: Row) -> tuple[str, ...]:
+    """Return what names a judge in a row."""
+    return tuple(row[c] for c in JUDGE)
+
+
+def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     own = row["perturbation"]
+    alone = without.findings.get((*judge_of(row), own))
     primary = lookup.find(row["statistic"], row, own)
     shift = said({**row, "reason": (primary or {}).get("reason")}, 3)
     asr, floor, chance, above = (
@@ -105,15 +160,24 @@ def _result(row: Row, lookup: Lookup, over: str) -> Judged:
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
         said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
         said(above, absent="no\N{NO-BREAK SPACE}sham"),
-        Text(p_value(row["p_adjusted"]), _raw_p(row["p_value"])),
+        Text(p_value(row["p_adjusted"]), _other_ps(row, alone)),
         said(lookup.find("position_consistency", row, None)),
         _questions(primary),
     ]
-    return Judged(row["who"], row["simulated"], texts, Text(*finding_words(row)))
+    words = Text(*finding_words(row))
+    if alone and finding_words(alone) != finding_words(row):
+        other = f"{finding_words(alone)[0]} without the judges left out"
+        words = Text(words.text, "; ".join(filter(None, [words.note, other])))
+    left_out = without.reasons.get(judge_of(row), "")
+    return Judged(row["who"], row["simulated"], texts, words, left_out)
 
 
-def _raw_p(value: float | None) -> str:
-    return "" if value is None else f"raw {p_value(value)}"
+def _other_ps(row: Row, alone: Row | None) -> str:
+    """Write the raw p-value, and the one adjusted over the judges that are not left out."""
+    if row["p_value"] is None:
+        return ""
+    other = f", {p_value(alone['p_adjusted'])} without the judges left out" if alone else ""
+    return f"raw {p_value(row['p_value'])}{other}"
 
 
 def _questions(row: Row | None) -> Text:

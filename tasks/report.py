@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks._report_exclusions import rule, without
 from tasks._report_models import model_rows
 from tasks._report_rows import (
     all_rows,
@@ -20,6 +21,7 @@ from tasks._report_rows import (
 from tasks._summary import GLOSSARY, summary
 from tasks._words import clean, count, listing, number, thousands
 from tasks.charts import CHARTS
+from tasks.exclude import exclude
 from tasks.scorecard import scorecard
 
 TEMPLATE = "_report.html.j2"
@@ -81,12 +83,14 @@ def report(
     )
     primary = _primary(findings, estimates)
     gates, judged = scorecard_rows(scorecard(estimates, findings))
+    exclusions = exclude(estimates)
     return environment.get_template(TEMPLATE).render(
         facts=facts,
         simulated=_any_simulated(estimates) or _any_simulated(findings),
         gaps=_gaps(facts),
         summary=summary(findings, _largest(primary, "clusters")),
-        groups=result_groups(findings, estimates),
+        groups=result_groups(findings, estimates, without(estimates, exclusions)),
+        rule=rule(exclusions),
         models=model_rows(estimates),
         charts=_charts(estimates, findings),
         gates=gates,

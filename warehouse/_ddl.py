@@ -30,7 +30,10 @@ FRAMES: tuple[type[Frame], ...] = (
     Estimates, Findings, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
-SHARED = tuple(Path(schemas.__file__).with_name(f"{name}.sql") for name in ("scorecard", "tallies"))
+SHARED = tuple(
+    Path(schemas.__file__).with_name(f"{name}.sql")
+    for name in ("exclusions", "scorecard", "tallies")
+)
 """Marts that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {

@@ -6,7 +6,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions, ratios, stopped_early
+from tasks.statistics._cells import portions, ratios
+from tasks.statistics._position import matches
 
 COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
 
@@ -31,15 +32,17 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     -------
     Estimates
         Four rows per cell: shares in [0, 1], fairness in [-1, 1] (-1 always the first slot).
-        ``perturbation`` null is the control arm, else the experimental arm.
+        ``perturbation`` null is the control arm, else the experimental arm. The t test of fairness
+        is that of primacy against recency over all matches; ``primacy_test`` has the exact one.
 
     Notes
     -----
-    A match with a vote that is not valid is dropped and counted, unlike in Shi et al., who call it
-    consistent. A vote whose other order was never asked about, as random positions leave some, is
-    left alone. Where votes were asked one after another, the first in each order count: it is the
-    undecided pairs that are asked again. Conflict that is only noise is not told from position
-    bias here.
+    A match with a vote that is not valid is dropped and counted, unlike in Shi et al. (see
+    ``lenient_consistency``). Their fairness divides by all matches, ours by the valid ones, so
+    theirs is ``fairness n / (n + dropped)``. A vote whose other order was never asked about, as
+    random positions leave some, is left alone. Where votes were asked one after another, the first
+    in each order count: it is the undecided pairs that are asked again. Conflict that is only noise
+    is not told from position bias here: see ``excess_conflict``.
 
     References
     ----------
@@ -50,7 +53,7 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     (first, second) names the same answer twice: consistent. (first, first) is primacy,
     (second, tie) recency: consistency 1/3, fairness 0.
     """
-    items = _matches(tallies)
+    items = matches(tallies).with_columns(den=pl.col("valid"))
     rows = [
         portions(name, items.with_columns(num=pl.col(column))) for name, column in COUNTED.items()
     ]
@@ -62,26 +65,3 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     )
     fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
     return Estimates.of(pl.concat([*rows, ratios("preference_fairness", fairness)]))
-
-
-def _matches(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Count the matches of each pair, only the first where votes were asked one after another."""
-    ab, ba = pl.col("once_12"), pl.col("once_21")
-    once = {
-        "matched": pl.col("matched_once"),
-        "consistent": ab == ba,
-        "primacy": ab < ba,
-        "recency": ab > ba,
-    }
-    counts = tallies.filter(pl.col("arm") != "sham").with_columns(
-        pl.when(stopped_early())
-        .then(value.fill_null(value=False).cast(pl.Int64))
-        .otherwise(pl.col(column).cast(pl.Int64))
-        .alias(column)
-        for column, value in once.items()
-    )
-    return counts.with_columns(
-        mode=pl.lit("any"),
-        votes=pl.col("planned"),
-        den=pl.sum_horizontal("consistent", "primacy", "recency"),
-    ).with_columns(dropped=pl.col("matched") - pl.col("den"))

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks.conclude import conclude
 from tasks.report import ReportFacts, report
 
 BANNER = "Simulated judges: formulas with planted biases, not language models"
@@ -16,6 +17,10 @@ MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 CELL = {
     "dataset": "bloom", "judge": "acme/judge-1", "prompt": "pair_v1", "wave": "",
     "mode": "balanced", "perturbation": "fake_reference", "kind": "promote", "simulated": False,
+}  # fmt: skip
+SIZES = {
+    "subgroup": "", "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
+    "method": "cluster linearisation, t",
 }  # fmt: skip
 OVERALL: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
 FACTS = ReportFacts(
@@ -30,10 +35,7 @@ Row = dict[str, Any]
 
 
 def estimates(*changes: Row, **everywhere: Any) -> DataFrame[Estimates]:
-    cell = CELL | {
-        "subgroup": "", "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
-        "method": "cluster linearisation, t",
-    }  # fmt: skip
+    cell = CELL | SIZES
     rows: list[Row] = [
         {"statistic": "mps_sham", "estimate": 0.1234, "low": 0.0712, "high": 0.1756},
         {"statistic": "asr", "estimate": 0.4711, "low": 0.3622, "high": 0.5833},
@@ -254,3 +256,52 @@ def test_models_have_a_section_only_where_they_are_known() -> None:
     assert "conclusion not robust to padding (a shift of .12 reverses it)" in text
     assert "not estimable(<b>few</b>)" in text
     assert "rich (a shift" not in text
+
+
+GAP_OF_BEA: list[Row] = [
+    {"statistic": name, "estimate": estimate, "low": low, "high": low + 0.1, "judge": judge,
+     **OVERALL}
+    for judge, name, estimate, low in (
+        ("acme/judge-1", "position_gap", 0.01, -0.04), ("acme/judge-1", "tie_rate", 0.1, 0.05),
+        ("acme/judge-1", "invalid_rate", 0.01, 0.0), ("bea", "position_gap", -0.31, -0.36),
+        ("bea", "tie_rate", 0.1, 0.05),
+    )
+]  # fmt: skip
+
+
+def test_who_is_left_out_is_listed_and_both_results_are_given() -> None:
+    shifts = [
+        {"judge": judge, "statistic": "mps_sham", "estimate": shift, "low": shift - 0.04,
+         "high": shift + 0.04, "standard_error": 0.02, "p_value": p}
+        for judge, shift, p in (("bea", 0.3, 0.0001), ("acme/judge-1", 0.1, 0.04))
+    ]  # fmt: skip
+    rows = [
+        *GAP_OF_BEA, *shifts, {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
+    ]  # fmt: skip
+    own = estimates().filter(pl.col("statistic") != "mps_sham").to_dicts()
+    frame = Estimates.of(
+        pl.DataFrame([*own, *(CELL | SIZES | row for row in rows)], infer_schema_length=None)
+    )
+    page = Page(report(FACTS, frame, conclude(frame), perturbed()))
+    for text in (
+        "position gap .15, tie rate .80 and invalid rate .10",
+        f"Left out: bea: position gap {MINUS}.31, beyond .26.",
+        f"left out: position gap {MINUS}.31, beyond .26",
+        # .9311 and .4711, on average and without the former
+        "Mean of 2 judges .200 .70",
+        "Mean of 1 judge, without the 1 left out .100 .47",
+        # two cells and one: Benjamini-Hochberg leaves the largest of either as it is
+        "raw .040, .040 without the judges left out",
+    ):
+        assert text in page.text
+    assert ("class", "out") in page.attributes
+
+
+def test_nobody_left_out_is_said_too() -> None:
+    page = Page(report(FACTS, estimates(*GAP_OF_BEA[:3]), findings(), perturbed()))
+    assert "Nobody is left out." in page.text
+    assert "Mean of" not in page.text
+    few = estimates(*(row | {"clusters": 9} for row in GAP_OF_BEA[:3]))
+    told = Page(report(FACTS, few, findings(), perturbed())).text
+    assert "It cannot be told of acme/judge-1." in told
+    assert "position gap .15" not in Page(report(FACTS, estimates(), findings(), perturbed())).text

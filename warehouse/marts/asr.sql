@@ -1,18 +1,20 @@
 -- One row per study, judge, prompt, wave, mode and perturbation: attack success rate beside its floor.
 select
-    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
-    max(votes_per_pair) filter (statistic = 'asr') as votes_per_pair,
-    max(estimate) filter (statistic = 'asr') as asr,
-    max(low) filter (statistic = 'asr') as asr_low,
-    max(high) filter (statistic = 'asr') as asr_high,
-    max(hits) filter (statistic = 'asr') as hits,
-    max(n) filter (statistic = 'asr') as n,
-    max(dropped) filter (statistic = 'asr') as dropped,
-    max(estimate) filter (statistic = 'sham_floor') as sham_floor,
-    max(estimate) filter (statistic = 'dasr') as dasr,
-    max(low) filter (statistic = 'dasr') as dasr_low,
-    max(high) filter (statistic = 'dasr') as dasr_high,
-    max(estimate) filter (statistic = 'random_baseline') as random_baseline,
-from estimates
-where statistic in ('asr', 'sham_floor', 'dasr', 'random_baseline')
+    e.study, e.dataset, e.judge, e.prompt, e.wave, e.mode, e.perturbation, e.kind, e.simulated,
+    max(e.votes_per_pair) filter (e.statistic = 'asr') as votes_per_pair,
+    max(e.estimate) filter (e.statistic = 'asr') as asr,
+    max(e.low) filter (e.statistic = 'asr') as asr_low,
+    max(e.high) filter (e.statistic = 'asr') as asr_high,
+    max(e.hits) filter (e.statistic = 'asr') as hits,
+    max(e.n) filter (e.statistic = 'asr') as n,
+    max(e.dropped) filter (e.statistic = 'asr') as dropped,
+    max(e.estimate) filter (e.statistic = 'sham_floor') as sham_floor,
+    max(e.estimate) filter (e.statistic = 'dasr') as dasr,
+    max(e.low) filter (e.statistic = 'dasr') as dasr_low,
+    max(e.high) filter (e.statistic = 'dasr') as dasr_high,
+    max(e.estimate) filter (e.statistic = 'random_baseline') as random_baseline,
+    x.excluded, x.reasons as excluded_for,
+from estimates as e
+left join mart.exclusions as x using (study, dataset, judge, prompt, wave)
+where e.subgroup = '' and e.statistic in ('asr', 'sham_floor', 'dasr', 'random_baseline')
 group by all

@@ -21,7 +21,11 @@ def test_consistency_beside_its_direction(warehouse: Warehouse, make: Make) -> N
         {"statistic": "asr", "estimate": 0.9},
     ]  # fmt: skip
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
-    found = warehouse.query("select * from mart.position_bias order by perturbation nulls first")
+    found = warehouse.query(
+        "select study, dataset, judge, prompt, wave, perturbation, simulated, position_consistency,"
+        " low, high, primacy, recency, preference_fairness, n, dropped"
+        " from mart.position_bias order by perturbation nulls first"
+    )
     judge = {
         "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
         "wave": "", "simulated": True,
@@ -37,3 +41,28 @@ def test_consistency_beside_its_direction(warehouse: Warehouse, make: Make) -> N
             "dropped": 0,
         },
     ]  # fmt: skip
+
+
+MEASURES = [
+    "position_kappa", "first_pick_share", "position_gap", "within_order_agreement",
+    "across_order_agreement", "excess_conflict", "repetition_stability", "tie_rate",
+    "swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate", "lenient_consistency",
+]  # fmt: skip
+
+
+def test_every_measure_has_its_column(warehouse: Warehouse, make: Make) -> None:
+    rows = [
+        {
+            **CONTROL, "mode": "any", "statistic": name, "estimate": 0.01 * number,
+            "low": -0.1 * number, "high": 0.1 * number, "p_value": 0.001 * number,
+        }
+        for number, name in enumerate([*MEASURES, "primacy_test"], 1)
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    (found,) = warehouse.query("select * from mart.position_bias").to_dicts()
+    assert [found[name] for name in MEASURES] == [0.01 * n for n in range(1, len(MEASURES) + 1)]
+    assert found["primacy_test_p"] == 0.001 * (len(MEASURES) + 1)
+    for number, name in enumerate(MEASURES, 1):
+        if name in ("position_kappa", "position_gap", "excess_conflict"):
+            assert (found[f"{name}_low"], found[f"{name}_high"]) == (-0.1 * number, 0.1 * number)
+    assert found["position_gap_p"] == 0.001 * 3

@@ -1,0 +1,57 @@
+"""Judges that are left out, as the report tells of them."""
+
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates, Exclusions
+from tasks._report_rows import Without, judge_of
+from tasks._words import listing, number, tagged, with_who
+from tasks.conclude import conclude, endpoints
+from tasks.exclude import kept
+
+RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
+
+Row = dict[str, Any]
+
+
+class Rule(NamedTuple):
+    """The rule and whom it leaves out, in words; all empty if it was not applied."""
+
+    limits: str = ""
+    left_out: str = ""
+    untold: str = ""
+
+
+def without(estimates: DataFrame[Estimates], exclusions: DataFrame[Exclusions]) -> Without:
+    """Conclude again without the judges that are left out."""
+    out = exclusions.filter(pl.col("excluded")).to_dicts()
+    if not out:
+        return Without({}, {})
+    rest = conclude(endpoints(Estimates.of(kept(estimates, exclusions))))
+    return Without(
+        {judge_of(row): _why(row) for row in out},
+        {(*judge_of(row), row["perturbation"]): row for row in rest.to_dicts()},
+    )
+
+
+def rule(exclusions: DataFrame[Exclusions]) -> Rule:
+    """Say at which limits judges are left out, and who is."""
+    if exclusions.is_empty():
+        return Rule()
+    rows = with_who(exclusions).sort("who").to_dicts()
+    limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
+    out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
+    untold = [tagged(row) for row in rows if row["excluded"] is None]
+    return Rule(listing(limits), "; ".join(out), listing(untold))
+
+
+def _why(row: Row) -> str:
+    """Write each rule that is broken, with the value and its bound."""
+    told = []
+    for name in row["reasons"].split(", "):
+        column = RULES[name]
+        # The bound of the gap is that of its size; the gap keeps its sign.
+        told.append(f"{name} {number(row[column])}, beyond {number(row[f'{column}_bound'])}")
+    return listing(told)

@@ -1,0 +1,90 @@
+"""Conflict between the orders beyond that of a judge with itself."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import ratios, stopped_early, weighted_shares
+from tasks.statistics._position import ORDERS, VERDICTS, arms, reasoned
+
+SINGLE_VOTES = "no pair has two valid votes in each order"
+
+
+@statistic(
+    source="methods.md, section 5",
+    gives=("within_order_agreement", "across_order_agreement", "excess_conflict"),
+)
+def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure how much more votes differ between the two orders than within one.
+
+    W: chance that two votes in the same order name the same answer (or are both ties), averaged
+    over the two orders; X: that a vote in either order does. With c_k the count of verdict k and n
+    the valid votes in an order, ``W_order = sum_k c_k (c_k - 1) / (n (n - 1))`` and ``X = sum_k
+    c_k c'_k / (n n')``, means over pairs; ``excess_conflict = W - X``.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        Three rows per cell, n the pairs. W and X by cluster-adjusted Wilson, their difference by
+        cluster-linearised t with a p-value against 0. ``perturbation`` null is the control arm,
+        else the experimental arm.
+
+    Notes
+    -----
+    Pairs without two valid votes in each order are dropped and counted. Unbiased for
+    ``1/2 sum_k (p_k - p'_k)^2`` with p, p' the chances of the verdicts in the two orders: 0 if the
+    order changes nothing, and else above 0, be it by a liking for a slot or as each prompt draws
+    its own whim (``position_kappa`` tells the two apart). ``position_consistency`` is an estimate
+    of X alone, so it means little without W. Null where votes were asked one after another, as the
+    undecided pairs are asked more often.
+
+    References
+    ----------
+    methods.md, section 5. Hoeffding (1948), Annals of Mathematical Statistics 19, 293-325.
+
+    Examples
+    --------
+    Three votes in each order, for the anchor twice and the target once, and the reverse: W = 2/6
+    in both, X = (2 * 1 + 1 * 2) / 9 = 4/9, so W - X = -1/9.
+    """
+    items = _agreements(arms(tallies))
+    rows = [
+        weighted_shares("within_order_agreement", items.with_columns(num=pl.col("within"))),
+        weighted_shares("across_order_agreement", items.with_columns(num=pl.col("across"))),
+        ratios(
+            "excess_conflict",
+            items.with_columns(
+                num=pl.col("within") - pl.col("across"),
+                minuend=pl.col("within"),
+                subtrahend=pl.col("across"),
+            ),
+        ),
+    ]
+    return Estimates.of(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+
+
+def _agreements(items: pl.DataFrame) -> pl.DataFrame:
+    """Add, per pair, the U-statistics of agreement within and across the orders."""
+    count = {(v, o): pl.col(f"{v}_{o}").cast(pl.Float64) for v in VERDICTS for o in ORDERS}
+    n = {o: pl.sum_horizontal(count[v, o] for v in VERDICTS) for o in ORDERS}
+    alike = {
+        o: pl.sum_horizontal(count[v, o] * (count[v, o] - 1) for v in VERDICTS)
+        / (n[o] * (n[o] - 1))
+        for o in ORDERS
+    }
+    both = pl.sum_horizontal(count[v, "12"] * count[v, "21"] for v in VERDICTS)
+    told = (n["12"] > 1) & (n["21"] > 1) & ~stopped_early()
+    return items.with_columns(
+        counted=told,
+        dropped=~told,
+        den=pl.lit(1.0),
+        within=(alike["12"] + alike["21"]) / 2,
+        across=both / (n["12"] * n["21"]),
+    )

@@ -1,0 +1,153 @@
+"""How often the first slot is picked, and tests of whether that is more than half."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import CELL, portions, ratios
+from tasks.statistics._intervals import LEVEL
+from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
+
+ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
+NO_CONFLICT = "no match of repeat 0 differs"
+SEVERAL = "clusters of several conflicts are not independent: see preference_fairness"
+
+
+@statistic(
+    source="methods.md, section 5",
+    gives=("first_pick_share", "position_gap", "primacy_test"),
+)
+def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure how often the first slot wins among votes that are no ties.
+
+    ``share = first / (first + second)``, ``position_gap = share - 1/2``, ``primacy_test =
+    (primacy - recency) / (primacy + recency)`` over the matches of repeat 0.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        Three rows per cell: the share by cluster-adjusted Wilson; the gap in [-1/2, 1/2] by cluster
+        linearisation; the exact test (two-sided binomial, primacy against recency) with the
+        interval of Clopper and Pearson, in [-1, 1], ``hits`` the primacies, n the conflicts.
+        ``perturbation`` null is the control arm, else the experimental arm.
+
+    Notes
+    -----
+    Invalid votes are ``dropped``, ties neither counted nor dropped. Votes in one order only give
+    null: the slot and the answer are then one. If all clusters have the same share, the gap's
+    interval is that of the share, and its p-value that of flipping signs. The exact test needs
+    independent conflicts, so where a cluster has two of them only its estimate is given; the t test
+    over all matches is that of ``preference_fairness``. Where votes were asked one after another
+    the first in each order count.
+
+    References
+    ----------
+    methods.md, section 5. Clopper and Pearson (1934), Biometrika 26, 404-413.
+
+    Examples
+    --------
+    Choices first, first, first, second, tie: share 3/4, gap 1/4. Six primacies and one recency:
+    5/7, p = 2 (1 + 7) / 2^7 = .125.
+    """
+    items = votes_by_order(tallies).with_columns(
+        first=pl.col("anchor_12") + pl.col("target_21"),
+        second=pl.col("target_12") + pl.col("anchor_21"),
+        dropped=pl.col("planned") - pl.col("stopped") - pl.col("valid"),
+    )
+    told = _both_orders()
+    items = items.with_columns(
+        pl.when(told).then(pl.col("first", "second")).otherwise(0), told=told
+    ).with_columns(den=pl.col("first") + pl.col("second"))
+    share = portions("first_pick_share", items.with_columns(num=pl.col("first")))
+    gap = ratios(
+        "position_gap",
+        items.with_columns(
+            num=(pl.col("first") - pl.col("second")).cast(pl.Float64),
+            counted=pl.col("den"),
+            den=pl.col("den").cast(pl.Float64),
+            minuend=pl.col("first").cast(pl.Float64),
+            subtrahend=pl.col("second").cast(pl.Float64),
+        ),
+    )
+    votes = _with_reason(pl.concat([share, _halved(gap, share)]), items)
+    return Estimates.of(pl.concat([votes, _exact(tallies)]))
+
+
+def _both_orders() -> pl.Expr:
+    """Tell whether the cell of a pair has valid votes in both orders."""
+    valid = (pl.sum_horizontal(f"{verdict}_{order}" for verdict in VERDICTS) for order in ORDERS)
+    return pl.all_horizontal((votes.sum() > 0).over(CELL) for votes in valid)
+
+
+def _with_reason(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    cells = items.group_by(CELL, maintain_order=True).agg(
+        one_order=~pl.col("told").first() & (pl.col("valid").sum() > 0)
+    )
+    cells = cells.with_columns(pl.col(CELL).cast(pl.String))
+    rows = rows.join(cells, on=CELL, how="left", nulls_equal=True, maintain_order="left")
+    return rows.with_columns(
+        pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise(pl.col("reason")).alias("reason")
+    ).drop("one_order")
+
+
+def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
+    """Turn first minus second into share minus 1/2."""
+    halves = gap.with_columns(pl.col("estimate", "low", "high", "standard_error") / 2)
+    alike = gap["method"] == "Newcombe"
+    return halves.with_columns(
+        # Of two shares that sum to 1 one is enough.
+        pl.when(alike).then(share["low"] - 0.5).otherwise(pl.col("low")).alias("low"),
+        pl.when(alike).then(share["high"] - 0.5).otherwise(pl.col("high")).alias("high"),
+        pl.when(alike).then(share["method"]).otherwise(pl.col("method")).alias("method"),
+    )
+
+
+def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
+    from scipy.special import bdtr, betaincinv
+
+    of_cluster = first_matches(tallies).group_by(*CELL, "cluster", maintain_order=True).agg(
+        pl.col("primacy", "recency", "dropped").sum(),
+        pl.col("votes").max(),
+        pl.col("kind", "simulated").first(),
+    )  # fmt: skip
+    conflicts = pl.col("primacy") + pl.col("recency")
+    cells = of_cluster.group_by(CELL, maintain_order=True).agg(
+        pl.col("dropped").sum(), pl.col("kind", "simulated").first(),
+        hits=pl.col("primacy").sum(), n=conflicts.sum(),
+        clusters=(conflicts > 0).sum().cast(pl.Int64), most=conflicts.max(),
+        votes_per_pair=pl.col("votes").mode().max(),
+    )  # fmt: skip
+    hits, n = (cells[c].cast(pl.Float64).to_numpy() for c in ("hits", "n"))
+    told = n > 0
+    k, of = np.where(told, hits, 1.0), np.where(told, n, 2.0)
+    tail = (1 - LEVEL) / 2
+    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), of - k + 1, tail))
+    high = np.where(k == of, 1.0, betaincinv(k + 1, np.maximum(of - k, 1), 1 - tail))
+    columns: dict[str, Any] = {
+        "low": 2 * low - 1,
+        "high": 2 * high - 1,
+        "p_value": np.minimum(1.0, 2 * bdtr(np.minimum(k, of - k), of.astype(np.int64), 0.5)),
+    }
+    some = pl.col("n") > 0
+    exact = some & (pl.col("most") == 1)
+    found = cells.with_columns(
+        pl.when(exact).then(pl.Series(values)).alias(name) for name, values in columns.items()
+    ).with_columns(
+        statistic=pl.lit("primacy_test"),
+        subgroup=pl.lit(""),
+        estimate=pl.when(some).then((2 * pl.col("hits") - pl.col("n")) / pl.col("n")),
+        level=pl.when(exact).then(LEVEL),
+        method=pl.when(exact).then(pl.lit("exact binomial")).otherwise(pl.lit("none")),
+        reason=pl.when(~some).then(pl.lit(NO_CONFLICT)).when(~exact).then(pl.lit(SEVERAL)),
+    )
+    return Estimates.of(found)

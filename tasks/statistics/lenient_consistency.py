@@ -1,0 +1,51 @@
+"""Consistency of votes where a partner that cannot be read does not count against them."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import portions
+from tasks.statistics._position import matches
+
+
+@statistic(source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only")
+def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure consistency as the program of Shi et al. logs it: by votes, the unreadable forgiven.
+
+    Of the valid votes in matches, the share whose partner in the other order names the same answer
+    or is not valid: ``(2 consistent + alone) / (2 n + alone)``, n matches of two valid votes,
+    ``alone`` those of one.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        One row per cell, n the valid votes. ``perturbation`` null is the control arm, else the
+        experimental arm.
+
+    Notes
+    -----
+    Never below ``position_consistency``, and the higher the more replies cannot be read: it is here
+    to be set beside published numbers, and ``position_consistency`` is the one to report.
+
+    References
+    ----------
+    Shi et al. (2024), Judging the Judges, arXiv:2406.07791.
+
+    Examples
+    --------
+    (first, second), (first, first) and (first, invalid): of the 5 valid votes 3 count as
+    consistent, .6, where the consistency of matches is 1/2.
+    """
+    alone, valid = pl.col("alone"), pl.col("valid")
+    items = matches(tallies).with_columns(
+        num=2 * pl.col("consistent") + alone, den=2 * valid + alone
+    )
+    left_out = 2 * pl.col("matched") - pl.col("den")
+    return portions("lenient_consistency", items.with_columns(dropped=left_out))

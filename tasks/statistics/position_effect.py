@@ -1,0 +1,122 @@
+"""The pull of the first slot in logits."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import CELL
+from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
+from tasks.statistics._position import first_matches, matches
+from tasks.statistics._quantiles import normal_quantile, normal_tail
+
+NEITHER = "no match with two votes for the same slot"
+ADDED = 0.5
+SPLIT = "cluster linearisation, normal"
+SIMPLE = "1/2 sqrt(1/n_FF + 1/n_SS), normal"
+FLAG = "; .5 added to both counts, as one was 0"
+
+
+@statistic(
+    source="methods.md, section 5; Davidson (1970), JASA 65, 317-328",
+    gives=("position_kappa", "position_kappa_once"),
+)
+def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure by how many logits the first slot is favoured, whatever the quality of the answers.
+
+    ``kappa = 1/2 ln(n_FF / n_SS)``: of the matches (equal repeat, both orders) those with two votes
+    for the first slot over those with two for the second. Not Cohen's kappa.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        Two rows per cell, above 0 where the first slot is favoured: ``position_kappa`` from all
+        matches, ``position_kappa_once`` from repeat 0 only. n the matches that tell (FF and SS),
+        ``hits`` those FF, clusters those with such a match. ``perturbation`` null is the control
+        arm, else the experimental arm.
+
+    Notes
+    -----
+    In Davidson's model of ties the odds of FF against SS are ``exp(2 kappa)`` in every item: the
+    gap between the answers and the tie rate cancel. It is so the estimate of the model with item
+    effects conditional on the items; a model that pools items without them finds too small a kappa,
+    and so does noise that belongs to the prompt, which never turns its sign.
+    All matches: ``SE = 1/2 sqrt(G / (G - 1) sum_g (a_g / A - b_g / B)^2)``, with the counts FF and
+    SS of cluster g and their totals. Repeat 0: ``1/2 sqrt(1/A + 1/B)`` if no cluster has two such
+    matches, else as before. If A or B is 0, .5 is added to both, the method says so, and the empty
+    count, which has no spread between clusters, brings the variance 1/.5; both 0: null. Where votes
+    were asked one after another, both rows rest on repeat 0.
+
+    References
+    ----------
+    methods.md, sections 5 and 13. Davidson, R. R. (1970), JASA 65, 317-328.
+
+    Examples
+    --------
+    Eight matches FF and two SS, each of its own question: kappa = 1/2 ln 4 = .693, and
+    SE = 1/2 sqrt(1/8 + 1/2) = .395.
+    """
+    every = _kappa("position_kappa", matches(tallies), simple=False)
+    once = _kappa("position_kappa_once", first_matches(tallies), simple=True)
+    return Estimates.of(pl.concat([every, once]))
+
+
+def _kappa(name: str, items: pl.DataFrame, *, simple: bool) -> DataFrame[Estimates]:
+    sums = items.group_by(*CELL, "cluster", maintain_order=True).agg(
+        a=pl.col("first_first").sum(), b=pl.col("second_second").sum(),
+        valid=pl.col("valid").sum(), dropped=pl.col("dropped").sum(),
+        votes=pl.col("votes").max(), kind=pl.col("kind").first(),
+        simulated=pl.col("simulated").first(),
+    )  # fmt: skip
+    a, b = pl.col("a"), pl.col("b")
+    total_a, total_b = a.sum(), b.sum()
+    more = pl.when((total_a == 0) | (total_b == 0)).then(ADDED).otherwise(0.0)
+    cells = sums.group_by(CELL, maintain_order=True).agg(
+        pl.col("dropped").sum(), pl.col("kind", "simulated").first(),
+        hits=total_a, n=total_a + total_b, most=(a + b).max(),
+        clusters=((a + b) > 0).sum().cast(pl.Int64),
+        votes_per_pair=pl.col("votes").mode().max(), more=more.first(),
+        squares=((a / (total_a + more) - b / (total_b + more)) ** 2).sum(),
+    )  # fmt: skip
+    return Estimates.of(_solve(name, cells, simple=simple))
+
+
+def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
+    n, hits, clusters = pl.col("n"), pl.col("hits"), pl.col("clusters")
+    a, b = hits + pl.col("more"), n - hits + pl.col("more")
+    some, zero = n > 0, pl.col("more") > 0
+    alone = (pl.col("most") == 1) if simple else pl.lit(value=False)
+    # An empty count has no spread between clusters: its part of the variance is that of the .5.
+    spread = pl.col("squares") * clusters / (clusters - 1)
+    spread += pl.when(zero).then(1 / ADDED).otherwise(0.0)
+    variance = pl.when(alone).then(1 / a + 1 / b).otherwise(spread)
+    known = some & (clusters > 1) & (variance > 1e-20)
+    error = pl.when(known).then(variance.sqrt() / 2)
+    found = cells.with_columns(
+        statistic=pl.lit(name),
+        subgroup=pl.lit(""),
+        estimate=pl.when(some).then((a / b).log() / 2),
+        standard_error=error,
+        method=pl.when(known)
+        .then(pl.when(alone).then(pl.lit(SIMPLE)).otherwise(pl.lit(SPLIT)))
+        .otherwise(pl.lit("none"))
+        + pl.when(some & zero).then(pl.lit(FLAG)).otherwise(pl.lit("")),
+        reason=pl.when(~some).then(pl.lit(NEITHER))
+        .when(clusters == 1).then(pl.lit(SINGLE))
+        .when(~known).then(pl.lit(ALIKE)),
+        level=pl.when(known).then(LEVEL),
+    )  # fmt: skip
+    half = float(normal_quantile((1 + LEVEL) / 2)) * pl.col("standard_error")
+    score = (found["estimate"] / found["standard_error"]).to_numpy().astype(np.float64)
+    return found.with_columns(
+        low=pl.col("estimate") - half,
+        high=pl.col("estimate") + half,
+        p_value=pl.Series(normal_tail(score)).fill_nan(None),
+    )

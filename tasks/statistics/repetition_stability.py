@@ -1,0 +1,84 @@
+"""How alike the replies to one prompt are."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import CELL, stopped_early, weighted_shares
+from tasks.statistics._position import ORDERS, VERDICTS, arms, reasoned
+
+SINGLE_VOTES = "no order of any pair has two valid votes"
+
+
+@statistic(
+    source="arXiv:2406.07791, section 3; methods.md, section 5",
+    gives=("repetition_stability", "repetition_stability_asked"),
+)
+def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure how often the repeats of a prompt agree with their most frequent verdict.
+
+    Mean over pairs and orders of the largest verdict count over the valid votes in that order; for
+    ``repetition_stability_asked`` over the votes asked, as Shi et al. divide.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        Two rows per cell, by cluster-adjusted Wilson; n the orders of pairs with a valid vote.
+        ``perturbation`` null is the control arm, else the experimental arm.
+
+    Notes
+    -----
+    Orders without a valid vote are dropped and counted. An order with one valid vote counts as
+    stable; if no order of the cell has two, nothing was repeated, and both rows are null. So they
+    are where votes were asked one after another, as the undecided pairs are asked more often.
+    At three verdicts no value lies below 1/3, and fewer repeats look more stable: compare equal
+    ``votes_per_pair`` only.
+
+    References
+    ----------
+    Shi et al. (2024), Judging the Judges, arXiv:2406.07791.
+
+    Examples
+    --------
+    One order with first, first, second and one with tie, tie, invalid: (2/3 + 2/2) / 2 = .833;
+    over the votes asked (2/3 + 2/3) / 2 = .667.
+    """
+    items = _by_pair(arms(tallies))
+    rows = [
+        weighted_shares(name, items.with_columns(num=pl.col(column)))
+        for name, column in (
+            ("repetition_stability", "stable"), ("repetition_stability_asked", "stable_asked"),
+        )
+    ]  # fmt: skip
+    return Estimates.of(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+
+
+def _by_pair(items: pl.DataFrame) -> pl.DataFrame:
+    """Add up both orders of each pair: ``den`` orders with a valid vote and their shares."""
+    asked = {"12": pl.col("planned_12"), "21": pl.col("planned") - pl.col("planned_12")}
+    valid = {o: pl.sum_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
+    most = {o: pl.max_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
+    twice = pl.max_horizontal(valid[o].max() for o in ORDERS) > 1
+    # The pairs of a cell whose repeats tell nothing stay, uncounted, so that its row does.
+    told = twice.over(CELL) & ~stopped_early()
+    return items.with_columns(
+        den=pl.when(told)
+        .then(pl.sum_horizontal((valid[o] > 0).cast(pl.Int64) for o in ORDERS))
+        .otherwise(0),
+        stable=pl.sum_horizontal(_share(most[o], valid[o]) for o in ORDERS),
+        stable_asked=pl.sum_horizontal(_share(most[o], asked[o]) for o in ORDERS),
+        dropped=pl.sum_horizontal(
+            ((asked[o] > 0) & (valid[o] == 0)).cast(pl.Int64) for o in ORDERS
+        ),
+    ).with_columns(counted=pl.col("den"))
+
+
+def _share(most: pl.Expr, of: pl.Expr) -> pl.Expr:
+    return pl.when(most > 0).then(most / of).otherwise(0.0)

@@ -1,0 +1,67 @@
+"""Wins that stand in both orders."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import portions, weighted_shares
+from tasks.statistics._position import matches
+
+
+@statistic(
+    source="arXiv:2306.05685, section 3.4; arXiv:2305.17926",
+    gives=("swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate"),
+)
+def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure the target's win rate where only a win in both orders is one, and all else a tie.
+
+    Over matches of votes of equal repeat, n of them with two valid votes: ``swap_win_rate = (wins
+    in both orders + ties / 2) / n``; ``swap_tie_rate`` the ties, be they two votes for a tie or
+    votes that differ; ``swap_inconsistent_rate`` the latter alone.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        Three rows per cell, by cluster-adjusted Wilson. ``perturbation`` null is the control arm,
+        else the experimental arm.
+
+    Notes
+    -----
+    A match with a vote that is not valid is dropped and counted: an error is no tie. Consistent
+    ties are the difference of the last two rows, and the anchor's win rate is 1 less the target's.
+    Both studies ask once in each order; further repeats are further matches. Where votes were
+    asked one after another the first in each order count.
+
+    References
+    ----------
+    Zheng et al. (2023), Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, arXiv:2306.05685.
+    Wang et al. (2023), Large Language Models are not Fair Evaluators, arXiv:2305.17926.
+
+    Examples
+    --------
+    (second, first) is a win of the target, (tie, tie) a tie, (first, first) and (second, tie) are
+    inconsistent: win rate (1 + 3/2) / 4 = .625, ties .75, inconsistent .5.
+    """
+    clash = pl.col("primacy") + pl.col("recency")
+    items = matches(tallies).with_columns(
+        den=pl.col("valid"), counted=pl.col("valid"), ties=pl.col("both_tie") + clash
+    )
+    wins = items.with_columns(
+        den=pl.col("valid").cast(pl.Float64), num=pl.col("both_target") + pl.col("ties") / 2
+    )
+    return Estimates.of(
+        pl.concat(
+            [
+                weighted_shares("swap_win_rate", wins),
+                portions("swap_tie_rate", items.with_columns(num=pl.col("ties"))),
+                portions("swap_inconsistent_rate", items.with_columns(num=clash)),
+            ]
+        )
+    )

@@ -1,0 +1,50 @@
+"""How often a judge does not decide."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import portions
+from tasks.statistics._position import votes_by_order
+
+
+@statistic(source="methods.md, section 5 (exclusion rule)")
+def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure the share of ties among valid votes.
+
+    ``ties / (votes for the first + ties + votes for the second)``.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        One row per cell, by cluster-adjusted Wilson, n the valid votes. ``perturbation`` null is
+        the control arm, else the experimental arm.
+
+    Notes
+    -----
+    Votes that are not valid are dropped and counted. Where votes were asked one after another the
+    first in each order count: it is the undecided pairs that are asked again.
+
+    References
+    ----------
+    Chen et al. (2024), Humans or LLMs as the Judge? arXiv:2402.10669. methods.md, section 5.
+
+    Examples
+    --------
+    Of choices first, tie, tie, second and invalid two of four are ties: .5.
+    """
+    return portions(
+        "tie_rate",
+        votes_by_order(tallies).with_columns(
+            num=pl.col("tie_12") + pl.col("tie_21"),
+            den=pl.col("valid"),
+            dropped=pl.col("planned") - pl.col("stopped") - pl.col("valid"),
+        ),
+    )
