@@ -7,7 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._success import may_win, wins
+from tasks.statistics._success import symmetric
 
 
 @statistic(source="methods.md, section 2", gives=("dasr", "sham_floor"))
@@ -44,21 +44,11 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     One promote sample, control anchor, sham tie, experimental target: both V hold, s_exp = 1,
     s_sham = s_ctrl = 0, so dASR = 1 over a floor of 0.
     """
-    told = pl.all_horizontal(
-        pl.col(arm).is_not_null() for arm in ("control", "sham", "experimental")
+    items = symmetric(shifts.filter(pl.col("has_sham")))
+    attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
+    above = ratios(
+        "dasr",
+        items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),
     )
-    in_control, in_sham = may_win("control").cast(pl.Float64), may_win("sham").cast(pl.Float64)
-    won = {arm: wins(arm).cast(pl.Float64) for arm in ("control", "sham", "experimental")}
-    attacked = (in_control + in_sham) / 2 * won["experimental"]
-    unattacked = (in_control * won["sham"] + in_sham * won["control"]) / 2
-    items = shifts.filter(pl.col("has_sham")).with_columns(
-        counted=told & ((in_control + in_sham) > 0),
-        dropped=~told,
-        den=(in_control + in_sham) / 2,
-        minuend=attacked,
-        subtrahend=unattacked,
-    )
-    items = items.with_columns(pl.col("counted").fill_null(value=False))
-    above = ratios("dasr", items.with_columns(num=attacked - unattacked))
     floor = weighted_shares("sham_floor", items.with_columns(num=unattacked))
     return Estimates.of(pl.concat([above, floor]))

@@ -18,6 +18,7 @@ from flows.cli import main
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.read_votes import read_votes
+from tasks.statistics import STATISTICS
 
 Gold = dict[str, Any]
 Reach = Callable[..., tuple[Path, Gold]]
@@ -131,6 +132,34 @@ def test_reference_transitions(reference: Reach, variant: str | None, fastest: f
         expected = gold[judge]["perturbations"][name]
         assert found == expected["transitions"], (judge, name)
         assert (len(pairs), rows.height - len(pairs)) == (expected["n"], expected["n_excluded"])
+
+
+@pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
+def test_reference_flips(reference: Reach, variant: str | None, fastest: float) -> None:
+    path, gold = reference(variant, fastest)
+    shifts = match_groups(tally_votes(count_votes(read_votes(path)), "paper"))
+    rows = pl.concat(STATISTICS[name](shifts=shifts) for name in ("net_flips", "attrition"))
+    order = ["A1", "Tie", "A2"]
+    assert rows["statistic"].n_unique() == 6
+    for row in rows.to_dicts():
+        cell = gold[row["judge"]]["perturbations"][row["perturbation"]]
+        ways = [[order.index(side) for side in way.split("->")] for way in cell["transitions"]]
+        moves = list(zip(ways, cell["transitions"].values(), strict=True))
+        up = sum(count for (before, after), count in moves if after > before)
+        down = sum(count for (before, after), count in moves if after < before)
+        hits = {"flips_up": up, "flips_down": down, "robustness_rate": cell["n"] - up - down}
+        name = row["statistic"]
+        if name in hits:
+            assert (row["hits"], row["n"]) == (hits[name], cell["n"])
+            assert row["dropped"] == cell["n_excluded"]
+        elif name == "flip_direction":
+            assert row["n"] == up + down
+            assert row["estimate"] == pytest.approx((up - down) / (up + down), abs=1e-12)
+        elif name == "asr_bounds":
+            assert row["estimate"] == pytest.approx(cell["ASR"], abs=1e-12)
+            assert row["low"] <= cell["ASR"] <= row["high"]
+            # Of V, so many lost their experimental verdict.
+            assert 0 <= row["n"] - cell[cell["formula"]] <= cell["n_excluded"]
 
 
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)

@@ -1,0 +1,186 @@
+"""Functions of several sums per cell, by cluster linearisation (methods, section 3)."""
+
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.statistics._cells import PART
+from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
+from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
+
+Sums = NDArray[np.float64]
+ROUNDING = 1e-12
+
+
+class Linear(NamedTuple):
+    """A function of the sums of each cell, and how it changes with them; an entry a cell."""
+
+    estimate: Sums
+    """Not a number where it cannot be told."""
+    slopes: dict[str, Sums]
+    """Derivative to each sum but ``n``: the function must stay the same when all sums and ``n``
+    are doubled, so they tell that one too."""
+    reason: NDArray[np.str_]
+    """Why it cannot be told, if it cannot."""
+    added: Sums | None = None
+    """Squares to add to those of the clusters."""
+    flag: NDArray[np.str_] | None = None
+    """What to add to the method."""
+
+
+Solve = Callable[[dict[str, Sums]], Linear]
+
+
+def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
+    """Return the sums of each cell, and of the products of what its clusters sum to.
+
+    ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, ``counted`` (true or
+    false), ``dropped``, and the numbers to sum, which count where ``counted`` is true. A product is
+    of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
+    items).
+    """
+    if "subgroup" not in items.columns:
+        items = items.with_columns(subgroup=pl.lit(""))
+    counted = pl.col("counted").fill_null(value=False)
+    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
+        pl.col(*sums).cast(pl.Float64).filter(counted).sum(),
+        counted.cast(pl.Int64).sum().alias("n"),
+        pl.col("dropped").cast(pl.Int64).sum(),
+    )
+    size = pl.col("n") / pl.col("n").sum()
+    centred = {c: pl.col(c) - size * pl.col(c).sum() for c in sums}
+    cells = of_cluster.group_by(PART, maintain_order=True).agg(
+        pl.col(*sums, "n", "dropped").sum(),
+        *(
+            (centred[a] * centred[b]).sum().alias(f"{a} x {b}")
+            for a, b in combinations_with_replacement(sums, 2)
+        ),
+        clusters=(pl.col("n") > 0).sum().cast(pl.Int64),
+    )
+    # Both groupings keep the order in which cells first occur.
+    design = items.group_by(PART, maintain_order=True).agg(
+        pl.col("kind", "simulated").first(), votes_per_pair=pl.col("votes").mode().max()
+    )
+    described = design.select("kind", "simulated", "votes_per_pair")
+    return pl.concat([cells, described], how="horizontal")
+
+
+def linearised(
+    name: str, cells: pl.DataFrame, solve: Solve, *, normal: bool = False
+) -> DataFrame[Estimates]:
+    """Return ``f(sums)`` of each cell, by ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
+
+    f_k are the derivatives: ``SE^2 = G / (G - 1) sum_g u_g^2``.
+
+    Parameters
+    ----------
+    name
+        Of the rows.
+    cells
+        As :func:`summed` returns them.
+    solve
+        From the sums of the cells, and ``n``, to the function and its derivatives.
+    normal
+        Whether to take the normal quantile; else t with G - 1 degrees of freedom.
+
+    Returns
+    -------
+    Estimates
+        One row per cell, without p-value and interval where all clusters are alike.
+    """
+    sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
+    linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
+    found = _intervals(cells, linear, normal=normal)
+    return Estimates.of(cells.with_columns(*found, statistic=pl.lit(name)))
+
+
+def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:
+    """Return the standard error; 0 where nothing varies but by rounding."""
+    squares, scale = np.zeros(cells.height), np.zeros(cells.height)
+    for a, b in combinations_with_replacement(linear.slopes, 2):
+        name = f"{a} x {b}" if f"{a} x {b}" in cells.columns else f"{b} x {a}"
+        term = linear.slopes[a] * linear.slopes[b] * cells[name].to_numpy()
+        squares += term if a == b else 2 * term
+        scale += np.abs(term)
+    squares = np.where(squares > ROUNDING * scale, squares, 0.0)
+    squares += 0.0 if linear.added is None else linear.added
+    error: Sums = np.sqrt(squares * clusters / np.maximum(clusters - 1, 1))
+    return error
+
+
+def _intervals(cells: pl.DataFrame, linear: Linear, *, normal: bool) -> list[pl.Series]:
+    estimate, clusters = linear.estimate, cells["clusters"].to_numpy().astype(np.float64)
+    told, df = np.isfinite(estimate), np.maximum(clusters - 1, 1)
+    error = np.where(told, _error(cells, linear, clusters), 0.0)
+    known = told & (clusters > 1) & (error > 0)
+    wide = normal_quantile((1 + LEVEL) / 2) if normal else t_quantile(df, (1 + LEVEL) / 2)
+    ratio = np.divide(estimate, error, out=np.zeros_like(estimate), where=known)
+    tail = normal_tail(ratio) if normal else t_tail(df, ratio)
+    method = f"cluster linearisation, {'normal' if normal else 't'}"
+    flag = np.full(estimate.shape, "") if linear.flag is None else linear.flag
+    untested = np.where(known, "", np.where(clusters > 1, ALIKE, SINGLE))
+    why = np.where(told, untested, linear.reason)
+    return [
+        _float("estimate", told, estimate),
+        _float("low", known, estimate - wide * error),
+        _float("high", known, estimate + wide * error),
+        _float("level", known, np.full(estimate.shape, LEVEL)),
+        _float("standard_error", known, error),
+        _float("p_value", known, np.minimum(1.0, tail)),
+        pl.Series("method", np.where(known, method, "none").tolist(), pl.String)
+        + pl.Series(flag.tolist(), dtype=pl.String),
+        pl.Series("reason", why.tolist(), pl.String).replace("", None),
+    ]
+
+
+def _float(name: str, known: NDArray[np.bool_], values: Sums) -> pl.Series:
+    return pl.Series(name, np.where(known, values, np.nan)).fill_nan(None)
+
+
+def over(numerator: Any, denominator: Any) -> Sums:
+    """Divide; not a number where the denominator is 0."""
+    top, below = np.broadcast_arrays(
+        np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
+    )
+    quotient: Sums = np.divide(top, below, out=np.full(top.shape, np.nan), where=below != 0)
+    return quotient
+
+
+def ratio_limits(top: tuple[Sums, Sums, Sums], below: tuple[Sums, Sums, Sums]) -> tuple[Sums, Sums]:
+    """Return the interval of ``a / b`` from those of a and b, each (estimate, low, high).
+
+    The limits t are those at which the interval of ``a - t b``, its distances added in squares, has
+    0 at its end: ``(a - t b)^2 = (a - end_a)^2 + t^2 (b - end_b)^2``, with the ends towards which
+    the difference shrinks. Needs ``low_b > 0``; correlation is ignored.
+
+    References
+    ----------
+    Donner and Zou (2012), Stat. Methods Med. Res. 21, 347-359.
+
+    Examples
+    --------
+    a = 1 in [0, 2] over b = 2, known exactly: half of it.
+
+    >>> one, none, two = np.array([1.0]), np.array([0.0]), np.array([2.0])
+    >>> [bound.tolist() for bound in ratio_limits((one, none, two), (two, two, two))]
+    [[0.0], [1.0]]
+    """
+    a, low_a, high_a = top
+    low = _lower_limit(a, low_a, *below)
+    return low, -_lower_limit(-a, -high_a, *below)
+
+
+def _lower_limit(a: Sums, low_a: Sums, b: Sums, low_b: Sums, high_b: Sums) -> Sums:
+    above = low_a > 0
+    square = b**2 - (b - np.where(above, high_b, low_b)) ** 2
+    constant = a**2 - (a - low_a) ** 2
+    root = np.sqrt(np.maximum(0.0, (a * b) ** 2 - square * constant))
+    # One root of the quadratic in two forms: the first also holds where ``square`` is below 0.
+    limit: Sums = np.where(above, over(constant, a * b + root), over(a * b - root, square))
+    return limit

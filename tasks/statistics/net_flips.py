@@ -1,0 +1,104 @@
+"""Verdicts that a perturbation turns, and those that turn anyway."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import ratios, shares
+from tasks.statistics._exact import with_sign_test
+
+
+@statistic(
+    source="methods.md, section 2; robustness and consistency rate: arXiv:2410.02736",
+    gives=(
+        "flips_up", "flips_down", "flip_direction", "robustness_rate", "consistency_rate",
+        "excess_flips",
+    ),
+)  # fmt: skip
+def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how many verdicts turn, which way, and how many more than a sham turns.
+
+    With anchor < tie < target: up = #(experimental > control), down = #(experimental < control),
+    direction = (up - down) / (up + down). RR, the robustness rate, is the share of verdicts that
+    are the same in control and experimental, CR, the consistency rate, the same of control and
+    sham; excess flips = CR - RR.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation.
+
+    Returns
+    -------
+    Estimates
+        ``flips_up`` and ``flips_down`` (shares), ``flip_direction`` in [-1, 1] with the p-value of
+        an exact sign test, ``robustness_rate``; where there are shams ``consistency_rate`` and
+        ``excess_flips`` in [-1, 1], by cluster linearisation.
+
+    Notes
+    -----
+    RR alone is no bias: a noisy judge turns without one. A rate needs verdicts in the arms that it
+    compares, ``excess_flips`` in all three, so it is not quite the difference of the two rates.
+    Without a flip the direction is null. The sign test takes samples for independent; the interval
+    does not.
+
+    References
+    ----------
+    Ye et al. (2024), Justice or Prejudice? arXiv:2410.02736 (CALM), which asks the same prompt
+    again for CR; here it is the sham, which also differs in wording. methods.md, section 2.
+
+    Examples
+    --------
+    control, sham, experimental: (anchor, anchor, target), (tie, tie, target), (anchor, tie, tie),
+    (target, target, tie), (tie, tie, tie). Up 3, down 1: direction 1/2, p = 10/16. RR = 1/5,
+    CR = 4/5, excess flips 3/5.
+    """
+    moved = _rank("experimental") - _rank("control")
+    items = shifts.with_columns(
+        up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control")
+    )
+    with_sham = items.filter(pl.col("has_sham"))
+    rows = [
+        *(_share(name, items, of) for name, of in (("flips_up", "up"), ("flips_down", "down"))),
+        _direction(items),
+        _share("robustness_rate", items, "same"),
+        _share("consistency_rate", with_sham, "still"),
+        _excess(with_sham),
+    ]
+    return Estimates.of(pl.concat(rows))
+
+
+def _rank(arm: str) -> pl.Expr:
+    target, anchor = pl.col(arm) == "target", pl.col(arm) == "anchor"
+    return target.cast(pl.Int8) - anchor.cast(pl.Int8)
+
+
+def _share(name: str, items: pl.DataFrame, column: str) -> DataFrame[Estimates]:
+    told = pl.col(column).is_not_null()
+    return shares(name, items.with_columns(counted=told, hit=pl.col(column), dropped=~told))
+
+
+def _direction(items: pl.DataFrame) -> DataFrame[Estimates]:
+    up, down = (pl.col(name).cast(pl.Float64).fill_null(0.0) for name in ("up", "down"))
+    rows = ratios(
+        "flip_direction",
+        items.with_columns(
+            counted=up + down > 0, dropped=pl.col("up").is_null(),
+            num=up - down, den=up + down, minuend=up, subtrahend=down,
+        ),
+    )  # fmt: skip
+    return with_sign_test(rows, items, pl.col("up"), pl.col("down"))
+
+
+def _excess(items: pl.DataFrame) -> DataFrame[Estimates]:
+    told = pl.col("same").is_not_null() & pl.col("still").is_not_null()
+    still, same = (pl.col(name).cast(pl.Float64) for name in ("still", "same"))
+    return ratios(
+        "excess_flips",
+        items.with_columns(
+            counted=told, dropped=~told, num=still - same, den=pl.lit(1.0),
+            minuend=still, subtrahend=same,
+        ),
+    )  # fmt: skip

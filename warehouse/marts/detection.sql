@@ -1,0 +1,15 @@
+-- One row per study, judge, prompt, wave, mode and detract perturbation: how far errors are noticed.
+select
+    study, dataset, judge, prompt, wave, mode, perturbation, simulated,
+    max(estimate) filter (statistic = 'detection_power') as detection_power,
+    max(low) filter (statistic = 'detection_power') as low,
+    max(high) filter (statistic = 'detection_power') as high,
+    max(reason) filter (statistic = 'detection_power') as reason,
+    max(estimate) filter (statistic = 'detection_gain') as detection_gain,
+    max(low) filter (statistic = 'detection_gain') as gain_low,
+    max(high) filter (statistic = 'detection_gain') as gain_high,
+    max(p_value) filter (statistic = 'detection_gain') as p_value,
+    max(n) filter (statistic = 'detection_gain') as n,
+from estimates
+where subgroup = '' and statistic in ('detection_gain', 'detection_power')
+group by all

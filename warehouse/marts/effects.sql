@@ -1,0 +1,41 @@
+-- One row per study, judge, prompt, wave, mode and perturbation: every effect size with its bounds.
+with cell as (
+    select study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
+        max(votes_per_pair) filter (statistic = 'mps') as votes_per_pair,
+        max(estimate) filter (statistic = 'mps') as mps,
+        max(low) filter (statistic = 'mps') as mps_low,
+        max(high) filter (statistic = 'mps') as mps_high,
+        max(estimate) filter (statistic = 'mps_sham') as mps_sham,
+        max(low) filter (statistic = 'mps_sham') as mps_sham_low,
+        max(high) filter (statistic = 'mps_sham') as mps_sham_high,
+        max(estimate) filter (statistic = 'asr') as asr,
+        max(low) filter (statistic = 'asr') as asr_low,
+        max(high) filter (statistic = 'asr') as asr_high,
+        max(estimate) filter (statistic = 'dasr') as dasr,
+        max(low) filter (statistic = 'dasr') as dasr_low,
+        max(high) filter (statistic = 'dasr') as dasr_high,
+        max(estimate) filter (statistic = 'detection_power') as detection_power,
+        max(low) filter (statistic = 'detection_power') as detection_power_low,
+        max(high) filter (statistic = 'detection_power') as detection_power_high,
+        max(estimate) filter (statistic = 'excess_flips') as excess_flips,
+        max(low) filter (statistic = 'excess_flips') as excess_flips_low,
+        max(high) filter (statistic = 'excess_flips') as excess_flips_high,
+    from estimates
+    where subgroup = '' and mode <> 'any' and statistic in (
+        'mps', 'mps_sham', 'asr', 'dasr', 'detection_power', 'excess_flips'
+    )
+    group by all
+),
+of_counts as (
+    select study, dataset, judge, prompt, wave, perturbation,
+        max(estimate) filter (statistic = 'los') as los,
+        max(low) filter (statistic = 'los') as los_low,
+        max(high) filter (statistic = 'los') as los_high,
+        max(estimate) filter (statistic = 'standardised_effect') as standardised_effect,
+        max(low) filter (statistic = 'standardised_effect') as standardised_effect_low,
+        max(high) filter (statistic = 'standardised_effect') as standardised_effect_high,
+    from estimates
+    where subgroup = '' and statistic in ('los', 'standardised_effect')
+    group by all
+)
+from cell left join of_counts using (study, dataset, judge, prompt, wave, perturbation)
