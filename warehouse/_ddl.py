@@ -21,12 +21,13 @@ from schemas.judging import (
     VoteLog,
     Votes,
 )
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
     Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
-    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Runs,
+    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Estimates, Findings, Drifts,
+    Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
 TALLIES = Path(schemas.__file__).with_name("tallies.sql")
