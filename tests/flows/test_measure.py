@@ -132,21 +132,29 @@ STUDY = st.tuples(
 )
 
 
+STOPS = {"sequential_stop", "e_stop"}
+"""Null also if nothing stops: then there is no place at which it does."""
+
+
 def check(row: dict[str, Any]) -> None:
     """Assert what holds of every estimate."""
     numbers = [value for value in row.values() if isinstance(value, float)]
     assert all(math.isfinite(number) for number in numbers), row
     estimate, low, high = row["estimate"], row["low"], row["high"]
     if estimate is None:
-        assert (low, high, row["p_value"], row["n"]) == (None, None, None, 0), row
+        assert (low, high, row["p_value"]) == (None, None, None), row
+        assert row["n"] == 0 or row["statistic"] in STOPS, row
         assert row["reason"], row
         return
-    assert (0 if row["statistic"] in SHARES else -1) <= estimate <= 1, row
+    if row["statistic"] != "e_value":
+        assert (0 if row["statistic"] in SHARES else -1) <= estimate <= 1, row
     assert (low is None) == (high is None) == (row["level"] is None), row
     if low is not None:
         assert low <= estimate <= high, row
         assert row["clusters"] > 1, row
-    elif row["statistic"] not in {"random_baseline", "random_baseline_coin"}:
+    elif row["statistic"] == "sequential_shift":
+        assert str(row["reason"]).endswith(": no interval"), row
+    elif row["statistic"] not in {"random_baseline", "random_baseline_coin", "e_value", *STOPS}:
         assert row["reason"] == "a single cluster: no interval", row
 
 
