@@ -1,6 +1,5 @@
 """What a study would ask, cost and see, before anything is spent."""
 
-import math
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,11 +12,11 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._budget import budget_line, unbounded
+from flows._sight import advice, earlier_spreads, sample_table, sight, sight_table
 from flows._terminal import plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
-from tasks.conclude import MINIMUM
 from tasks.curate import import_dataset
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
@@ -26,7 +25,6 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, provider_of
 from tasks.providers._engine import most_tokens
 from tasks.providers._prices import price_of
-from tasks.statistics._design import smallest_shift
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -81,8 +79,13 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
     console.print(_cost_table(costs))
     for line in _hindrances(study, costs):
         console.print(line, markup=False, highlight=False)
-    console.print(_sight(pairs, perturbed, study))
-    console.print(_advice(pairs, study))
+    table, samples = sample_table(pairs, perturbed, study)
+    console.print(table)
+    seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
+    if seen:
+        console.print(sight_table(seen, samples))
+    for line in advice(seen, samples, study):
+        console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
         f"this judge's earlier ones, if there are {TELLING}. Else it is a guess: {THINKING_TOKENS} "
@@ -232,33 +235,3 @@ def _usd(costs: list[float | None]) -> str:
 def _sum(costs: list[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
-
-
-def _sight(pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study) -> object:
-    rows: list[tuple[Any, ...]] = []
-    for name in study.perturbations:
-        arms = pairs.filter(pl.col("perturbation") == name)
-        samples = arms.filter(pl.col("arm") == "experimental").height
-        shams = arms.filter(pl.col("arm") == "sham").height
-        dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
-        # The primary endpoint is over the sham where there is one.
-        seen = smallest_shift(shams or samples, study.votes_per_pair)
-        rows.append((name, samples, shams, dropped, seen))
-    columns = ("perturbation", "samples", "with sham", "dropped", "smallest shift seen")
-    return plain_table(columns, rows, "What the design can see, per judge (80 % power)")
-
-
-def _advice(pairs: DataFrame[Pairs], study: Study) -> str:
-    """Say how many samples, or votes, would see the smallest shift that matters."""
-    asked = pairs.filter(pl.col("arm") == "experimental")["perturbation"].to_list()
-    fewest = min(asked.count(name) for name in study.perturbations)
-    if not fewest:
-        return "No sample is left to ask about."
-    seen = smallest_shift(fewest, study.votes_per_pair) or 1.0
-    if seen <= MINIMUM:
-        return f"The design sees the smallest shift that matters ({MINIMUM})."
-    needed = math.ceil(fewest * (seen / MINIMUM) ** 2)
-    return (
-        f"The smallest shift that matters ({MINIMUM}) cannot be seen: with {study.votes_per_pair} "
-        f"votes per pair that takes about {needed} samples."
-    )

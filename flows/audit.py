@@ -9,12 +9,13 @@ from prefect.runtime import flow_run
 
 from flows._budget import require_bounds
 from flows._casting import cast_all
+from flows._drift import drift_line, drift_of
 from flows._publish import publish
 from flows._record import Record
 from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
-from schemas.results import Annotations, Estimates, Findings
+from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
 from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
@@ -84,10 +85,14 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         }
         estimates = Estimates.of(pl.concat(stages.measure(name, **frames) for name in STATISTICS))
         findings = stages.conclude_findings(endpoints(estimates))
+        drifts = drift_of(study, ballots, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
             (Annotations, annotations), (Estimates, estimates), (Findings, findings),
+            (Drifts, drifts),
         )  # fmt: skip
+        if drifted := drift_line(drifts, study.wave):
+            get_run_logger().warning(drifted)
         await publish(record, estimates, findings, perturbed)
     get_run_logger().info(record.summary())
     return record.outcome()

@@ -1,6 +1,6 @@
 """Frames in and out of DuckDB as Arrow streams: pyarrow would take 30 MB and import for long."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -28,7 +28,9 @@ def lend(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) 
 
 
 def fetch(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    parameters: Sequence[Any] | Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """Run one statement and return its rows; no columns if it is one that returns none."""
     relation = connection.sql(sql, params=parameters)

@@ -136,3 +136,40 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
     invalid_rate: float = share("invalid votes among ballots", nullable=True)
     invalid_rate_bound: float = share("its bound", nullable=True)
     invalid_rate_limit: float = share("its limit")
+
+
+MEASURES = ["mps_drift", "dasr_drift", "position_drift", "verdict_drift", "text_drift"]
+STATES = ["quiet", "suspect", "alert", "not measured"]
+
+
+class Drifts(
+    Measured,
+    table="drifts",
+    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation", "measure"),
+):
+    """One row per cell, wave and measure: what changed since the baseline of its epoch."""
+
+    mode: str = pa.Field(
+        isin=["paper", "balanced", "any"], description="any where it plays no part"
+    )
+    perturbation: str = name("null where it is of a whole judge", nullable=True)
+    measure: str = pa.Field(isin=MEASURES, description="what is compared")
+    epoch: int = pa.Field(ge=1, description="number of the epoch; a confirmed alert begins one")
+    base: str = pa.Field(description="the wave that the epoch began with")
+    estimate: float = pa.Field(nullable=True, description="change since the base")
+    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw; null: not measured")
+    p_adjusted: float = pa.Field(
+        ge=0, le=1, nullable=True, description="Holm, over the wave or what is to be confirmed"
+    )
+    level: float = pa.Field(gt=0, lt=1, description="budget of false alerts per night")
+    minimum: float = pa.Field(ge=0, description="smallest change that is an alert")
+    detectable: float = pa.Field(
+        ge=0, nullable=True, description="change seen with 80 % power at that level, all cells"
+    )
+    n: int = pa.Field(ge=0, description="samples, or fixed prompts, compared")
+    clusters: int = pa.Field(ge=0, description="questions compared")
+    state: str = pa.Field(isin=STATES, description="what it amounts to")
+    reason: str = name("why there is no p-value; null if there is", nullable=True)
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

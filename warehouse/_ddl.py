@@ -21,13 +21,13 @@ from schemas.judging import (
     VoteLog,
     Votes,
 )
-from schemas.results import Annotations, Estimates, Findings
+from schemas.results import Annotations, Drifts, Estimates, Findings
 from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
     Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
-    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Annotations,
-    Estimates, Findings, Runs,
+    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Annotations, Estimates,
+    Findings, Drifts, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
 SHARED = tuple(

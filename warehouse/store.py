@@ -21,7 +21,7 @@ from schemas.runs import Runs
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path
 
-VERSION = 7
+VERSION = 8
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -89,7 +89,7 @@ class Warehouse:
                 )
         return model.of(found)
 
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> pl.DataFrame:
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> pl.DataFrame:
         """Run one query on the file, opened for reading only."""
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)

@@ -155,7 +155,7 @@ def test_plan_counts_before_anything_is_spent() -> None:
     # 60 questions: control, and an experimental and a sham arm of 4 perturbations; 4 votes
     assert str(60 * 9 * 4) in planned.stdout
     # z sigma / sqrt(60) with sigma of 4 votes, see _design: 2.8016 * .2819 / 7.746
-    assert " 0.102" in planned.stdout
+    assert " .102" in planned.stdout
     assert "unknown" not in planned.stdout
 
 

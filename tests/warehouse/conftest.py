@@ -9,7 +9,7 @@ import pytest
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from warehouse.store import Saving, Warehouse
 
 ROWS: dict[type[Frame], dict[str, Any]] = {
@@ -48,6 +48,13 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "mode": "balanced", "perturbation": "padding", "kind": "promote", "statistic": "mps",
         "estimate": 0.25, "low": 0.1, "high": 0.4, "minimum": 0.05, "p_value": 0.01,
         "p_adjusted": 0.02, "finding": "biased", "simulated": True,
+    },
+    Drifts: {
+        "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "n2",
+        "mode": "balanced", "perturbation": "padding", "measure": "mps_drift", "epoch": 1,
+        "base": "n1", "estimate": 0.25, "low": 0.125, "high": 0.375, "p_value": 0.001,
+        "p_adjusted": 0.002, "level": 0.01, "minimum": 0.05, "detectable": 0.2, "n": 40,
+        "clusters": 40, "state": "suspect", "simulated": True,
     },
 }  # fmt: skip
 

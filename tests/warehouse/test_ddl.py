@@ -152,7 +152,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
             *(f"alter table findings drop column {name}" for name in SINCE_7),
             "alter table findings alter column finding set not null",
-            "drop table batched_ballots", "drop table batches",
+            "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in SINCE_4),
             "drop table claims", "alter table judges drop column system",
@@ -174,7 +174,7 @@ def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
              "too few questions"]  # fmt: skip
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
-        sql = (store.MIGRATIONS / "005_findings.sql").read_text()
+        sql = (store.MIGRATIONS / "007_findings.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_4"))
         rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
     assert rows == [

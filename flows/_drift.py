@@ -1,0 +1,72 @@
+"""Drift of a study's judges: its votes of all waves, held against each other."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.judging import Ballots, VoteLog
+from schemas.results import Drifts
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.drift import watch
+from warehouse.store import Warehouse
+
+ASKED = """
+    from ballots as b
+    join pairs as p using (pair_id)
+    join judges as j using (judge)
+    join votes as v using (ballot_id)
+    where b.prompt = $prompt and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
+        and b.pair_id in (
+            select pair_id from ballots
+            where prompt = $prompt and judge in $judges and wave = $wave
+        )
+"""
+# The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
+LOG = f"""
+    select p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster, p.arm, p.perturbation,
+        p.kind, b.shown_first, b.repeat, v.choice, j.simulated, false as cached
+    {ASKED}
+"""
+TEXTS = f"""
+    select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
+        md5(lower(regexp_replace(trim(v.raw), '\\s+', ' ', 'g'))) as outcome, count(*) as votes
+    {ASKED} group by all
+"""
+WAVES = f"select b.wave {ASKED} group by b.wave order by min(v.cast_at), b.wave"
+
+
+def drift_of(study: Study, ballots: DataFrame[Ballots], warehouse: Warehouse) -> DataFrame[Drifts]:
+    """Return what changed since each baseline, for a study that has waves.
+
+    Nothing of it is kept but the result: baselines and epochs follow from the votes alone, and are
+    found anew each time.
+    """
+    asked = {
+        "prompt": study.prompt, "judges": study.judges, "wave": study.wave,
+        "repeats": int(ballots["repeat"].max() or 0) + 1,  # type: ignore[arg-type]
+    }  # fmt: skip
+    if not study.wave or ballots.is_empty():
+        return Drifts.empty()
+    waves = warehouse.query(WAVES, asked)["wave"].to_list()
+    if len(waves) < 2:
+        return Drifts.empty()
+    log = VoteLog.of(warehouse.query(LOG, asked))
+    tallies = count_votes(log)
+    shifts = match_groups(tally_votes(tallies, study.mode))
+    return watch(tallies, shifts, warehouse.query(TEXTS, asked), waves=waves)
+
+
+def drift_line(drifts: DataFrame[Drifts], wave: str) -> str:
+    """Say what of this wave is an alert or suspect; empty if nothing is."""
+    said = []
+    for state in ("alert", "suspect"):
+        rows = drifts.filter(pl.col("wave") == wave, pl.col("state") == state)
+        cells = [
+            f"{judge} {measure}{f' of {of}' if of else ''} {change:+.2f}"
+            for judge, measure, of, change in rows.select(
+                "judge", "measure", "perturbation", "estimate"
+            ).iter_rows()
+        ]
+        if cells:
+            said.append(f"Drift, {state}: {'; '.join(cells)}")
+    return ". ".join(said)

@@ -1,0 +1,175 @@
+"""What a study can see: the smallest shift, and how to see a smaller one for the same calls."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows._terminal import number, plain_table
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.judging import Pairs
+from tasks.conclude import MINIMUM
+from tasks.statistics._design import (
+    ASR_VOTES,
+    SPREADS,
+    rescaled_sigma,
+    samples_needed,
+    shift_sigma,
+    smallest_dasr,
+    smallest_effect,
+)
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+ENOUGH = 30
+"""Earlier shifts by which a judge's spread is known to 13 %."""
+
+SCREEN, PAPER = 2, 6
+"""Votes per pair of the two designs that are held against each other."""
+
+EARLIER = f"""
+    with cells as (
+        select
+            judge, mode(votes)::integer as votes, count(d) - 1 as freedom,
+            var_samp(d) * (count(d) - 1) as squares,
+        from (
+            select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
+        )
+        where prompt = ? and mode = 'balanced'
+        group by study, judge, dataset, wave, perturbation
+        having count(d) > 1 and min(votes) = max(votes)
+    )
+    select judge, votes, sqrt(sum(squares) / sum(freedom)) as sigma,
+        (sum(freedom) + count(*))::integer as shifts,
+    from cells group by judge, votes having sum(freedom) >= {ENOUGH} and sum(squares) > 0
+    order by all
+"""  # noqa: S608 - a constant of this file
+
+
+class Spread(NamedTuple):
+    """The standard deviation of a judge's shifts, and how it is known."""
+
+    sigma: float
+    source: str
+
+
+class Sight(NamedTuple):
+    """What a design sees of one judge."""
+
+    judge: str
+    spread: Spread
+    smallest: float
+    needed: int
+    screen: float
+    """The smallest shift with two votes per pair and as many calls."""
+    paper: float
+    """The same with six."""
+
+
+def sight(study: Study, samples: int, spreads: dict[str, Spread]) -> list[Sight]:
+    """Return what ``samples`` of a perturbation let one see of each judge."""
+    votes = study.votes_per_pair
+    found = []
+    for judge in study.judges:
+        spread = spreads.get(judge, Spread(shift_sigma(votes), "typical judge"))
+        calls = samples * votes
+        seen = {
+            v: smallest_effect(calls // v, rescaled_sigma(spread.sigma, votes, v))
+            for v in (SCREEN, PAPER)
+        }
+        found.append(
+            Sight(
+                judge, spread, smallest_effect(samples, spread.sigma) or 1.0,
+                samples_needed(MINIMUM, spread.sigma) or 0, seen[SCREEN] or 1.0, seen[PAPER] or 1.0,
+            )
+        )  # fmt: skip
+    return found
+
+
+def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
+    """Return what earlier votes on the same judge prompt tell of each judge."""
+    path = Path(warehouse or default_path())
+    if not path.is_file():
+        return {}
+    told: dict[str, Spread] = {}
+    rows = Warehouse(path).query(EARLIER, [study.prompt]).rows()
+    # The design nearest to the study's comes last, so it stays.
+    for judge, votes, sigma, shifts in sorted(
+        rows, key=lambda row: -abs(row[1] - study.votes_per_pair)
+    ):
+        rescaled = rescaled_sigma(sigma, votes, study.votes_per_pair)
+        at = "" if votes == study.votes_per_pair else f" at {votes} votes"
+        told[judge] = Spread(rescaled, f"{shifts} earlier shifts{at}")
+    return told
+
+
+def sample_table(
+    pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study
+) -> tuple[object, int]:
+    """Lay out how many samples each perturbation has; return also the fewest."""
+    rows: list[tuple[Any, ...]] = []
+    seen = []
+    for name in study.perturbations:
+        arms = pairs.filter(pl.col("perturbation") == name)
+        samples = arms.filter(pl.col("arm") == "experimental").height
+        shams = arms.filter(pl.col("arm") == "sham").height
+        dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
+        rows.append((name, samples, shams, dropped))
+        # The primary endpoint is over the sham where there is one.
+        seen.append(shams or samples)
+    columns = ("perturbation", "samples", "with sham", "dropped")
+    return plain_table(columns, rows, "What would be compared"), min(seen)
+
+
+def sight_table(rows: list[Sight], samples: int) -> object:
+    """Lay out what the design sees of each judge; fits 100 columns."""
+    columns = ("judge", "spread", "known from", "smallest", f"needs for {number(MINIMUM)}",
+               f"{SCREEN} votes", f"{PAPER} votes")  # fmt: skip
+    body = [
+        (
+            row.judge, number(row.spread.sigma), row.spread.source, _three(row.smallest),
+            row.needed, _three(row.screen), _three(row.paper),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return plain_table(
+        columns, body, f"The smallest shift seen with {samples} samples (80 % power)"
+    )
+
+
+def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
+    """Say whether the smallest shift that matters can be seen, and what the columns mean."""
+    if not samples:
+        yield "No sample is left to ask about."
+        return
+    blind = [row for row in rows if row.smallest > MINIMUM]
+    if not blind:
+        yield f"The design sees the smallest shift that matters ({MINIMUM})."
+    else:
+        whom = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
+        yield (
+            f"The smallest shift that matters ({MINIMUM}) cannot be seen of {whom}: with "
+            f"{study.votes_per_pair} votes per pair that takes about "
+            f"{max(row.needed for row in blind)} samples."
+        )
+    text = (
+        f"Needs: samples of a perturbation to see a shift of {MINIMUM}. {SCREEN} votes, {PAPER} "
+        "votes: the smallest shift if the same number of calls went to so many votes per pair."
+    )
+    if any(row.spread.source == "typical judge" for row in rows):
+        sharp, noisy = (
+            _three(smallest_effect(samples, shift_sigma(study.votes_per_pair, kind)) or 1.0)
+            for kind in SPREADS
+            if kind != "typical"
+        )
+        text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
+    if study.votes_per_pair == ASR_VOTES:
+        text += f" dASR of a typical judge: {_three(smallest_dasr(samples) or 1.0)}."
+    yield text
+
+
+def _three(value: float) -> str:
+    return f"{min(value, 1.0):.3f}".removeprefix("0")

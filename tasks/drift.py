@@ -1,0 +1,237 @@
+"""Which changes between waves are alerts (methods, section 10)."""
+
+import math
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from schemas.results import Drifts
+from tasks.statistics._canary import DRAWS, canary
+from tasks.statistics._drift import JUDGE, TWICE, changes
+from tasks.statistics._quantiles import normal_quantile
+
+BUDGET, NIGHTS = 1.0, 90
+"""One false alert per 90 nights, whatever the number of cells."""
+
+MINIMA = {"mps_drift": 0.05, "dasr_drift": 0.10, "position_drift": 0.05}
+"""Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
+
+POWER = 0.8
+REPEATS = 8
+"""Votes of the baseline on each fixed prompt, from as many waves as that takes."""
+
+CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+
+
+def watch(
+    tallies: DataFrame[Tallies],
+    shifts: DataFrame[Shifts],
+    texts: pl.DataFrame | None = None,
+    *,
+    waves: list[str] | None = None,
+    budget: float = BUDGET,
+    nights: int = NIGHTS,
+) -> DataFrame[Drifts]:
+    """Hold each wave against the baseline of its epoch, and say which changes are alerts.
+
+    A change is *suspect* if its p, adjusted by Holm over the wave's cells, is below the nightly
+    level ``budget / nights`` and the change is no smaller than its minimum. In the judge's next
+    wave it becomes an *alert* if, adjusted over what is to be confirmed, the same holds again in
+    the same direction. With that wave a new epoch of the judge begins, and it is the baseline of
+    what follows; nothing is ever averaged over epochs. A wave that comes from a cache is *not
+    measured*: it neither confirms nor clears what is suspect.
+
+    Parameters
+    ----------
+    tallies, shifts
+        Of all waves, the same questions in each.
+    texts
+        Optional: ``dataset, judge, prompt, wave, item`` (a fixed prompt), ``outcome`` (a digest of
+        the reply) and ``votes``; its canary is of digests instead of verdicts.
+    waves
+        Their order in time; by default that of their names.
+    budget, nights
+        False alerts that may happen in so many nights, by a union bound.
+    """
+    level = budget / nights
+    order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
+    asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
+    draws = max(DRAWS, math.ceil(20 * asked.select(JUDGE).n_unique() * len(MINIMA) ** 2 / level))
+    epochs = pl.DataFrame(
+        schema={**dict.fromkeys(JUDGE, pl.String), "base": pl.String, "epoch": pl.Int64}
+    )
+    pending = pl.DataFrame(schema={**dict.fromkeys(CELL, pl.String), "sign": pl.Float64})
+    nightly = []
+    for wave in order:
+        present = asked.filter(pl.col("wave") == wave).select(JUDGE).sort(JUDGE)
+        known = present.join(epochs, on=JUDGE)
+        new = present.join(epochs, on=JUDGE, how="anti")
+        epochs = pl.concat([epochs, new.with_columns(base=pl.lit(wave), epoch=pl.lit(1, pl.Int64))])
+        if known.is_empty():
+            continue
+        bases = known.select(*JUDGE, "base", wave=pl.lit(wave))
+        rows = _measured(tallies, shifts, texts, bases, order=order, draws=draws).join(
+            known.select(*JUDGE, "epoch"), on=JUDGE
+        )
+        rows = _judged(rows, pending, level)
+        nightly.append(rows)
+        alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
+        moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
+            pl.col("epoch") + 1, base=pl.lit(wave)
+        )
+        epochs = pl.concat([epochs.join(alerted, on=JUDGE, how="anti"), moved])
+        pending = _pending(rows, pending, alerted)
+    return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
+
+
+def holm(p_values: pl.Expr) -> pl.Expr:
+    """Adjust p-values so that any false one is rarer than the level; nulls do not count.
+
+    The k-th smallest of m becomes ``max over j <= k of (m - j + 1) p_(j)`` (Holm 1979, Scand. J.
+    Stat. 6).
+    """
+    rank = p_values.rank("ordinal")
+    stepped = (p_values * (p_values.count() - rank + 1)).sort_by(p_values, nulls_last=True)
+    return stepped.cum_max().gather((rank - 1).cast(pl.UInt32)).clip(upper_bound=1.0)
+
+
+def e_bh(e_values: pl.Series, alpha: float) -> pl.Series:
+    """Tell which e-values the e-BH procedure rejects: the k largest with ``e_(k) >= m / (a k)``.
+
+    Its false discovery rate is at most ``alpha`` under any dependence; nulls do not count (Wang &
+    Ramdas 2022, J. R. Stat. Soc. B 84, arXiv:2009.02824).
+
+    Examples
+    --------
+    Of 30, 50 and 1 at .05: 50 < 3/.05, but the second largest, 30, is not below 3/(.05 * 2).
+
+    >>> e_bh(pl.Series([30.0, 50.0, 1.0]), 0.05).to_list()
+    [True, True, False]
+    """
+    frame = pl.DataFrame({"e": e_values})
+    rank = pl.col("e").rank("ordinal", descending=True)
+    held = pl.col("e") >= pl.col("e").count() / (alpha * rank)
+    least = pl.col("e").filter(held).min()
+    return frame.select((pl.col("e") >= least).fill_null(value=False)).to_series()
+
+
+def _measured(
+    tallies: pl.DataFrame,
+    shifts: pl.DataFrame,
+    texts: pl.DataFrame | None,
+    bases: pl.DataFrame,
+    *,
+    order: list[str],
+    draws: int,
+) -> pl.DataFrame:
+    """Return the changes of one wave: audits against the base, canaries against the baseline."""
+    wave = bases["wave"][0]
+    pool = _baseline(tallies, bases, order[: order.index(wave)])
+    mine = [*pool["old"].unique(), *bases["base"].unique(), wave]
+    plain = [
+        frame.filter(pl.col("wave").cast(pl.String).is_in(mine)).with_columns(
+            pl.col(pl.Categorical).cast(pl.String)
+        )
+        for frame in (tallies, shifts)
+    ]
+    seed = order.index(wave)
+    rows = changes(plain[0], plain[1], bases, pool=pool, seed=seed, draws=draws)
+    if texts is not None:
+        told = _texts(texts, bases, pool, seed=seed, draws=draws)
+        rows = pl.concat([rows, told], how="diagonal_relaxed")
+    return rows.rename({"statistic": "measure", "subgroup": "base"})
+
+
+def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
+    """Return the first waves since each base that give ``REPEATS`` votes per fixed prompt."""
+    place = {name: number for number, name in enumerate(before)}
+    repeats = tallies.group_by(pl.col(*JUDGE, "wave").cast(pl.String)).agg(
+        repeats=pl.sum_horizontal("anchor_12", "tie_12", "target_12").max().cast(pl.Int64)
+    )
+    since = bases.drop("wave").join(repeats.rename({"wave": "old"}), on=JUDGE)
+    number, start = (
+        pl.col(c).replace_strict(place, default=None, return_dtype=pl.Int64)
+        for c in ("old", "base")
+    )
+    return (
+        since.filter(number >= start)
+        .sort(*JUDGE, number)
+        .filter(pl.col("repeats").cum_sum().over(JUDGE) - pl.col("repeats") < REPEATS)
+        .select(*JUDGE, "old")
+    )
+
+
+def _texts(
+    texts: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of digests of replies."""
+    keys = [*JUDGE, "item", "outcome"]
+    old = texts.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
+    new = texts.join(bases, on=[*JUDGE, "wave"])
+    counts = pl.concat(
+        [
+            old.select(*keys, base="votes", new=pl.lit(0)),
+            new.select(*keys, base=pl.lit(0), new="votes"),
+        ],
+        how="vertical_relaxed",
+    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
+    found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
+    return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
+        statistic=pl.lit("text_drift"),
+        mode=pl.lit("any"),
+        clusters="n",
+        reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
+    )
+
+
+def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
+    rows = rows.with_columns(
+        pl.lit(None, pl.String).alias(c) for c in CELL if c not in rows.columns
+    )
+    rows = rows.with_columns(pl.col("perturbation").cast(pl.String)).join(
+        pending, on=CELL, how="left", nulls_equal=True
+    )
+    awaited = pl.col("sign").is_not_null()
+    minimum = pl.col("measure").replace_strict(MINIMA, default=0.0, return_dtype=pl.Float64)
+    cells = pl.col("p_value").count()
+    confirmed = rows.filter(awaited).with_columns(second=holm(pl.col("p_value")))
+    rows = rows.with_columns(first=holm(pl.col("p_value")), cells=cells).join(
+        confirmed.select(*CELL, "second"), on=CELL, how="left", nulls_equal=True
+    )
+    large = pl.col("estimate").abs() >= minimum
+    again = (
+        awaited & (pl.col("second") < level) & large & (pl.col("estimate").sign() == pl.col("sign"))
+    ).fill_null(value=False)
+    crossed = ((pl.col("first") < level) & large).fill_null(value=False)
+    least = level / pl.col("cells").clip(lower_bound=1)
+    return rows.with_columns(
+        minimum=minimum,
+        level=pl.lit(level),
+        p_adjusted=pl.when(awaited).then("second").otherwise("first"),
+        state=pl.when(pl.col("p_value").is_null())
+        .then(pl.lit("not measured"))
+        .when(again)
+        .then(pl.lit("alert"))
+        .when(crossed)
+        .then(pl.lit("suspect"))
+        .otherwise(pl.lit("quiet")),
+        detectable=least.map_batches(_reach, return_dtype=pl.Float64) * pl.col("standard_error"),
+    ).select(Drifts.dtypes().keys())
+
+
+def _reach(levels: pl.Series) -> pl.Series:
+    quantile = normal_quantile(1 - levels.to_numpy() / 2) + normal_quantile(POWER)
+    return pl.Series(quantile, dtype=pl.Float64)
+
+
+def _pending(rows: pl.DataFrame, before: pl.DataFrame, alerted: pl.DataFrame) -> pl.DataFrame:
+    """Return what the next wave of a judge has to confirm: its new suspects, and the unmeasured."""
+    suspects = rows.filter(pl.col("state") == "suspect").select(
+        *CELL, sign=pl.col("estimate").sign()
+    )
+    settled = rows.filter(pl.col("state") != "not measured").select(CELL)
+    kept = before.join(settled, on=CELL, how="anti", nulls_equal=True)
+    both = pl.concat([kept, suspects], how="vertical_relaxed")
+    return both.join(alerted, on=JUDGE, how="anti")

@@ -1,0 +1,238 @@
+"""What changed between two waves of the same questions (methods, section 10)."""
+
+import numpy as np
+import polars as pl
+
+from tasks.statistics._canary import CANARY, DRAWS, canary
+from tasks.statistics._cells import CELL
+from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
+from tasks.statistics._quantiles import t_quantile, t_tail
+from tasks.statistics._success import may_win, wins
+
+JUDGE = ("dataset", "judge", "prompt")
+TWICE = "no prompt was asked twice on both sides"
+CACHED = "not measured: every vote is from a cache"
+VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
+SUMS = ("num_base", "den_base", "num_new", "den_new")
+
+
+def changes(
+    tallies: pl.DataFrame,
+    shifts: pl.DataFrame,
+    bases: pl.DataFrame,
+    *,
+    pool: pl.DataFrame | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> pl.DataFrame:
+    """Return what changed since the base, one row per cell, wave and measure.
+
+    ``bases`` names, per dataset, judge, prompt and ``wave``, the wave ``base`` that it is held
+    against; ``pool``, per dataset, judge and prompt, the waves ``old`` whose votes are the canary's
+    baseline, if it is more than the base. The rows are columns of ``Estimates``, ``subgroup`` the
+    base.
+    """
+    if pool is None:
+        pool = bases.select(*JUDGE, old="base").unique()
+    marks = tallies.group_by(*JUDGE, "wave").agg(
+        cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() == pl.col("voted").sum())
+    )
+    rows = pl.concat(
+        [
+            *_audits(tallies, shifts, bases),
+            _verdicts(tallies, bases, pool, seed=seed, draws=draws),
+        ],
+        how="diagonal_relaxed",
+    )
+    text = [c for c, dtype in rows.schema.items() if dtype == pl.Categorical]
+    marked = rows.with_columns(pl.col(text).cast(pl.String)).join(
+        marks.with_columns(pl.col(*JUDGE, "wave").cast(pl.String)), on=[*JUDGE, "wave"], how="left"
+    )
+    fresh = pl.when(~pl.col("cached").fill_null(value=False))
+    return marked.with_columns(
+        p_value=fresh.then("p_value"),
+        reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
+        level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+    ).drop("cached")
+
+
+def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) -> list[pl.DataFrame]:
+    base = pl.when(pl.col("has_sham")).then("sham_score").otherwise("control_score")
+    shift = shifts.with_columns(num=pl.col("experimental_score") - base, den=pl.lit(1.0))
+    in_control, in_sham = may_win("control").cast(pl.Float64), may_win("sham").cast(pl.Float64)
+    won = {arm: wins(arm).cast(pl.Float64) for arm in ("control", "sham", "experimental")}
+    above = shifts.filter("has_sham").with_columns(
+        num=(
+            in_control * (won["experimental"] - won["sham"])
+            + in_sham * (won["experimental"] - won["control"])
+        )
+        / 2,
+        den=(in_control + in_sham) / 2,
+    )
+    first, second = (
+        pl.sum_horizontal(*columns)
+        for columns in (("anchor_12", "target_21"), ("target_12", "anchor_21"))
+    )
+    slots = tallies.filter(pl.col("arm") == "control").with_columns(
+        mode=pl.lit("any"),
+        num=((first - second) / 2).cast(pl.Float64),
+        den=(first + second).cast(pl.Float64),
+        votes="planned",
+    )
+    return [
+        contrast("mps_drift", shift, bases),
+        contrast("dasr_drift", above, bases),
+        contrast("position_drift", slots, bases),
+    ]
+
+
+def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
+
+    Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
+    minus the same of the base, ``SE = sqrt(G / (G - 1) sum u_g^2)``, t with G - 1 degrees of
+    freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums.
+    """
+    cell = [c for c in CELL if c != "wave"]
+    keys = [*cell, "sample"]
+    new = items.join(bases, on=[*JUDGE, "wave"])
+    old = items.select(*keys, base="wave", num_base="num", den_base="den")
+    pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
+        {"num": "num_new", "den": "den_new"}
+    )
+    told = pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS)
+    part = [*cell, "wave", "base"]
+    sums = (
+        pairs.with_columns(
+            pl.when(told).then(pl.col(SUMS)).otherwise(0.0), told=told.cast(pl.Int64)
+        )
+        .group_by(*part, "cluster", maintain_order=True)
+        .agg(
+            pl.col(*SUMS, "told").sum(),
+            (1 - pl.col("told")).sum().alias("dropped"),
+            pl.col("kind", "simulated", "votes").first(),
+        )
+        .sort(*part, "cluster")
+    )
+    ratios = {
+        side: pl.col(f"num_{side}") - pl.col(f"num_{side}").sum().over(part)
+        / pl.col(f"den_{side}").sum().over(part) * pl.col(f"den_{side}")
+        for side in ("new", "base")
+    }  # fmt: skip
+    u = ratios["new"] / pl.col("den_new").sum().over(part) - ratios["base"] / pl.col(
+        "den_base"
+    ).sum().over(part)
+    cells = (
+        sums.with_columns(u=u)
+        .group_by(part, maintain_order=True)
+        .agg(
+            (pl.col("u") ** 2).sum().alias("squares"),
+            (pl.col("told") > 0).sum().alias("clusters"),
+            pl.col(*SUMS, "told", "dropped").sum(),
+            pl.col("kind", "simulated").first(),
+            votes_per_pair=pl.col("votes").mode().max(),
+        )
+        .rename({"told": "n", "base": "subgroup"})
+    )
+    return pl.concat([cells, _t(cells)], how="horizontal").with_columns(statistic=pl.lit(name))
+
+
+def _t(cells: pl.DataFrame) -> pl.DataFrame:
+    num, den, num_base, den_base, squares = (
+        cells[c].cast(pl.Float64).to_numpy()
+        for c in ("num_new", "den_new", "num_base", "den_base", "squares")
+    )
+    clusters = cells["clusters"].cast(pl.Float64).to_numpy()
+    there = (den > 0) & (den_base > 0)
+    one = np.ones_like(den)
+    change = num / np.where(there, den, one) - num_base / np.where(there, den_base, one)
+    change = np.where(there, change, np.nan)
+    several = there & (clusters > 1)
+    df = np.where(several, clusters - 1, 1.0)
+    error = np.where(several, np.sqrt(np.where(several, squares, 0.0) * (df + 1) / df), np.nan)
+    alike = several & (error < 1e-12)
+    known = several & ~alike
+    half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
+    p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
+    # All alike, only 2 of 2^G flips of signs are as far from 0; where nothing changed all are.
+    flips = np.where(np.abs(change) < 1e-12, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
+    frame = pl.DataFrame(
+        {
+            "estimate": change, "low": change - half, "high": change + half,
+            "standard_error": np.where(known, error, np.nan),
+            "p_value": np.where(alike, flips, p_value),
+        }
+    )  # fmt: skip
+    silent = np.where(there, np.where(several, ALIKE, SINGLE), EMPTY)
+    return frame.with_columns(
+        pl.all().fill_nan(None),
+        method=pl.Series(np.where(known, "paired cluster t", "none"), dtype=pl.String),
+        reason=pl.when(pl.Series(~known)).then(pl.Series(silent, dtype=pl.String)),
+    )
+
+
+def _verdicts(
+    tallies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of the verdicts: each pair in each order is a fixed prompt."""
+    keys = ["dataset", "judge", "prompt", "sample", "arm", "perturbation"]
+    new = tallies.select(*keys, "wave", "cluster", "simulated", "planned", *VOTES).join(
+        bases, on=[*JUDGE, "wave"]
+    )
+    old = (
+        tallies.select(*keys, *VOTES, old="wave")
+        .join(pool, on=[*JUDGE, "old"])
+        .group_by(keys)
+        .agg(pl.col(column).sum().alias(f"{column}_base") for column in VOTES)
+    )
+    both = new.join(old, on=keys, nulls_equal=True)
+    item = pl.concat_str(
+        pl.col("sample", "arm", "perturbation"), separator="\x1f", ignore_nulls=True
+    )
+    counts = pl.concat(
+        both.select(
+            *CANARY,
+            item=pl.concat_str(item, pl.lit(f"\x1f{column[-2:]}")),
+            outcome=pl.lit(column[:-3]),
+            base=pl.col(f"{column}_base").cast(pl.Int64),
+            new=pl.col(column).cast(pl.Int64),
+        )
+        for column in VOTES
+    )
+    about = both.group_by(CANARY, maintain_order=True).agg(
+        pl.col("simulated").first(),
+        clusters=pl.col("cluster").n_unique(),
+        votes_per_pair=pl.col("planned").mode().max(),
+        subgroup=pl.col("base").first(),
+    )
+    found = canary(counts, seed, draws).join(about, on=CANARY)
+    return found.with_columns(
+        statistic=pl.lit("verdict_drift"),
+        mode=pl.lit("any"),
+        method=pl.col("method").fill_null("none"),
+        reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
+    )
+
+
+def mcnemar(base: pl.Series, new: pl.Series) -> tuple[int, int, float | None]:
+    """Return how many became right, how many wrong, and the exact two-sided p of McNemar's test.
+
+    ``base`` and ``new`` tell, item by item, whether the judge agreed with the label; items with a
+    null are left out. Without a change p is 1; without an item null.
+
+    Examples
+    --------
+    Six became wrong and none right: p = 2 / 2^6.
+
+    >>> mcnemar(pl.Series([True] * 6 + [False]), pl.Series([False] * 7))
+    (0, 6, 0.03125)
+    """
+    from scipy.special import bdtr
+
+    told = pl.DataFrame({"base": base, "new": new}).drop_nulls()
+    right = told.filter(~pl.col("base") & pl.col("new")).height
+    wrong = told.filter(pl.col("base") & ~pl.col("new")).height
+    if told.is_empty():
+        return 0, 0, None
+    moved = right + wrong
+    return right, wrong, min(1.0, 2 * float(bdtr(min(right, wrong), moved, 0.5))) if moved else 1.0

@@ -1,0 +1,60 @@
+"""Drift: what changed since the first wave."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._drift import JUDGE, changes
+
+
+@statistic(
+    source="methods.md, section 10",
+    gives=("mps_drift", "dasr_drift", "position_drift", "verdict_drift"),
+)
+def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how far each wave lies from the first one, on the same questions.
+
+    ``mps_drift``: mean of ``d_i = effect_new - effect_base``, paired, cluster-robust t.
+    ``dasr_drift``, ``position_drift``: difference of dASR, and of the position gap PG (share of
+    first picks among control votes that are no tie, minus 1/2), linearised the same way.
+    ``verdict_drift``: mean of ``M = W_base + W_new - 2 X`` over the fixed prompts, W the share of
+    equal pairs of votes within a wave, X across; p by permuting votes within prompts.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair, judge and wave.
+    shifts
+        One row per sample, perturbation and wave; the shift is over the sham where there is one.
+
+    Returns
+    -------
+    Estimates
+        Rows of every wave but the first, ``subgroup`` the name of the first.
+
+    Notes
+    -----
+    Waves come in the order of their names, as dates do. p-values are raw: which of them are alerts
+    is for ``tasks/drift.py`` to say. A wave whose votes all come from a cache has no p-value: it is
+    not measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
+    interval; its p is one-sided, as M is 0 in the mean without drift and above it with any.
+
+    References
+    ----------
+    methods.md, section 10.
+
+    Examples
+    --------
+    A fixed prompt gets a, a in the first wave and b, b in the second: W = 1, 1, X = 0, so M = 2.
+    """
+    first = pl.col("wave").cast(pl.String).min().over(JUDGE)
+    waves = tallies.select(*JUDGE, "wave").unique()
+    kind = tallies.schema["wave"]
+    bases = waves.with_columns(base=first.cast(kind)).filter(
+        pl.col("wave").cast(pl.String) > pl.col("base").cast(pl.String)
+    )
+    if bases.is_empty():
+        return Estimates.empty()
+    return Estimates.of(changes(tallies, shifts, bases))

@@ -1,0 +1,112 @@
+"""The betting e-process: evidence that may be looked at after every question."""
+
+import math
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import CELL
+from tasks.statistics._intervals import EMPTY
+from tasks.statistics._sequence import in_turn
+
+ALPHA = 0.05
+LARGEST = 300 * math.log(10)
+"""Larger e-values are cut to this, lest they overflow."""
+
+UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
+
+
+@statistic(
+    source="methods.md, section 4; Waudby-Smith & Ramdas (2024), J. R. Stat. Soc. B 86, 1-27",
+    gives=("e_value", "e_stop"),
+)
+def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Bet on each question's shift, with what the questions before it taught.
+
+    ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``, x the mean shift of a question,
+    ``a_t = clip(mu / (v + mu^2), 0, .5)`` with mean and variance of the questions before t (that is
+    ``clip(sum x / sum x^2, 0, .5)``), b_t its mirror image. Stop at ``E >= 1 / .05``.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation. The shift is over the sham where the cell has shams.
+
+    Returns
+    -------
+    Estimates
+        Two rows per cell: ``e_value``, E after the last question, whose ``p_value`` is 1 over the
+        largest E on the way and holds whenever one looks; and ``e_stop``, the share of the samples
+        at which E first reaches 20.
+
+    Notes
+    -----
+    The order of the questions is that of a digest of their names. Samples without a score are
+    dropped. ``e_stop`` is null if E never reaches 20; E is cut to 1e300.
+
+    References
+    ----------
+    methods.md, section 4.
+
+    Examples
+    --------
+    Shifts of 1, 1, 1: nothing is bet on the first, then half: E = (1.5^2 + 1) / 2 = 1.625.
+    """
+    clusters = in_turn(shifts)
+    if clusters.is_empty():
+        return Estimates.empty()
+    cells = clusters.group_by(CELL, maintain_order=True).agg(
+        pl.col("kind", "simulated").first(),
+        pl.col("dropped").sum(),
+        votes_per_pair=pl.col("votes").mode().max(),
+        method=pl.concat_str(pl.lit("betting, "), pl.col("over").first()),
+    )
+    run = _evidence(clusters.filter(pl.col("counted") > 0))
+    ends = run.group_by(CELL, maintain_order=True).agg(
+        n=pl.col("counted").sum(),
+        clusters=pl.len(),
+        e_value=pl.col("log_e").last().clip(upper_bound=LARGEST).exp(),
+        p_value=(-pl.col("log_e").max()).exp().clip(upper_bound=1.0),
+        hits=pl.col("seen").filter(pl.col("log_e") >= -math.log(ALPHA)).min(),
+    )
+    found = cells.join(ends, on=CELL, how="left", nulls_equal=True).with_columns(
+        pl.col("n", "clusters").fill_null(0), subgroup=pl.lit("")
+    )
+    nothing = pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))
+    value = found.with_columns(
+        statistic=pl.lit("e_value"), estimate="e_value", hits=pl.lit(None), reason=nothing
+    )
+    stop = found.with_columns(
+        statistic=pl.lit("e_stop"),
+        estimate=pl.col("hits") / pl.col("n"),
+        p_value=pl.lit(None),
+        reason=pl.when(pl.col("n") == 0)
+        .then(pl.lit(EMPTY))
+        .when(pl.col("hits").is_null())
+        .then(pl.lit(UNREACHED)),
+    )
+    return Estimates.of(pl.concat([value, stop], how="vertical_relaxed"))
+
+
+def _evidence(clusters: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per cluster in its turn: samples ``seen`` so far, and the log of E."""
+    turns = clusters.with_columns(
+        x=(pl.col("up") - pl.col("down")) / pl.col("counted")
+    ).with_columns(
+        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over(CELL),
+        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over(CELL),
+        seen=pl.col("counted").cum_sum().over(CELL),
+    )
+    tilt = pl.when(pl.col("squares") > 0).then(pl.col("past") / pl.col("squares")).otherwise(0.0)
+    stake = {1: tilt.clip(0.0, 0.5), -1: (-tilt).clip(0.0, 0.5)}
+    won, lost = (
+        (1 + sign * bet * pl.col("x")).log().cum_sum().over(CELL) for sign, bet in stake.items()
+    )
+    most = pl.max_horizontal("won", "lost")
+    total = (pl.col("won") - most).exp() + (pl.col("lost") - most).exp()
+    return turns.with_columns(won=won, lost=lost).with_columns(
+        log_e=most + total.log() - math.log(2)
+    )

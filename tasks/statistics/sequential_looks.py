@@ -1,0 +1,142 @@
+"""Group-sequential looks at the mean preference shift."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import CELL, PART
+from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, moments, ratios
+from tasks.statistics._quantiles import normal_tail, t_quantile
+from tasks.statistics._sequence import in_turn
+
+LOOKS = ("1/3", "2/3", "3/3")
+BOUNDS = (3.471, 2.454, 2.004)
+"""O'Brien-Fleming for three looks at level .05 (methods, section 4)."""
+
+FEWEST_CLUSTERS = 10
+UNCROSSED = "no look crosses its bound"
+
+
+@statistic(
+    source="methods.md, section 4; O'Brien & Fleming (1979), Biometrics 35, 549-556",
+    gives=("sequential_shift", "sequential_stop"),
+)
+def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Look at the mean preference shift after a third, two thirds and all of the questions.
+
+    A look stops if ``|z| >= 3.471, 2.454, 2.004``, where z has the two-sided p-value of the
+    cluster-robust t of the questions so far. The order is that of a digest of their names.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation. The shift is over the sham where the cell has shams.
+
+    Returns
+    -------
+    Estimates
+        Per cell three rows ``sequential_shift``, ``subgroup`` the look: the shift so far, its raw
+        p-value, and the repeated interval, which all three looks together leave with chance .05;
+        and one row ``sequential_stop``: the share of the samples at which a look stops first.
+
+    Notes
+    -----
+    ``sequential_stop`` is null if no look crosses its bound. A look at fewer than ten questions
+    stops nothing. Where all questions shift alike there is no repeated interval.
+
+    References
+    ----------
+    methods.md, section 4; Jennison & Turnbull (1989), J. R. Stat. Soc. B 51, 305-361 (repeated
+    intervals).
+
+    Examples
+    --------
+    Ninety questions that shift by 1 and 0 in turn: 30 of them give .5 with z above 3.471, so the
+    first look stops, at a third of the samples.
+    """
+    clusters = in_turn(shifts)
+    usable = (pl.col("counted") > 0).sum().over(CELL)
+    # Whole numbers: a third of 90 is not 30.000000000000004.
+    looked = pl.concat(
+        clusters.filter(
+            (pl.col("turn") <= (usable * look + len(LOOKS) - 1) // len(LOOKS))
+            | (look == len(LOOKS))
+        ).with_columns(subgroup=pl.lit(name))
+        for look, name in enumerate(LOOKS, 1)
+    )
+    if looked.is_empty():
+        return Estimates.empty()
+    looked = looked.with_columns(
+        num=pl.col("up") - pl.col("down"),
+        den=pl.col("counted").cast(pl.Float64),
+        minuend="up",
+        subtrahend="down",
+    )
+    cells = looked.group_by(PART, maintain_order=True).agg(
+        *moments(("num", "den", "minuend", "subtrahend")),
+        pl.col("counted", "dropped").sum(),
+        pl.col("kind", "simulated", "over").first(),
+        votes_per_pair=pl.col("votes").mode().max(),
+    )
+    nominal = pl.col("subgroup").replace_strict(
+        dict(zip(LOOKS, (float(normal_tail(bound)) for bound in BOUNDS), strict=True)),
+        return_dtype=pl.Float64,
+    )
+    rows = (
+        pl.concat([cells, ratios(cells).drop("low", "high", "method")], how="horizontal")
+        .with_columns(nominal.alias("nominal"))
+        .with_columns(_half())
+        .with_columns(
+            statistic=pl.lit("sequential_shift"),
+            n="counted",
+            low=(pl.col("estimate") - pl.col("half")).clip(-1.0, 1.0),
+            high=(pl.col("estimate") + pl.col("half")).clip(-1.0, 1.0),
+            level=pl.when(pl.col("half").is_not_null()).then(LEVEL),
+            method=pl.concat_str(pl.lit("O'Brien-Fleming, "), "over"),
+            reason=pl.col("reason").fill_null(
+                pl.when(pl.col("half").is_null()).then(pl.lit(ALIKE))
+            ),
+        )
+    )
+    return Estimates.of(pl.concat([Estimates.of(rows), _stops(rows)]))
+
+
+def _half() -> pl.Expr:
+    """Return half the width of the repeated interval."""
+
+    def widths(columns: Sequence[pl.Series]) -> pl.Series:
+        clusters, nominal, error = columns
+        df = clusters.clip(lower_bound=2).to_numpy() - 1
+        quantile = t_quantile(df, 1 - nominal.to_numpy() / 2)
+        return pl.Series(quantile, dtype=pl.Float64) * error
+
+    return pl.map_batches(
+        ["clusters", "nominal", "standard_error"], widths, return_dtype=pl.Float64
+    ).alias("half")
+
+
+def _stops(rows: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return one row per cell: how many of its samples the first look that stops has seen."""
+    crossed = (pl.col("p_value") <= pl.col("nominal")) & (pl.col("clusters") >= FEWEST_CLUSTERS)
+    stops = (
+        rows.sort(*CELL, "subgroup")
+        .group_by(CELL, maintain_order=True)
+        .agg(
+            pl.col("kind", "simulated", "method").first(),
+            pl.col("n", "clusters", "dropped", "votes_per_pair").last(),
+            hits=pl.col("n").filter(crossed).min(),
+        )
+    )
+    silent = pl.when(pl.col("n") == 0).then(pl.lit(EMPTY)).otherwise(pl.lit(UNCROSSED))
+    return Estimates.of(
+        stops.with_columns(
+            statistic=pl.lit("sequential_stop"),
+            subgroup=pl.lit(""),
+            estimate=pl.col("hits") / pl.col("n"),
+            reason=pl.when(pl.col("hits").is_null()).then(silent),
+        )
+    )

@@ -1,0 +1,98 @@
+"""Drift from votes in the warehouse: what a night's run finds there."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows._drift import drift_line, drift_of
+from flows._plan import _prepare
+from flows.studies import STUDIES, Study
+from schemas.curation import Questions
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from tasks.curate import import_dataset
+from tasks.judge import Design, draw_ballots, judge_table, prompt_table
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+JUDGE = "offline/honest"
+
+
+@pytest.fixture
+def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
+    """Cast a night's votes of 12 questions as each letter says: a anchor, t target, else a tie."""
+
+    def cast(verdicts: list[str]) -> tuple[Study, Any, Warehouse]:
+        warehouse = Warehouse(tmp_path / "v.duckdb")
+        study = Study(judges=[JUDGE], perturbations=["rich_content"], limit=12, votes_per_pair=4)
+        pairs, _ = _prepare(study)
+        frames = (
+            (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
+            (Judges, judge_table(study.judges)), (Prompts, prompt_table([study.prompt])),
+            (Pairs, pairs),
+        )  # fmt: skip
+        warehouse.save([Saving(*each) for each in frames], run="r")
+        arms = pairs.select("pair_id", "arm")
+        for night, verdict in enumerate(verdicts):
+            # Later nights have earlier names, lest the order of names be that of time.
+            wave = f"night {9 - night}"
+            design = Design(study.votes_per_pair, study.mode, wave, study.seed)
+            ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
+            placed = ballots.unique("ballot_id", maintain_order=True).join(arms, on="pair_id")
+            rows = [
+                {
+                    "ballot_id": ballot,
+                    "choice": _choice(verdict if arm == "experimental" else "-", first),
+                    "cast_at": datetime(2024, 1, 1 + night, tzinfo=UTC),
+                }
+                for ballot, arm, first in placed.select("ballot_id", "arm", "shown_first").rows()
+            ]
+            warehouse.save([Saving(Ballots, ballots), Saving(Votes, make_votes(rows))], run="r")
+        return study.model_copy(update={"wave": wave}), ballots, warehouse
+
+    return cast
+
+
+def _choice(verdict: str, shown_first: str) -> str:
+    sides = {"a": "anchor", "t": "target"}
+    if verdict not in sides:
+        return "tie"
+    return "first" if sides[verdict] == shown_first else "second"
+
+
+def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
+    study, ballots, warehouse = nights(["a", "a", "t", "t", "t"])
+    found = drift_of(study, ballots, warehouse)
+    mps = found.filter(measure="mps_drift").sort("wave", descending=True)
+    assert mps.select("wave", "epoch", "estimate", "state").rows() == [
+        ("night 8", 1, 0.0, "quiet"), ("night 7", 1, 1.0, "suspect"),
+        ("night 6", 1, 1.0, "alert"), ("night 5", 2, 0.0, "quiet"),
+    ]  # fmt: skip
+    assert {"verdict_drift", "text_drift"} <= set(found["measure"])
+    # The replies are all alike, so no text has changed.
+    assert found.filter(measure="text_drift")["estimate"].unique().to_list() == [0.0]
+    assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
+    assert f"{JUDGE} mps_drift of rich_content +1.00" in drift_line(found, "night 6")
+    assert drift_line(found, "night 8") == ""
+
+
+def test_a_first_night_and_a_study_without_waves_have_no_drift(nights: Any) -> None:
+    study, ballots, warehouse = nights(["a"])
+    assert drift_of(study, ballots, warehouse).is_empty()
+    without = study.model_copy(update={"wave": ""})
+    assert drift_of(without, ballots, warehouse).is_empty()
+
+
+def test_the_canary_is_small_and_nightly() -> None:
+    canary = STUDIES["canary"]
+    assert canary.cron is not None
+    study = canary.study.model_copy(update={"judges": [JUDGE]})
+    assert study.at(datetime(2024, 5, 6, tzinfo=UTC)).wave == "2024-05-06"
+    pairs, _ = _prepare(study)
+    # control, experimental and sham of 30 questions, in both orders, twice each
+    assert pairs.height * 2 == 180
+    assert study.votes_per_pair == 4
+    assert pairs.select(pl.col("arm").n_unique()).item() == 3

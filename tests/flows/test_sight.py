@@ -1,0 +1,92 @@
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from flows._sight import Sight, Spread, advice, earlier_spreads, sight, sight_table
+from flows.studies import Study
+from schemas.judging import Shifts
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+STUDY = Study(judges=["offline/honest", "offline/random"], votes_per_pair=2)
+
+
+def test_what_is_seen_by_hand() -> None:
+    (one, other) = sight(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    # By hand: 2.8016 * .3901 / sqrt(120), and (2.8016 * .3901 / .05)^2.
+    assert (one.smallest, one.needed) == (pytest.approx(0.09976, abs=1e-5), 478)
+    # 240 calls an arm: 120 samples of two votes, 40 of six, whose sigma is .2350
+    assert one.screen == pytest.approx(one.smallest)
+    assert one.paper == pytest.approx(2.80159 * 0.23504 / 40**0.5, abs=1e-4)
+    assert (other.smallest, other.needed) == (pytest.approx(0.12788, abs=1e-5), 785)
+    assert one.spread.source == "typical judge"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "changes", "source"),
+    [
+        (31, {}, "31 earlier shifts"),
+        (31, {"votes": 6}, "31 earlier shifts at 6 votes"),
+        (30, {}, None),
+        (31, {"mode": "paper"}, None),
+        (31, {"prompt": "pair_json_v1"}, None),
+    ],
+)
+def test_earlier_shifts_tell_the_spread(
+    pairs: int, changes: dict[str, Any], source: str | None, make_shifts: Make, tmp_path: Path
+) -> None:
+    # experimental - sham alternates between 1 and -1; over the control it would be constant.
+    rows = [
+        {"control": "tie", "sham": a, "experimental": b}
+        for a, b in [("anchor", "target"), ("target", "anchor")] * 20
+    ][:pairs]
+    design = {"prompt": "pair_v1", "votes": 2, **changes}
+    shifts = make_shifts(rows, judge="offline/honest", **design)
+    path = tmp_path / "v.duckdb"
+    Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
+    told = earlier_spreads(STUDY, path)
+    if source is None:
+        assert told == {}
+        return
+    assert list(told) == ["offline/honest"]
+    spread = told["offline/honest"]
+    assert spread.source == source
+    # Variance of 16 x 1 and 15 x -1: (31 - 1/31) / 30; from six votes to two by .3901 / .2350.
+    sd = ((31 - 1 / 31) / 30) ** 0.5
+    assert spread.sigma == pytest.approx(
+        sd * (1 if design["votes"] == 2 else 0.39006 / 0.23504), rel=1e-3
+    )
+
+
+def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
+    assert earlier_spreads(STUDY, tmp_path / "none.duckdb") == {}
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_the_table_fits_100_columns() -> None:
+    spread = Spread(0.39, "9999 earlier shifts at 6 votes")
+    row = Sight("together/qwen-3.8-flash", spread, 0.123, 99_999, 0.123, 0.123)
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(sight_table([row, row], 9999))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
+    assert "needs for .05" in lines[1]
+
+
+def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
+    rows = sight(STUDY, 300, {"offline/random": Spread(0.2, "told")})
+    told = " ".join(advice(rows, 300, STUDY))
+    assert "cannot be seen of offline/honest: with 2 votes per pair that takes about 478" in told
+    # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
+    assert "sharp judge one sees .049, of a noisy one .066" in told
+    assert "dASR" not in told
+    six = STUDY.model_copy(update={"votes_per_pair": 6})
+    assert "dASR of a typical judge: .10" in " ".join(advice(sight(six, 300, {}), 300, six))
+    assert "cannot be seen of any judge" in " ".join(advice(sight(six, 100, {}), 100, six))
+    assert next(advice(sight(STUDY, 500, {}), 500, STUDY)).startswith("The design sees")
+    assert list(advice([], 0, STUDY)) == ["No sample is left to ask about."]

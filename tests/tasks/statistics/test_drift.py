@@ -1,0 +1,158 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from tasks.aggregate import count_votes
+from tasks.statistics._drift import mcnemar
+from tasks.statistics.dasr import dasr
+from tasks.statistics.drift import drift
+
+Make = Callable[..., Any]
+VERDICTS = np.array(["anchor", "tie", "target"])
+
+
+def rows_of(frame: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    return {row["statistic"]: row for row in frame.to_dicts()}
+
+
+def votes(make: Make, choices: dict[str, list[str]], **columns: Any) -> pl.DataFrame:
+    """Two samples' votes per wave: choices in order 12, twice as many as repeats."""
+    rows = [
+        {"wave": wave, "sample": f"s{n // 2}", "repeat": n % 2, "choice": choice, **columns}
+        for wave, each in choices.items()
+        for n, choice in enumerate(each)
+    ]
+    return count_votes(make(rows))
+
+
+def two_waves(make_shifts: Make, seed: int, items: int = 40) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    waves = []
+    for wave in ("n1", "n2"):
+        arms = VERDICTS[draw.integers(3, size=(items, 3))]
+        rows = [{"control": c, "sham": s, "experimental": e} for c, s, e in arms]
+        waves.append(make_shifts(rows, wave=wave))
+    return pl.concat(waves)
+
+
+def test_docstring_example(make_vote_log: Make, make_shifts: Make) -> None:
+    tallies = votes(make_vote_log, {"n1": ["first"] * 4, "n2": ["second"] * 4})
+    row = rows_of(drift(tallies=tallies, shifts=make_shifts([])))["verdict_drift"]
+    assert (row["estimate"], row["n"], row["clusters"]) == (2.0, 2, 2)
+    # Each prompt deals its repeats apart in 2 of 6 ways.
+    assert row["p_value"] == pytest.approx(1 / 9)
+    assert (row["wave"], row["subgroup"]) == ("n2", "n1")
+
+
+def test_shifts_are_compared_by_a_paired_t(make_vote_log: Make, make_shifts: Make) -> None:
+    # Second implementation: scipy's paired t-test of the effects.
+    shifts = two_waves(make_shifts, 3)
+    tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
+    row = rows_of(drift(tallies=tallies, shifts=shifts))["mps_drift"]
+    effect = shifts.with_columns(d=pl.col("experimental_score") - pl.col("sham_score"))
+    base, new = (effect.filter(wave=wave).sort("sample")["d"] for wave in ("n1", "n2"))
+    test = stats.ttest_rel(new, base)
+    interval = test.confidence_interval()
+    assert row["estimate"] == pytest.approx((new - base).mean())
+    assert row["p_value"] == pytest.approx(test.pvalue)
+    assert (row["low"], row["high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
+
+
+def test_dasr_is_the_difference_of_the_waves(make_vote_log: Make, make_shifts: Make) -> None:
+    shifts = two_waves(make_shifts, 4)
+    tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
+    row = rows_of(drift(tallies=tallies, shifts=shifts))["dasr_drift"]
+    by_wave = {
+        wave: rows_of(dasr(shifts=shifts.filter(wave=wave)))["dasr"] for wave in ("n1", "n2")
+    }
+    assert row["estimate"] == pytest.approx(by_wave["n2"]["estimate"] - by_wave["n1"]["estimate"])
+    # The waves are independent here, so the squared errors add but for their covariance.
+    independent = sum(r["standard_error"] ** 2 for r in by_wave.values()) ** 0.5
+    assert row["standard_error"] == pytest.approx(independent, rel=0.4)
+
+
+def test_position_gap_by_hand(make_vote_log: Make, make_shifts: Make) -> None:
+    choices = {"n1": ["first", "second", "first", "tie"], "n2": ["first"] * 4}
+    row = rows_of(drift(tallies=votes(make_vote_log, choices), shifts=make_shifts([])))[
+        "position_drift"
+    ]
+    # First picks 2 of 3 before, 4 of 4 after: 1 - 2/3. u = 0 - (.5 * 0 - ...): by samples
+    # num - R den: (0 - 1/6 * 2, 1/2 - 1/6) / 3 = (-1/9, 1/9) before, (0, 0) after.
+    assert row["estimate"] == pytest.approx(1 / 3)
+    assert row["standard_error"] == pytest.approx((2 * 2 / 81) ** 0.5)
+    assert (row["mode"], row["perturbation"]) == ("any", None)
+
+
+def test_what_comes_from_a_cache_is_not_measured(make_vote_log: Make, make_shifts: Make) -> None:
+    choices = {"n1": ["first"] * 8, "n2": ["second"] * 8}
+    log = [
+        votes(make_vote_log, {wave: each}, cached=wave == "n2") for wave, each in choices.items()
+    ]
+    found = drift(tallies=pl.concat(log), shifts=two_waves(make_shifts, 5))
+    assert found["p_value"].null_count() == found.height == 4
+    assert set(found["reason"]) == {"not measured: every vote is from a cache"}
+
+
+@pytest.mark.parametrize("only", ["n1", ""])
+def test_one_wave_has_nothing_to_be_compared_with(
+    make_vote_log: Make, make_shifts: Make, only: str
+) -> None:
+    tallies = votes(make_vote_log, {only: ["first", "second"]})
+    assert drift(tallies=tallies, shifts=make_shifts([])).is_empty()
+
+
+def test_too_little_to_tell(make_vote_log: Make, make_shifts: Make) -> None:
+    # A single question, one vote each; then ties only.
+    tallies = votes(make_vote_log, {"n1": ["first"], "n2": ["first"]})
+    found = rows_of(drift(tallies=tallies, shifts=make_shifts([])))
+    assert found["position_drift"]["reason"] == "a single cluster: no interval"
+    assert found["verdict_drift"]["reason"] == "no prompt was asked twice on both sides"
+    ties = votes(make_vote_log, {"n1": ["tie"] * 4, "n2": ["tie"] * 4})
+    row = rows_of(drift(tallies=ties, shifts=make_shifts([])))["position_drift"]
+    assert (row["estimate"], row["reason"]) == (None, "nothing qualifies: the denominator is empty")
+
+
+def test_a_judge_that_repeats_itself_has_not_changed(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    one = make_shifts([{"control": "tie", "experimental": "target"}] * 12, wave="n1")
+    both = pl.concat([one, one.with_columns(wave=pl.lit("n2"))])
+    tallies = votes(make_vote_log, {"n1": ["first"] * 24, "n2": ["first"] * 24})
+    found = rows_of(drift(tallies=tallies, shifts=both))
+    for name in ("mps_drift", "position_drift", "verdict_drift"):
+        assert (found[name]["estimate"], found[name]["p_value"]) == (0.0, 1.0), name
+
+
+def test_neither_order_nor_type_of_keys_matters(make_vote_log: Make, make_shifts: Make) -> None:
+    shifts = two_waves(make_shifts, 6)
+    tallies = votes(make_vote_log, {"n1": ["first", "tie"] * 9, "n2": ["second", "first"] * 9})
+    plain = drift(tallies=tallies, shifts=shifts)
+    keys = ["dataset", "judge", "prompt", "wave", "sample", "cluster", "perturbation"]
+    others = [
+        frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
+            pl.col(keys).cast(pl.Categorical)
+        )
+        for frame in (tallies, shifts)
+    ]
+    assert drift(tallies=others[0], shifts=others[1]).equals(plain)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "same"), [(0, 6, 1), (3, 9, 20), (5, 5, 0), (0, 0, 4), (12, 1, 7)]
+)
+def test_mcnemar_is_the_exact_binomial_test(right: int, wrong: int, same: int) -> None:
+    base = pl.Series([False] * right + [True] * wrong + [True] * same + [None])
+    new = pl.Series([True] * right + [False] * wrong + [True] * same + [True])
+    became_right, became_wrong, p_value = mcnemar(base, new)
+    assert (became_right, became_wrong) == (right, wrong)
+    moved = right + wrong
+    # Second implementation: scipy's binomial test.
+    assert p_value == pytest.approx(stats.binomtest(right, moved).pvalue if moved else 1.0)
+
+
+def test_mcnemar_of_nothing() -> None:
+    assert mcnemar(pl.Series([None], dtype=pl.Boolean), pl.Series([True])) == (0, 0, None)

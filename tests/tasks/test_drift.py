@@ -1,0 +1,157 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from schemas.judging import Tallies
+from tasks.drift import e_bh, holm, watch
+
+Make = Callable[..., Any]
+VERDICTS = np.array(["anchor", "target"])
+CHANGED = {4: "second"}
+
+
+@pytest.fixture
+def tallies(make_vote_log: Make) -> Make:
+    """Return the tallies of one plain pair per wave: they only say which waves there are."""
+    from tasks.aggregate import count_votes
+
+    def make(
+        waves: int, *, cached: tuple[int, ...] = (), judges: tuple[str, ...] = ("ada",)
+    ) -> Any:
+        rows = [
+            {"wave": f"n{w:02}", "choice": "tie", "judge": judge, "cached": w in cached}
+            for w in range(waves)
+            for judge in judges
+        ]
+        return count_votes(make_vote_log(rows))
+
+    return make
+
+
+def nights(make_shifts: Make, shares: list[float], judge: str = "ada", seed: int = 1) -> Any:
+    """Shifts of 100 samples a night, of which so many go from anchor to target."""
+    draw = np.random.default_rng(seed)
+    frames = []
+    for night, share in enumerate(shares):
+        won = VERDICTS[(draw.random(100) < share).astype(int)]
+        rows = [{"control": "anchor", "experimental": verdict} for verdict in won]
+        frames.append(make_shifts(rows, wave=f"n{night:02}", judge=judge))
+    return pl.concat(frames)
+
+
+def states(rows: pl.DataFrame, judge: str = "ada") -> list[tuple[Any, ...]]:
+    mine = rows.filter(measure="mps_drift", judge=judge).sort("wave")
+    return mine.select("wave", "epoch", "base", "state").rows()
+
+
+def test_a_change_is_suspect_then_confirmed_then_the_baseline(
+    make_shifts: Make, tallies: Make
+) -> None:
+    found = watch(tallies(7), nights(make_shifts, [0.2, 0.2, 0.7, 0.7, 0.7, 0.7, 0.1]))
+    assert states(found) == [
+        ("n01", 1, "n00", "quiet"), ("n02", 1, "n00", "suspect"), ("n03", 1, "n00", "alert"),
+        ("n04", 2, "n03", "quiet"), ("n05", 2, "n03", "quiet"), ("n06", 2, "n03", "suspect"),
+    ]  # fmt: skip
+
+
+def test_a_change_that_does_not_last_is_no_alert(make_shifts: Make, tallies: Make) -> None:
+    found = watch(tallies(5), nights(make_shifts, [0.5, 0.95, 0.5, 0.05, 0.95]))
+    # The last two change in opposite directions, so neither confirms the other.
+    assert [state for *_, state in states(found)] == ["suspect", "quiet", "suspect", "suspect"]
+
+
+def test_a_night_from_the_cache_neither_confirms_nor_clears(
+    make_shifts: Make, tallies: Make
+) -> None:
+    found = watch(tallies(5, cached=(2,)), nights(make_shifts, [0.2, 0.7, 0.7, 0.7, 0.7]))
+    assert states(found) == [
+        ("n01", 1, "n00", "suspect"), ("n02", 1, "n00", "not measured"),
+        ("n03", 1, "n00", "alert"), ("n04", 2, "n03", "quiet"),
+    ]  # fmt: skip
+
+
+def test_a_change_below_its_minimum_is_no_alert(make_shifts: Make, tallies: Make) -> None:
+    # Every one of 100 samples moves by .04, so p is 2^-99.
+    base = make_shifts([{"control_score": 0.5, "experimental_score": 0.5}] * 100, wave="n00")
+    small = base.with_columns(wave=pl.lit("n01"), experimental_score=pl.lit(0.54))
+    large = base.with_columns(wave=pl.lit("n02"), experimental_score=pl.lit(0.56))
+    found = watch(tallies(3), pl.concat([base, small, large])).filter(measure="mps_drift")
+    assert found["state"].to_list() == ["quiet", "suspect"]
+    assert found["p_value"].max() == 2.0**-99
+
+
+def test_an_epoch_is_of_one_judge(make_shifts: Make, tallies: Make) -> None:
+    shifts = pl.concat([
+        nights(make_shifts, [0.2, 0.7, 0.7, 0.7]),
+        nights(make_shifts, [0.5] * 4, judge="bea", seed=2),
+    ])  # fmt: skip
+    found = watch(tallies(4, judges=("ada", "bea")), shifts)
+    assert [epoch for _, epoch, *_ in states(found)] == [1, 1, 2]
+    assert [epoch for _, epoch, *_ in states(found, "bea")] == [1, 1, 1]
+
+
+def test_what_can_be_seen_is_told(make_shifts: Make, tallies: Make) -> None:
+    found = watch(tallies(2), nights(make_shifts, [0.5, 0.5])).filter(measure="mps_drift")
+    row = found.row(0, named=True)
+    # One cell has a p-value beside position's, which has no votes that are no ties: level a.
+    se = (row["high"] - row["low"]) / 2 / 1.98422  # t of 99 degrees of freedom
+    assert row["level"] == pytest.approx(1 / 90)
+    # 2.5392 is the normal quantile of 1 - 1/180, .8416 that of .8.
+    assert row["detectable"] == pytest.approx((2.5392 + 0.8416) * se, rel=1e-3)
+
+
+def test_waves_come_in_the_order_given(make_shifts: Make, tallies: Make) -> None:
+    shifts = nights(make_shifts, [0.2, 0.7])
+    found = watch(tallies(2), shifts, waves=["n01", "n00"]).filter(measure="mps_drift")
+    assert found.select("wave", "base").rows() == [("n00", "n01")]
+    assert watch(tallies(1), shifts.filter(wave="n00")).is_empty()
+    assert watch(Tallies.empty(), shifts.clear()).is_empty()
+
+
+def test_canary_of_texts_and_of_eight_votes_of_baseline(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    from tasks.aggregate import count_votes
+
+    # Two votes a night, "first" in nights 0 to 3 and 5, "second" in night 4.
+    rows = [
+        {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": CHANGED.get(w, "first")}
+        for w in range(6) for i in range(6) for r in range(2)
+    ]  # fmt: skip
+    log = make_vote_log(rows)
+    texts = log.group_by("dataset", "judge", "prompt", "wave", item="sample", outcome="choice").agg(
+        votes=pl.len()
+    )
+    found = watch(count_votes(log), make_shifts([]), texts)
+    for measure in ("verdict_drift", "text_drift"):
+        row = found.filter(measure=measure, wave="n04").row(0, named=True)
+        # A baseline of eight, all alike, and two others: M = 2; 1 of 45 ways, six times over.
+        assert (row["estimate"], row["state"], row["n"]) == (2.0, "suspect", 6)
+        assert row["p_value"] == pytest.approx(45.0**-6, rel=0.01, abs=1e-4)
+        quiet = found.filter(pl.col("measure") == measure, pl.col("wave") != "n04")
+        assert quiet["state"].to_list() == ["quiet"] * 4
+
+
+@settings(max_examples=30)
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=12))
+def test_holm_is_that_of_statsmodels(p_values: list[float | None]) -> None:
+    found = pl.DataFrame({"p": pl.Series(p_values, dtype=pl.Float64)}).select(holm(pl.col("p")))
+    told = [p for p in p_values if p is not None]
+    assert [p is None for p in found["p"]] == [p is None for p in p_values]
+    if told:
+        expected = multipletests(told, method="holm")[1]
+        assert found["p"].drop_nulls().to_list() == pytest.approx(list(expected))
+
+
+def test_e_bh_by_hand() -> None:
+    # m = 3, .05: thresholds 60, 30, 20 for the largest, second and third.
+    assert e_bh(pl.Series([59.0, 31.0, 1.0]), 0.05).to_list() == [True, True, False]
+    assert e_bh(pl.Series([59.0, 29.0, 1.0]), 0.05).to_list() == [False] * 3
+    assert e_bh(pl.Series([20.0, 20.0, 20.0]), 0.05).to_list() == [True] * 3
+    assert e_bh(pl.Series([None, 20.0, None]), 0.05).to_list() == [False, True, False]
