@@ -24,7 +24,7 @@ def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
             row["who"],
             row["simulated"],
             [Text(row["subgroup"]), *(said(found.get((name, *_place(row)))) for name in SHOWN)],
-            _conclusion(row, [check for check in checks if _place(check) == _place(row)]),
+            Text(_conclusion(row, [check for check in checks if _place(check) == _place(row)])),
         )
         for row in pairs.to_dicts()
     ]

@@ -61,7 +61,8 @@ def _between() -> pl.Expr:
     q = (weight * (theta - _weighted_mean(theta, weight)) ** 2).sum()
     scale = weight.sum() - (weight**2).sum() / weight.sum()
     tau2 = ((q - (weight.count() - 1)) / scale).clip(0.0)
-    return pl.when(weight.count() >= FEWEST).then(tau2)
+    # One cell without error has all the weight: nothing is left to tell the variance from.
+    return pl.when(weight.count() >= FEWEST, scale > 1e-9 * weight.sum()).then(tau2)
 
 
 def _weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:

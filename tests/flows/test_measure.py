@@ -183,9 +183,7 @@ def check(row: dict[str, Any]) -> None:
     if estimate is None:
         assert (low, high, row["p_value"]) == (None, None, None), row
         assert (
-            row["n"] == 0
-            or row["statistic"] in STOPS
-            or row["reason"].startswith("one label only")
+            row["n"] == 0 or row["statistic"] in STOPS or row["reason"].startswith("one label only")
         ), row
         assert row["reason"], row
         return
