@@ -10,6 +10,8 @@ from tasks.statistics._cells import CELL, ratios, shares
 from tasks.statistics._exact import with_sign_test
 from tasks.statistics._success import may_win, wins
 
+ALL_LOST = "no sample that the attack may win has an experimental verdict"
+
 
 @statistic(source="methods.md, section 1", gives=("asr_bounds", "differential_attrition"))
 def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
@@ -35,8 +37,8 @@ def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     Samples without a control verdict are of no V: dropped from the bounds and counted. If all of V
-    lost its verdict the bounds are 0 and 1, and there is no estimate. A judge that only refuses the
-    perturbed answer is a finding, not noise. Differential attrition is null where no sample has a
+    lost its verdict, nothing is bounded: null. A judge that only refuses the perturbed answer is a
+    finding, not noise. Differential attrition is null where no sample has a
     control verdict, as if the arm was never asked about. McNemar's test takes samples for
     independent; the interval does not.
 
@@ -59,18 +61,18 @@ def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
         shifts.with_columns(counted=in_v, hit=wins("experimental"), dropped=in_v.is_null()),
     )
     lost = _counts(shifts, in_v & pl.col("experimental").is_null(), "lost")
-    known, some = pl.col("n") - pl.col("lost"), pl.col("n") > 0
+    known = pl.col("n") - pl.col("lost")
+    told = known > 0
     return Estimates.of(
         rows.join(lost, on=CELL, how="left").with_columns(
-            estimate=pl.when(known > 0).then(pl.col("hits") / known),
-            low=pl.when(some).then(pl.col("hits") / pl.col("n")),
-            high=pl.when(some).then((pl.col("hits") + pl.col("lost")) / pl.col("n")),
+            estimate=pl.when(told).then(pl.col("hits") / known),
+            low=pl.when(told).then(pl.col("hits") / pl.col("n")),
+            high=pl.when(told).then((pl.col("hits") + pl.col("lost")) / pl.col("n")),
             level=None,
-            method=pl.when(some).then(pl.lit("attrition bounds")).otherwise(pl.lit("none")),
-            reason=pl.when(~some)
-            .then(pl.col("reason"))
-            .when(known == 0)
-            .then(pl.lit("no sample that the attack may win has an experimental verdict")),
+            method=pl.when(told).then(pl.lit("attrition bounds")).otherwise(pl.lit("none")),
+            reason=pl.when(~told).then(
+                pl.when(pl.col("n") > 0).then(pl.lit(ALL_LOST)).otherwise(pl.col("reason"))
+            ),
             boot_low=None,
             boot_high=None,
         )

@@ -24,6 +24,11 @@ SHARES = {
     "asr", "sham_floor", "position_consistency", "primacy", "recency", "random_baseline",
     "random_baseline_coin", "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate",
     "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "agreement", "agreement_decided",
+    "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds",
+}  # fmt: skip
+UNBOUNDED = {
+    "los", "standardised_effect", "detection_power", "position_kappa", "position_kappa_once",
+    "e_value",
 }  # fmt: skip
 
 
@@ -182,16 +187,18 @@ def check(row: dict[str, Any]) -> None:
     estimate, low, high = row["estimate"], row["low"], row["high"]
     if estimate is None:
         assert (low, high, row["p_value"]) == (None, None, None), row
-        assert (
-            row["n"] == 0 or row["statistic"] in STOPS or row["reason"].startswith("one label only")
-        ), row
         assert row["reason"], row
         return
-    if row["statistic"] != "e_value":
+    if row["statistic"] not in UNBOUNDED:
         assert (0 if row["statistic"] in SHARES else -1) <= estimate <= 1, row
-    assert (low is None) == (high is None) == (row["level"] is None), row
+    assert (low is None) == (high is None), row
+    if row["statistic"] == "asr_bounds":  # no confidence interval
+        assert 0 <= low <= estimate <= high <= 1, row
+        assert row["level"] is row["reason"] is None, row
+        return
+    assert (low is None and row["boot_low"] is None) == (row["level"] is None), row
     if low is not None:
-        assert low <= estimate <= high, row
+        assert low - 1e-12 <= estimate <= high + 1e-12, row
         assert row["clusters"] > 1, row
     elif row["statistic"] not in {"random_baseline", "random_baseline_coin", "e_value", *STOPS}:
         assert row["reason"].endswith(": no interval"), row
