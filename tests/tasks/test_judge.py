@@ -179,6 +179,16 @@ def test_a_seed_of_the_judge_says_what_is_sent(draw: Make) -> None:
     ]
 
 
+def test_a_model_at_three_efforts_is_three_judges(draw: Make) -> None:
+    efforts = ("low", "medium", "high")
+    drawn = [
+        draw(judge={"judge": f"desk/{effort}", "params": {"reasoning_effort": effort}})[0]
+        for effort in efforts
+    ]
+    assert [len(ids) for ids in drawn] == [BALANCED.votes_per_pair] * 3
+    assert len(set().union(*drawn)) == 3 * BALANCED.votes_per_pair
+
+
 def test_what_is_dropped_is_no_part_of_the_id(draw: Make) -> None:
     plain = {"params": {"max_tokens": 9}}
     dropping = {"params": {"max_tokens": 9, "temperature": 1}, "unsupported": "drop"}

@@ -305,3 +305,23 @@ def test_a_prompt_that_a_simulated_judge_cannot_read_is_one_error() -> None:
     assert "a judge prompt without the markers [Question]" in outcome.error
     assert "Traceback" not in outcome.error
     assert outcome.attempts == 1
+
+
+def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
+    efforts = ("low", "medium", "high")
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY", api_base=stub.base, timeout_seconds=30)
+    stub.script = [(200, REPLY)] * 3
+
+    async def ask() -> None:
+        engine = Engine(call)
+        for effort in efforts:
+            judge = Judge(
+                judge=f"stub/{effort}", provider="stub", model="hosted_vllm/gpt-oss-20b",
+                params={"reasoning_effort": effort},
+            )  # fmt: skip
+            assert (await engine.ask(provider, judge, MESSAGES, {})).error is None
+        await hang_up()
+
+    asyncio.run(ask())
+    sent = [(body["model"], body["reasoning_effort"]) for *_, body in stub.requests]
+    assert sent == [("gpt-oss-20b", effort) for effort in efforts]
