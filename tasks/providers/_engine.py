@@ -233,4 +233,5 @@ def most_tokens(judge: Judge) -> int | None:
     """Return how long a reply can get; null if nothing bounds it."""
     given = [judge.params.get(name) for name in ("max_completion_tokens", "max_tokens")]
     bounds = [bound for bound in given if isinstance(bound, int) and bound > 0]
-    return min(bounds) if bounds else None
+    # Where both are given, some models are sent the one, some the other, some both.
+    return max(bounds) if bounds else None

@@ -277,6 +277,11 @@ def test_the_worst_case_is_bytes_and_the_longest_reply() -> None:
     )
 
 
+def test_of_two_bounds_the_larger_one_is_set_aside() -> None:
+    params = {"max_tokens": 10, "max_completion_tokens": 4000}
+    assert worst_case(PROVIDER, PRICED.model_copy(update={"params": params}), MESSAGES) == 22 + 4000
+
+
 @pytest.mark.parametrize("change", [{"usd_per_million": None}, {"params": {}}])
 def test_a_cost_without_bound_stops_the_judge(change: dict[str, Any]) -> None:
     call = Script()
