@@ -27,6 +27,11 @@ def _judge(**params: Any) -> Judge:
         ("headers", "extra_headers"),
         ("messages", "system"),
         ("n", "one whole reply"),
+        ("best_of", "one whole reply"),
+        ("candidateCount", "one whole reply"),
+        ("num_predict", "give max_tokens"),
+        ("models", "the judge's model"),
+        ("web_search_options", "no budget"),
         ("stream", "one whole reply"),
         ("fallbacks", "the judge's own reply"),
         ("mock_response", "the judge's own reply"),
@@ -36,6 +41,28 @@ def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) ->
     with pytest.raises(ValueError, match=rf"params\.{name} is no parameter .*{advice}") as refused:
         _judge(**{name: SECRET})
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"max_tokens": 9}, "max_tokens"),
+        ({"max_completion_tokens": 9}, "max_completion_tokens"),
+        ({"n": 5}, "n"),
+        ({"best_of": 5}, "best_of"),
+        ({"model": "dearer"}, "model"),
+        ({"service_tier": "priority"}, "service_tier"),
+        ({"generationConfig": {"maxOutputTokens": 9}}, "generationConfig.maxOutputTokens"),
+    ],
+)
+def test_nothing_passes_the_budget_in_the_body(body: dict[str, Any], place: str) -> None:
+    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not taken there: "):
+        _judge(extra_body=body)
+
+
+def test_what_a_server_of_ones_own_takes_passes_in_the_body() -> None:
+    body = {"top_k": 1, "chat_template_kwargs": {"enable_thinking": False}, "guided": {"n": {}}}
+    assert _judge(extra_body=body).params == {"extra_body": body}
 
 
 @pytest.mark.parametrize(
