@@ -218,14 +218,14 @@ def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
     """
     if provider.simulated:
         return 0.0
-    price, longest = highest_price(judge), most_tokens(judge)
+    sent = sum(len(message["content"].encode("utf-8", "replace")) + 16 for message in messages)
+    price, longest = highest_price(judge, sent), most_tokens(judge)
     if price is None or longest is None:
         raise CallError(
             f"the cost of {judge.judge} has no bound, so a budget cannot hold. Give it "
             "usd_per_million and max_tokens in its provider's file",
             passing=False,
         )
-    sent = sum(len(message["content"].encode("utf-8", "replace")) + 16 for message in messages)
     return sent * price.prompt + longest * price.completion
 
 
