@@ -16,6 +16,8 @@ from tasks.providers._reply import CallError, Reply
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
 CHARACTERS_PER_TOKEN = 4
+FRAME_TOKENS = 16
+"""Around each message, at most."""
 READINGS = 3
 """Whole answers to a ballot that may be no completion. Each may be charged, and where one is not
 chance, as of an address that speaks another protocol, the next one is the same."""
@@ -218,7 +220,8 @@ def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
     """
     if provider.simulated:
         return 0.0
-    sent = sum(len(message["content"].encode("utf-8", "replace")) + 16 for message in messages)
+    sent = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
+    sent += FRAME_TOKENS * len(messages)
     price, longest = highest_price(judge, sent), most_tokens(judge)
     if price is None or longest is None:
         raise CallError(
