@@ -1,5 +1,6 @@
 """What a provider's file must not hold: secrets, and parameters that are none of a request."""
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -70,6 +71,13 @@ def refuse_params(params: dict[str, Any]) -> None:
     for place in _places(body):
         if (name := place.removeprefix("generationConfig.")) in BESIDE:
             raise ValueError(f"params.extra_body.{place} is not taken there: {BESIDE[name]}.")
+    for place, value in _values(params):
+        if not _is_json(value):
+            raise ValueError(
+                f"params.{place} ({value}) is a {type(value).__name__} that JSON, and so a "
+                "request, cannot hold. Give a string, a finite number, true, false, a list or a "
+                "table."
+            )
     for place in _places(params):
         if SECRET.search(place.rsplit(".", maxsplit=1)[-1]):
             raise ValueError(
@@ -77,6 +85,12 @@ def refuse_params(params: dict[str, Any]) -> None:
                 "the environment and name its variable as key_variable or in variables under "
                 "[provider]."
             )
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int | dict | list)
 
 
 def refuse_secrets(address: str, name: str) -> str:
@@ -96,12 +110,19 @@ def refuse_secrets(address: str, name: str) -> str:
     return address
 
 
-def _places(value: Any, before: str = "") -> Iterator[str]:
+def _places(value: Any) -> Iterator[str]:
     """Yield the path of every key in tables within tables."""
+    return (place for place, _ in _values(value))
+
+
+def _values(value: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value of every key in tables within tables; those of a list are one place."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield f"{before}{key}"
-            yield from _places(inner, f"{before}{key}.")
+            yield f"{before}{key}", inner
+            yield from _values(inner, f"{before}{key}.")
     elif isinstance(value, list):
         for inner in value:
-            yield from _places(inner, before)
+            if not isinstance(inner, dict | list):
+                yield before.removesuffix("."), inner
+            yield from _values(inner, before)

@@ -1,3 +1,4 @@
+import tomllib
 from typing import Any
 
 import pytest
@@ -83,11 +84,27 @@ def test_a_secret_among_the_parameters_is_refused(params: dict[str, Any], place:
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("since = 2026-01-01", r"params\.since \(2026-01-01\) is a date"),
+        ("a = { b = [{ c = 2026-01-01T00:00:00Z }] }", r"params\.a\.b\.c \(2026.*\) is a datetime"),
+        ('stop = ["x", 07:30:00]', r"params\.stop \(07:30:00\) is a time"),
+        ("temperature = inf", r"params\.temperature \(inf\) is a float"),
+        ("temperature = nan", r"params\.temperature \(nan\) is a float"),
+    ],
+)
+def test_what_a_request_cannot_hold_is_refused(toml: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"{said} that JSON, and so a request, cannot hold. Give"):
+        _judge(**tomllib.loads(toml))
+
+
 def test_parameters_of_a_request_are_taken() -> None:
     params = {
         "temperature": 0, "max_tokens": 9, "max_completion_tokens": 9, "logit_bias": {"12": 1},
         "prompt_cache_key": "x", "reasoning_effort": "low", "api_version": "v1",
         "aws_region_name": "us-east-1", "extra_headers": {"x-team": "desk"},
+        "stop": ["x", "y"], "bias": [[1, 0.5], [None, True]],
     }  # fmt: skip
     assert _judge(**params).params == params
 
