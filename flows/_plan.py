@@ -23,23 +23,22 @@ from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, Judge, provider_of
-from tasks.providers._engine import FRAME_TOKENS, most_tokens
+from tasks.providers import JUDGES, provider_of
+from tasks.providers._engine import (
+    CHARACTERS_PER_TOKEN,
+    FRAME_TOKENS,
+    REPLY_TOKENS,
+    SHORT_TOKENS,
+    THINKING_TOKENS,
+    guessed_tokens,
+    most_tokens,
+)
 from tasks.providers._prices import highest_price, price_of
 from tasks.statistics._design import smallest_shift
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-CHARACTERS_PER_TOKEN = 4
 FRAMES = 2 * FRAME_TOKENS
-REPLY_TOKENS = 80
-"""Of a short comparison with a verdict."""
-
-THINKING_TOKENS = 600
-"""A guess at what a judge takes that thinks before it replies."""
-
-SHORT_TOKENS = 1024
-"""Who may take more than these is taken for one that thinks."""
 
 TELLING = 20
 """Earlier votes by which the tokens of a reply are known."""
@@ -217,7 +216,7 @@ def _cost(
 ) -> Cost:
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
     tokens = characters // CHARACTERS_PER_TOKEN
-    replies = round(calls * (_guess(asked) if told is None else told))
+    replies = round(calls * (guessed_tokens(asked) if told is None else told))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
     most = 0.0 if simulated or not calls else None
@@ -225,15 +224,6 @@ def _cost(
     if most is None and highest is not None and (reply is not None or not highest.completion):
         most = octets * highest.prompt + calls * (reply or 0) * highest.completion
     return Cost(judge, cast, calls, tokens, replies, usd, most, told is not None)
-
-
-def _guess(judge: Judge) -> int:
-    """Return how many tokens a reply may take, where nobody knows."""
-    longest = most_tokens(judge)
-    thinks = judge.params.get("reasoning_effort", "none") not in {"none", "minimal"}
-    if thinks or (longest or 0) > SHORT_TOKENS:
-        return min(THINKING_TOKENS, longest or THINKING_TOKENS)
-    return min(REPLY_TOKENS, longest or REPLY_TOKENS)
 
 
 def _cost_table(costs: list[Cost]) -> object:
