@@ -242,6 +242,16 @@ def test_keys_of_earlier_votes_stay(draw: Make) -> None:
     assert judge_table(["desk/one"])["params"].to_list() == ["{}"]
 
 
+def test_equal_numbers_have_one_key(draw: Make) -> None:
+    params = [
+        {"temperature": zero, "extra_body": {"of": [one, 0.5, True]}, "seed": 3}
+        for zero, one in ((0, 1), (0.0, 1.0), (-0.0, 1))
+    ]
+    keys = [draw(judge={"params": each})[0] for each in params]
+    assert keys[0] == keys[1] == keys[2]
+    assert draw(judge={"params": {**params[0], "temperature": 0.5}})[0] != keys[0]
+
+
 def test_a_simulated_judge_keeps_its_key() -> None:
     judge = JUDGES["offline/honest"]
     assert judge_table([judge.judge])["params"].to_list() == [judge.params_json]
