@@ -25,6 +25,9 @@ QUIET = {
     **SETTINGS,
 }
 
+SECONDS_AFTER_AN_INTERRUPT = 0.2
+"""For the server to end in order: what is to be kept is in the warehouse and the journal."""
+
 CONSOLE = Console()
 RESULTS = """
     select * from mart.bias where study = ? order by judge, kind desc, perturbation
@@ -76,6 +79,10 @@ def _audit(study: Study, path: Path) -> None:
     begin(study.judges)
     try:
         _run(study, path, url, server)
+    except KeyboardInterrupt:
+        if server:
+            server.stop(SECONDS_AFTER_AN_INTERRUPT)
+        raise
     finally:
         if server:
             server.stop()

@@ -66,6 +66,9 @@ def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) ->
     if most_usd > budget_usd:
         return (
             f"{budget} holds the estimate ({amounts}), but not the most: if replies are long, the "
-            "run ends with gaps."
+            "run may end with gaps."
         )
-    return f"{budget} holds the estimate, and the most that it may come to ({amounts})."
+    return (
+        f"{budget} holds the estimate, and the most that it may come to ({amounts}), "
+        "unless calls have to be tried again."
+    )

@@ -88,6 +88,7 @@ async def cast_all(
         # The first one is the cause; the group ended the others.
         raise errors.exceptions[0] from None
     finally:
+        record.journal_holds_more = line.cut_off
         await box.empty()
         await asyncio.to_thread(line.hang_up)
     # The report takes half a second to import, while the statistics are made.

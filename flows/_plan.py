@@ -22,21 +22,21 @@ from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, Judge, provider_of
-from tasks.providers._engine import most_tokens
-from tasks.providers._prices import price_of
+from tasks.providers import JUDGES, provider_of
+from tasks.providers._engine import (
+    CHARACTERS_PER_TOKEN,
+    FRAME_TOKENS,
+    REPLY_TOKENS,
+    SHORT_TOKENS,
+    THINKING_TOKENS,
+    guessed_tokens,
+    most_tokens,
+)
+from tasks.providers._prices import highest_price, price_of
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-CHARACTERS_PER_TOKEN = 4
-REPLY_TOKENS = 80
-"""Of a short comparison with a verdict."""
-
-THINKING_TOKENS = 600
-"""A guess at what a judge takes that thinks before it replies."""
-
-SHORT_TOKENS = 1024
-"""Who may take more than these is taken for one that thinks."""
+FRAMES = 2 * FRAME_TOKENS
 
 TELLING = 20
 """Earlier votes by which the tokens of a reply are known."""
@@ -60,7 +60,7 @@ class Cost(NamedTuple):
     reply_tokens: int
     usd: float | None
     most_usd: float | None
-    """If every reply is as long as it may get."""
+    """What a budget sets aside: each byte a token, each reply as long as it may get."""
     told: bool = False
     """Whether earlier votes tell how long replies are."""
 
@@ -90,7 +90,8 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
         f"this judge's earlier ones, if there are {TELLING}. Else it is a guess: {THINKING_TOKENS} "
         f"for judges that reason or may take over {SHORT_TOKENS}, {REPLY_TOKENS} for others. "
-        "At most: if every reply is as long as max_tokens allow."
+        "At most is what a budget sets aside, if no call is tried again: each byte a token, each "
+        "reply as long as max_tokens allow, the dearest tier that it may be charged at."
     )
     if study.stop != "none" or study.probe:
         notes += " Votes that prove not to be needed are not asked, so it may be less."
@@ -170,50 +171,62 @@ def _costs(
 ) -> list[Cost]:
     """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
     form = PROMPTS[prompt]
-    frame = len(form.system) + len(form.user)
-    characters = pairs.select(
-        "pair_id", characters=frame + pl.sum_horizontal(
-            pl.col("question", "anchor", "target").str.len_chars()
-        ),
+    frame = form.system + form.user
+    texts = pl.col("question", "anchor", "target").str
+    lengths = pairs.select(
+        "pair_id",
+        characters=len(frame) + pl.sum_horizontal(texts.len_chars()),
+        octets=len(frame.encode()) + pl.sum_horizontal(texts.len_bytes()),
+    )
+    systems = pl.DataFrame(
+        [(name, len(before), len(before.encode()))
+         for name in ballots["judge"].unique() for before in [JUDGES[name].system]],
+        schema=["judge", "before", "octets_before"], orient="row",
     )  # fmt: skip
+    waits = ~pl.col("known")
     asked = (
         ballots.unique("ballot_id")
-        .join(characters, on="pair_id")
-        .with_columns(known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()))
+        .join(lengths, on="pair_id")
+        .join(systems, on="judge")
+        .with_columns(
+            characters=pl.col("characters") + pl.col("before"),
+            # A frame around each of two messages, as the engine sets it aside.
+            octets=pl.col("octets") + pl.col("octets_before") + FRAMES,
+            known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
+        )
         .group_by("judge", maintain_order=True)
         .agg(
             cast=pl.col("known").sum(),
-            calls=(~pl.col("known")).sum(),
-            characters=pl.col("characters").filter(~pl.col("known")).sum(),
+            calls=waits.sum(),
+            characters=pl.col("characters").filter(waits).sum(),
+            octets=pl.col("octets").filter(waits).sum(),
+            longest=pl.col("octets").filter(waits).max(),
         )
         .sort("judge")
     )
     return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
 
 
-def _cost(judge: str, cast: int, calls: int, characters: int, told: float | None) -> Cost:
+def _cost(
+    judge: str,
+    *,
+    cast: int,
+    calls: int,
+    characters: int,
+    octets: int,
+    longest: int | None,
+    told: float | None,
+) -> Cost:
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
     tokens = characters // CHARACTERS_PER_TOKEN
-    replies = round(calls * (_guess(asked) if told is None else told))
-    longest = 0 if simulated else most_tokens(asked)
+    replies = round(calls * (guessed_tokens(asked) if told is None else told))
     price = price_of(asked, simulated=simulated)
-    usd = most = None
-    if price is not None:
-        usd = tokens * price.prompt + replies * price.completion
-        if longest is not None:
-            most = tokens * price.prompt + calls * longest * price.completion
-        elif not calls or not price.completion:
-            most = usd
+    usd = None if price is None else tokens * price.prompt + replies * price.completion
+    most = 0.0 if simulated or not calls else None
+    highest, reply = highest_price(asked, longest), most_tokens(asked)
+    if most is None and highest is not None and (reply is not None or not highest.completion):
+        most = octets * highest.prompt + calls * (reply or 0) * highest.completion
     return Cost(judge, cast, calls, tokens, replies, usd, most, told is not None)
-
-
-def _guess(judge: Judge) -> int:
-    """Return how many tokens a reply may take, where nobody knows."""
-    longest = most_tokens(judge)
-    thinks = judge.params.get("reasoning_effort", "none") not in {"none", "minimal"}
-    if thinks or (longest or 0) > SHORT_TOKENS:
-        return min(THINKING_TOKENS, longest or THINKING_TOKENS)
-    return min(REPLY_TOKENS, longest or REPLY_TOKENS)
 
 
 def _cost_table(costs: list[Cost]) -> object:

@@ -49,6 +49,8 @@ class Record:
         self.stopped = 0
         self.all_saved = True
         """False while votes have come in that are not in the warehouse yet."""
+        self.journal_holds_more = False
+        """Whether replies may have been journaled that nobody was told of."""
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
@@ -71,8 +73,9 @@ class Record:
             error=self._causes() if error is None else _one_line(error),
             **self._end(),
         )
-        # Whoever is interrupted may leave calls in flight, whose replies are in the journal only.
-        if kind is None and self.all_saved:
+        # Whoever is interrupted may leave calls in flight, whose replies are in the journal only;
+        # the next run saves them.
+        if kind is None and self.all_saved and not self.journal_holds_more:
             discard_journal(self.journal)
 
     def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:

@@ -5,12 +5,28 @@ import os
 import socket
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from flows.studies import Study
 from tasks._code import ALL_ROOMS, code_digest
 
-HOST = socket.gethostname()
+
+def host_of(proc: Path) -> str:
+    """Name where a process number says who is meant: a host since its start, and a container.
+
+    Two containers may bear one name, and one host's processes do not see the other's.
+    """
+    try:
+        boot = (proc / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        numbers = (proc / "self/ns/pid").stat().st_ino
+    except OSError:
+        # Not every system has a /proc that says so.
+        return socket.gethostname()
+    return f"{socket.gethostname()}/{boot}/{numbers}"
+
+
+HOST = host_of(Path("/proc"))
 CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 

@@ -69,10 +69,14 @@ class Server:
                 )
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """End the server."""
+    def stop(self, seconds: float = 20.0) -> None:
+        """End the server, by force where it takes longer than ``seconds``."""
         self._process.terminate()
-        self._process.wait(timeout=20)
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _listen(self) -> None:
         self._said.extend(self._process.stderr or ())

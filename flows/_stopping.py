@@ -1,6 +1,10 @@
 """How a command is stopped: SIGTERM like Ctrl-C, in the middle of a run too."""
 
+import math
+import os
 import signal
+import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -10,7 +14,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.1
-SECONDS_TO_BEGIN = 1.0
+SECONDS_TO_END = 1.2
+"""For work that is interrupted; what it cannot save by then, a run finds in its journal."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -31,7 +36,7 @@ def sigterm_interrupts() -> Iterator[None]:
 
 
 def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work`` in a thread of its own; an interrupt cancels it and waits for its end.
+    """Run ``work`` in a thread of its own; an interrupt cancels it and waits for it to end in time.
 
     In the main thread Prefect would take SIGTERM over, and end the process or the event loop
     wherever they are.
@@ -59,20 +64,33 @@ def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         Thread(target=run, daemon=True).start()
         _wait_for(done)
     except KeyboardInterrupt:
+        until = time.monotonic() + SECONDS_TO_END
         # Work that has not begun has nothing to end, and a loop may have ended meanwhile.
         with suppress(TimeoutError, RuntimeError):
-            running = task.result(SECONDS_TO_BEGIN)
+            running = task.result(SECONDS_TO_END)
             running.get_loop().call_soon_threadsafe(running.cancel)
             # How it ended is in the warehouse; a second interrupt does not wait for that.
-            _wait_for(done)
+            _wait_for(done, until)
         raise
     return done.result()
 
 
-def _wait_for(done: "Future[Any]") -> None:
+def leave(code: int) -> NoReturn:
+    """End this process at once, whatever its threads still wait for.
+
+    The processes that it started end as their standard input does.
+    """
+    # Whoever read it may have gone.
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _wait_for(done: "Future[Any]", until: float = math.inf) -> None:
     from concurrent.futures import wait
 
-    while not done.done():
+    while not done.done() and time.monotonic() < until:
         # Polars has interrupted waits begin anew: they notice a Ctrl-C when their time is up.
         wait([done], SECONDS_BETWEEN_LOOKS)
 

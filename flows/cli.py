@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from flows._stopping import Terminated, sigterm_interrupts
+from flows._stopping import Terminated, leave, sigterm_interrupts
 
 FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
@@ -62,7 +62,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             sys.exit(2)
         except KeyboardInterrupt as stop:
             click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
-            sys.exit(143 if isinstance(stop, Terminated) else 130)
+            leave(143 if isinstance(stop, Terminated) else 130)
 
     return run
 

@@ -1,6 +1,7 @@
 """Frames in and out of DuckDB as Arrow streams: pyarrow would take 30 MB and import for long."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import duckdb
@@ -18,10 +19,14 @@ class _Stream:
 
 
 def lend(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
-    """Put a frame into the temporary table ``name``, in place of what was there.
+    """Let DuckDB read a frame as ``name``, in place of what was there.
 
-    A table, for where pyarrow is installed DuckDB has it filter streams, which it cannot by text.
+    Where pyarrow is installed DuckDB has it filter streams, which it cannot by text: then the frame
+    is copied.
     """
+    if find_spec("pyarrow") is None:
+        connection.register(name, _Stream(frame))
+        return
     connection.register("stream", _Stream(frame))
     connection.execute(f"create or replace temp table {name} as from stream")
     connection.unregister("stream")

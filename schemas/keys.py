@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any
 
 LENGTH = 32
 
@@ -14,3 +15,16 @@ def content_key(*parts: object) -> str:
     """
     packed = json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(packed.encode()).hexdigest()[:LENGTH]
+
+
+def whole(value: Any) -> Any:
+    """Return JSON in which equal numbers look alike: whole floats as integers, however deep.
+
+    >>> whole({"temperature": 0.0, "stop": [1.5, 2.0]})
+    {'temperature': 0, 'stop': [1.5, 2]}
+    """
+    if isinstance(value, dict):
+        return {name: whole(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

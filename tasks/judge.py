@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
-from schemas.keys import content_key
+from schemas.keys import content_key, whole
 from tasks._parser import parse, parse_json
 from tasks._random import uniform
 from tasks.prompts import PROMPTS
@@ -71,7 +71,7 @@ def _asked_with(judge: Judge) -> str:
     # A seed in the parameters says it itself, and a formula cannot be asked without one.
     seeded = provider.repeat_as_seed and not provider.simulated and "seed" not in judge.params
     seeding = {"repeat_as_seed": True} if seeded else {}
-    return json.dumps({**judge.params, **where, **dropping, **seeding}, sort_keys=True)
+    return json.dumps(whole({**judge.params, **where, **dropping, **seeding}), sort_keys=True)
 
 
 def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
@@ -226,7 +226,7 @@ def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.D
     form = PROMPTS[prompt]
     asked = []
     for system, left_out in forms.rows():
-        added = {k: v for k, v in form.params.items() if k not in json.loads(left_out)}
+        added = {k: v for k, v in whole(form.params).items() if k not in json.loads(left_out)}
         asked.append((system, left_out, [added] if added else []))
     rows = [
         (

@@ -81,7 +81,10 @@ class Study(BaseModel):
         default=None, ge=1, description="At most so many questions, balanced over categories."
     )
     budget_usd: float | None = Field(
-        default=None, gt=0, description="Hard cap on what a run may spend, in US dollars."
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Hard cap on what a run may spend, in US dollars.",
     )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."

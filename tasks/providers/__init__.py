@@ -69,8 +69,8 @@ class UsdPerMillion(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """Return the price of a call in US dollars; null if its tokens are not known."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from tasks.providers import PROVIDERS, Judge
+from tasks.providers import PROVIDERS, Judge, Provider
 from tasks.providers import _batches as batches
 from tasks.providers._breaker import LONGEST_RETRY_AFTER_SECONDS
 from tasks.providers._budget import BudgetError
@@ -23,6 +23,8 @@ from tasks.providers._reply import CallError
 Told = dict[str, Any]
 T = TypeVar("T")
 ASKING = {"draft", "pack", "create"}
+SECONDS_BEFORE_LOOKS = (0.0, 1.0, 3.0, 8.0)
+"""A batch that was made need not be listed at once."""
 
 
 class _Drafted(NamedTuple):
@@ -119,7 +121,7 @@ class Steps:
         async def try_to_create() -> str:
             nonlocal tried
             tried += 1
-            known = await batches.find(provider, judge, batch) if tried > 1 else None
+            known = await _find_patiently(provider, judge, batch) if tried > 1 else None
             return known or await batches.create(provider, judge, batch, file)
 
         try:
@@ -179,6 +181,15 @@ class Steps:
 
     def _release(self, batch: str) -> None:
         self._settle(batch, {})
+
+
+async def _find_patiently(provider: Provider, judge: Judge, batch: str) -> str | None:
+    """Return the provider's id of a batch; null if it was not made, as far as one can tell."""
+    for seconds in SECONDS_BEFORE_LOOKS:
+        await asyncio.sleep(seconds)
+        if found := await batches.find(provider, judge, batch):
+            return found
+    return None
 
 
 async def _patiently(attempts: int, work: Callable[[], Awaitable[T]]) -> T:

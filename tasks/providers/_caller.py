@@ -30,6 +30,8 @@ class Told(NamedTuple):
 
 
 Notify = Callable[[str], None]
+WORKER = ("-m", "tasks.providers._worker")
+"""What the calling process runs."""
 
 
 class Line:
@@ -39,6 +41,11 @@ class Line:
         self._caller, self.run = caller, run
         self._met: set[str] = set()
         self.notify = notify
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the calling process ended before its time: a journal may hold more than came."""
+        return self._caller.cut_off
 
     async def ask(
         self, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any], ballot_id: str
@@ -86,8 +93,8 @@ class Caller:
 
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.providers._worker"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, *WORKER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -96,6 +103,9 @@ class Caller:
         )
         self.lines: set[Line] = set()
         self._waiting: dict[str, asyncio.Future[Told]] = {}
+        self._heard_all = False
+        self.cut_off = False
+        """Whether somebody waited in vain: the reply may be in the journal alone."""
         self._numbers = count()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         for target in (self._write, self._read):
@@ -130,7 +140,8 @@ class Caller:
         future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         self.send({**request, "id": number})
-        if not self.alive:
+        # What the process said before it ended is told first.
+        if self._heard_all:
             self._fail_all()
         return await future
 
@@ -157,19 +168,32 @@ class Caller:
                 return
 
     def _read(self) -> None:
-        for line in self._process.stdout or ():
-            told = json.loads(line)
-            if "notice" in told:
-                self._pass_on(**told)
-                continue
-            number = told.pop("id")
-            if "done" in told:
-                self._tell(self._waiting.pop(number), Told(Reply(""), None, told["done"]))
-                continue
-            cast_at = datetime.fromisoformat(told.pop("cast_at"))
-            self._tell(self._waiting.pop(number), Told(Reply(**told), cast_at))
-        self._process.wait()
-        self._fail_all()
+        try:
+            for line in self._process.stdout or ():
+                try:
+                    self._hear(line)
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    # A process that dies in the middle of a line leaves a part; if it lives, whom
+                    # the line was for would wait for ever.
+                    self._process.terminate()
+        finally:
+            # Also where nobody hears it any more, though it lives.
+            self._process.terminate()
+            self._process.wait()
+            self._heard_all = True
+            self._fail_all()
+
+    def _hear(self, line: bytes) -> None:
+        told = json.loads(line)
+        if "notice" in told:
+            self._pass_on(**told)
+            return
+        number = told.pop("id")
+        if "done" in told:
+            self._tell(self._waiting.pop(number), Told(Reply(""), None, told["done"]))
+            return
+        reply = Told(cast_at=datetime.fromisoformat(told.pop("cast_at")), reply=Reply(**told))
+        self._tell(self._waiting.pop(number), reply)
 
     def _pass_on(self, run: str, notice: str) -> None:
         for line in list(self.lines):
@@ -181,6 +205,7 @@ class Caller:
         # Two threads may get here at once; each future goes to one of them.
         for number in list(self._waiting):
             if future := self._waiting.pop(number, None):
+                self.cut_off |= not future.done()
                 self._tell(future, Told(Reply("", error=error), None))
 
     def _last(self) -> str:

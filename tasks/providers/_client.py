@@ -35,8 +35,11 @@ BY_CACHE = {"cohere", "cohere_chat"}
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
 """Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
 
-ANSWERED = {408, 409, 425, 429, *range(500, 600)}
-"""The provider said no, so it charges nothing; a call that vanished may have been answered."""
+ANSWERED = {409, 425, 429, *range(500, 600)} - {504, 524}
+"""The provider said no, so it charges nothing; a call that vanished may have been answered.
+
+So may one that a gateway gave up (408, 504, 524): whoever is behind it goes on.
+"""
 
 SPENT = (b"insufficient_quota", b"billing_hard_limit", b"billing hard limit")
 """In a 429 that waiting does not mend: the money is used up, not the minute."""

@@ -16,11 +16,19 @@ from tasks.providers._reply import CallError, Reply
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
 CHARACTERS_PER_TOKEN = 4
+FRAME_TOKENS = 16
+"""Around each message, at most."""
 READINGS = 3
 """Whole answers to a ballot that may be no completion. Each may be charged, and where one is not
 chance, as of an address that speaks another protocol, the next one is the same."""
 REPLY_TOKENS = 80
-"""Of a short comparison with a verdict, for tokens per minute."""
+"""Of a short comparison with a verdict."""
+
+THINKING_TOKENS = 600
+"""A guess at what a judge takes that thinks before it replies."""
+
+SHORT_TOKENS = 1024
+"""Who may take more than these is taken for one that thinks."""
 
 Messages = list[dict[str, str]]
 Call = Callable[[Provider, Judge, Messages, dict[str, Any], Door], Awaitable[Reply]]
@@ -81,6 +89,20 @@ class Passage:
             self._budget.settle(self._worst, self._worst if cost is None else cost)
 
 
+class Lengths:
+    """How many tokens a judge's replies take, for tokens per minute."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.mean = float(guessed_tokens(judge))
+        self._known = 0
+
+    def learn(self, tokens: int | None) -> None:
+        """Put the mean of the replies so far in the place of the guess."""
+        if tokens is not None:
+            self.mean = (self.mean * self._known + tokens) / (self._known + 1)
+            self._known += 1
+
+
 class Engine:
     """Asks judges on behalf of one run; ``notify`` is told why nothing moves for a while."""
 
@@ -97,6 +119,7 @@ class Engine:
         self._gates: dict[str, Gate] = {}
         self._ready: dict[str, asyncio.Semaphore] = {}
         self._stopped: dict[str, str] = {}
+        self._lengths: dict[str, Lengths] = {}
 
     async def ask(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
@@ -163,7 +186,8 @@ class Engine:
         check()
         desk = self._desk(provider, judge)
         gate = self._gates.setdefault(judge.judge, Gate(judge))
-        tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + REPLY_TOKENS
+        lengths = self._lengths.setdefault(judge.judge, Lengths(judge))
+        tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + lengths.mean
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
         passage = Passage(desk, gate, self._budget, tokens, worst)
         door = Door(lambda: passage.enter(check), passage.leave)
@@ -180,6 +204,7 @@ class Engine:
             raise CallError(f"{judge.judge} was asked past its limits", passing=False)
         desk.breaker.succeed()
         passage.end(reply.cost_usd)
+        lengths.learn(reply.completion_tokens)
         return reply
 
 
@@ -218,14 +243,15 @@ def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
     """
     if provider.simulated:
         return 0.0
-    price, longest = highest_price(judge), most_tokens(judge)
+    sent = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
+    sent += FRAME_TOKENS * len(messages)
+    price, longest = highest_price(judge, sent), most_tokens(judge)
     if price is None or longest is None:
         raise CallError(
             f"the cost of {judge.judge} has no bound, so a budget cannot hold. Give it "
             "usd_per_million and max_tokens in its provider's file",
             passing=False,
         )
-    sent = sum(len(message["content"].encode("utf-8", "replace")) + 16 for message in messages)
     return sent * price.prompt + longest * price.completion
 
 
@@ -233,4 +259,14 @@ def most_tokens(judge: Judge) -> int | None:
     """Return how long a reply can get; null if nothing bounds it."""
     given = [judge.params.get(name) for name in ("max_completion_tokens", "max_tokens")]
     bounds = [bound for bound in given if isinstance(bound, int) and bound > 0]
-    return min(bounds) if bounds else None
+    # Where both are given, some models are sent the one, some the other, some both.
+    return max(bounds) if bounds else None
+
+
+def guessed_tokens(judge: Judge) -> int:
+    """Return how many tokens a reply may take, where nobody knows."""
+    longest = most_tokens(judge)
+    thinks = judge.params.get("reasoning_effort", "none") not in {"none", "minimal"}
+    if thinks or (longest or 0) > SHORT_TOKENS:
+        return min(THINKING_TOKENS, longest or THINKING_TOKENS)
+    return min(REPLY_TOKENS, longest or REPLY_TOKENS)

@@ -1,6 +1,7 @@
 """Prices per token, without importing litellm: its price table is a file in its package."""
 
 import json
+import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,17 @@ from typing import Any, NamedTuple
 from tasks.providers import Judge
 
 TABLE = "model_prices_and_context_window_backup.json"
+PROMPT, COMPLETION = "input_cost_per_token", "output_cost_per_token"
+CACHING = "cache_creation_input_token_cost"
+
+TIERED = re.compile(
+    rf"(?P<what>{PROMPT}|{CACHING}|{COMPLETION}|output_cost_per_reasoning_token)(?P<hour>_above_1hr)?"
+    r"(_above_(?P<above>\d+)k_tokens)?(_(?P<tier>[a-z]+))?"
+)
+"""Prices of text in litellm's table: by length of the prompt, and by tier."""
+
+LOCAL = {"lemonade", "ollama", "ollama_chat"}
+"""Routes by which 0 is what a token costs; by others it stands where litellm knows no price."""
 
 
 class Price(NamedTuple):
@@ -31,22 +43,80 @@ def price_of(judge: Judge, *, simulated: bool) -> Price | None:
     if judge.usd_per_million:
         own = judge.usd_per_million
         return Price(own.prompt / 1e6, own.completion / 1e6)
-    entry = _table().get(judge.model) or _table().get(judge.model.split("/", 1)[-1])
-    prompt, completion = "input_cost_per_token", "output_cost_per_token"
+    entry = _entry(judge.model)
     if judge.mode == "live":
-        if entry is None or prompt not in entry:
+        if PROMPT not in entry:
             return None
-        return Price(entry[prompt], entry.get(completion, 0.0))
-    in_batch = f"{prompt}_batches", f"{completion}_batches"
-    if entry is None or any(name not in entry for name in in_batch):
+        return _unless_free(judge, Price(entry[PROMPT], entry.get(COMPLETION, 0.0)))
+    in_batch = f"{PROMPT}_batches", f"{COMPLETION}_batches"
+    if any(name not in entry for name in in_batch):
         return None
-    return Price(entry[in_batch[0]], entry[in_batch[1]])
+    return _unless_free(judge, Price(entry[in_batch[0]], entry[in_batch[1]]))
 
 
-def highest_price(judge: Judge) -> Price | None:
-    """Return what a token costs at most: a batch whose price is unknown costs no more than live."""
+def highest_price(judge: Judge, prompt_tokens: int | None = None) -> Price | None:
+    """Return what a token costs at most, with a prompt of at most so many tokens.
+
+    A batch whose price is unknown costs no more than live; a live call that names no tier may get
+    the priority that its key is set to; tokens that are thought or cached may cost more.
+    """
     live = judge.model_copy(update={"mode": "live"})
-    return price_of(judge, simulated=False) or price_of(live, simulated=False)
+    price = price_of(judge, simulated=False)
+    tiers = {"batches"} if price and judge.mode == "batch" else _tiers(judge.params)
+    price = price or price_of(live, simulated=False)
+    if price is None or judge.usd_per_million:
+        return price
+    entry, hour = _entry(judge.model), "'1h'" in str(judge.params)
+    prompt, completion = price
+    for name, usd in entry.items():
+        found = TIERED.fullmatch(name)
+        if not found or (tiers and (found["tier"] or "") not in tiers):
+            continue
+        if found["hour"] and not hour:
+            continue
+        if prompt_tokens is not None and prompt_tokens <= 1000 * int(found["above"] or 0):
+            continue
+        if found["what"] in {PROMPT, CACHING}:
+            prompt = max(prompt, usd)
+        else:
+            completion = max(completion, usd)
+    factor = _factor(judge.params, entry)
+    return Price(prompt * factor, completion * factor)
+
+
+def _tiers(params: dict[str, Any]) -> set[str]:
+    """Return which of litellm's tiers may be charged; none: any."""
+    named = params.get("service_tier", "auto")
+    return {"auto": {"", "priority"}, "default": {""}, "flex": {"", "flex"}}.get(str(named), set())
+
+
+def _factor(params: dict[str, Any], entry: dict[str, Any]) -> float:
+    """Return by how much all that is chosen beside a tier may multiply a price."""
+    factor = 1.0
+    if {"inference_geo", "speed"} & {*params}:
+        for value in (entry.get("provider_specific_entry") or {}).values():
+            factor *= max(1.0, value) if isinstance(value, int | float) else 1.0
+    return factor
+
+
+def _unless_free(judge: Judge, price: Price) -> Price | None:
+    """Take a price of nothing for one that is missing, unless the model runs on one's own."""
+    return price if any(price) or route_of(judge.model) in LOCAL else None
+
+
+def _entry(model: str) -> dict[str, Any]:
+    """Return litellm's entry of a model, by its full name, or by its own if its route is meant."""
+    table = _table()
+    entry = table.get(model)
+    if entry is None:
+        entry = table.get(model.split("/", 1)[-1])
+        if entry is None:
+            return {}
+        theirs, ours = str(entry.get("litellm_provider", "openai")), route_of(model)
+        # The table tells parts of a route apart: bedrock_converse, vertex_ai-language-models.
+        if not theirs.startswith(ours.removesuffix("_chat")):
+            return {}
+    return entry
 
 
 @cache

@@ -1,5 +1,6 @@
 """What a provider's file must not hold: secrets, and parameters that are none of a request."""
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ INSTEAD = {
     ),
     **dict.fromkeys(("drop_params", "additional_drop_params"), 'say unsupported = "drop"'),
     **dict.fromkeys(
-        ("model", "custom_llm_provider", "model_alias_map", "use_litellm_proxy"),
+        ("model", "models", "custom_llm_provider", "model_alias_map", "use_litellm_proxy"),
         "give all of it as the judge's model, as in openai/NAME",
     ),
     **dict.fromkeys(("headers",), "give extra_headers, without a key"),
@@ -23,7 +24,17 @@ INSTEAD = {
         ("messages", "prompt_id", "prompt_variables", "custom_prompt_dict", "roles"),
         "give words of the judge's own as its system",
     ),
-    **dict.fromkeys(("n", "stream", "stream_options"), "each ballot is one whole reply"),
+    **dict.fromkeys(
+        ("n", "best_of", "candidate_count", "candidateCount", "stream", "stream_options"),
+        "each ballot is one whole reply",
+    ),
+    **dict.fromkeys(
+        ("max_output_tokens", "maxOutputTokens", "max_new_tokens", "max_tokens_to_sample",
+         "max_gen_len", "num_predict", "n_predict"),
+        "give max_tokens, which litellm translates",
+    ),
+    **dict.fromkeys(("web_search_options",), "a judge reads what it is shown, and no budget "
+                    "bounds what a search costs"),
     **dict.fromkeys(
         ("fallbacks", "context_window_fallback_dict", "mock_response", "mock_tool_calls",
          "mock_timeout", "cache", "caching", "acompletion", "client", "litellm_logging_obj"),
@@ -31,6 +42,13 @@ INSTEAD = {
     ),
 }  # fmt: skip
 """Parameter -> what to do in its place."""
+
+BESIDE = {
+    **INSTEAD,
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "service_tier", "speed",
+                     "inference_geo"), "give it in params itself, where a budget counts it"),
+}  # fmt: skip
+"""The same for what joins a request untranslated."""
 
 SECRET = re.compile(
     r"authorization|cookie|credential|secret|passw|api[-_]?key|access[-_]?key|(^|[-_])token$|^key$",
@@ -49,6 +67,17 @@ def refuse_params(params: dict[str, Any]) -> None:
     for name in params:
         if name in INSTEAD:
             raise ValueError(f"params.{name} is no parameter of the model: {INSTEAD[name]}.")
+    body = params.get("extra_body")
+    for place in _places(body):
+        if (name := place.removeprefix("generationConfig.")) in BESIDE:
+            raise ValueError(f"params.extra_body.{place} is not taken there: {BESIDE[name]}.")
+    for place, value in _values(params):
+        if not _is_json(value):
+            raise ValueError(
+                f"params.{place} ({value}) is a {type(value).__name__} that JSON, and so a "
+                "request, cannot hold. Give a string, a finite number, true, false, a list or a "
+                "table."
+            )
     for place in _places(params):
         if SECRET.search(place.rsplit(".", maxsplit=1)[-1]):
             raise ValueError(
@@ -56,6 +85,12 @@ def refuse_params(params: dict[str, Any]) -> None:
                 "the environment and name its variable as key_variable or in variables under "
                 "[provider]."
             )
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int | dict | list)
 
 
 def refuse_secrets(address: str, name: str) -> str:
@@ -75,12 +110,19 @@ def refuse_secrets(address: str, name: str) -> str:
     return address
 
 
-def _places(value: Any, before: str = "") -> Iterator[str]:
+def _places(value: Any) -> Iterator[str]:
     """Yield the path of every key in tables within tables."""
+    return (place for place, _ in _values(value))
+
+
+def _values(value: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value of every key in tables within tables; those of a list are one place."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield f"{before}{key}"
-            yield from _places(inner, f"{before}{key}.")
+            yield f"{before}{key}", inner
+            yield from _values(inner, f"{before}{key}.")
     elif isinstance(value, list):
         for inner in value:
-            yield from _places(inner, before)
+            if not isinstance(inner, dict | list):
+                yield before.removesuffix("."), inner
+            yield from _values(inner, before)

@@ -4,6 +4,8 @@ import re
 import socket
 from collections.abc import Iterator
 
+import httpx
+
 from tasks.providers import Provider, api_base
 from tasks.providers._redact import redact
 from tasks.providers._reply import CallError
@@ -19,7 +21,11 @@ SSL = re.compile(r" ssl:(<[^>]*>|\w+)")
 
 def unreached(error: BaseException, provider: Provider) -> CallError | None:
     """Say who could not be reached, and why; null if the error is another one."""
-    for cause in _causes(error):
+    causes = list(_causes(error))
+    # A gateway that answers may tell of a connection that it could not make itself.
+    if any(isinstance(cause, httpx.HTTPStatusError) for cause in causes):
+        return None
+    for cause in causes:
         if found := _reason(cause):
             host, reason = found
             base = api_base(provider)

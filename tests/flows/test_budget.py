@@ -1,5 +1,6 @@
 """A budget that cannot hold is refused before anything is asked."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from flows import _budget
 from flows._budget import budget_line, require_bounds, unbounded
-from flows.studies import Study
+from flows.studies import Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
 
 NAME = "desk/one"
@@ -90,3 +91,11 @@ def test_what_is_missing_is_named(study: Make, judge: dict[str, Any], missing: s
 )
 def test_a_budget_suffices_or_not(usd: float | None, most: float | None, said: str) -> None:
     assert budget_line(5.0, usd, most).startswith(f"The budget of 5 USD {said}")
+
+
+@pytest.mark.parametrize("budget", [math.inf, math.nan])
+def test_a_budget_is_a_finite_number(budget: float) -> None:
+    with pytest.raises(ValueError, match=r"budget_usd \((inf|nan)\): Input should be"):
+        make_study("quick", {"budget_usd": budget})
+    with pytest.raises(ValueError, match="finite number"):
+        UsdPerMillion(prompt=math.inf, completion=0)

@@ -149,19 +149,53 @@ def test_a_signal_keeps_every_reply_that_came(
     tmp_path: Path,
     stop: signal.Signals,
 ) -> None:
+    emulated.provider(timeout_seconds=60)
     emulated.behave(latency=1)
     process = begin(*SMALL)
-    time.sleep(2.5)
+    time.sleep(1.5)
+    # what is asked from now on is not answered while the run ends, however busy the machine is
+    emulated.behave(latency=30)
+    time.sleep(1.5)
     began = time.monotonic()
     process.send_signal(stop)
     assert process.wait() == 128 + stop
-    assert time.monotonic() - began < 4
+    # two seconds, and one for a busy machine
+    assert time.monotonic() - began < 3
     (line,) = said(tmp_path).read_text().splitlines()
     assert line == "voirdire: stopped. Every vote that was saved is kept; run again."
     assert warehouse.query("select state from runs").item() == "cancelled"
     told = emulated.stats()
     assert 0 < told["replies"] < BALLOTS
     assert warehouse.read(Votes).height == told["replies"]
+
+
+def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
+    begin: Callable[..., "subprocess.Popen[bytes]"],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
+) -> None:
+    server = environment.pop("PREFECT_API_URL")
+    emulated.behave(latency=1)
+    process = begin(*SMALL)
+    with warehouse._open(read_only=False):
+        # a save begins each second, and waits now
+        time.sleep(2.5)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 128 + signal.SIGINT
+        assert time.monotonic() - began < 3
+    kept = warehouse.read(Votes).height
+    replied = emulated.stats()["replies"]
+    assert kept < replied
+    environment["PREFECT_API_URL"] = server
+    again = voirdire(*SMALL)
+    assert again.returncode == 0, again.stderr
+    assert warehouse.read(Votes).height == BALLOTS
+    assert [state for state, *_ in _runs(warehouse)] == ["killed", "completed"]
+    # asked anew is only what was in flight
+    assert emulated.stats()["replies"] <= BALLOTS + 8
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -13,9 +15,11 @@ from flows._plan import Cost, _cost, _cost_table, _estimate, _prepare
 from flows.studies import Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from tasks import judge as judging
 from tasks.curate import import_dataset
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.providers import Judge, Provider
+from tasks.providers._engine import worst_case
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -39,23 +43,26 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 
 
 # 100 calls of 400 characters are 10 000 tokens: 0.01 USD; a reply of 80 costs 0.0008 USD.
+# At most each of 50 000 bytes is a token: 0.05 USD.
 @pytest.mark.parametrize(
     ("params", "reply_tokens", "usd", "most"),
     [
-        ({"max_tokens": 1024}, 8_000, 0.01 + 0.08, 0.01 + 1.024),
-        ({"max_tokens": 50}, 5_000, 0.01 + 0.05, 0.01 + 0.05),
-        ({"max_completion_tokens": 4000}, 60_000, 0.01 + 0.6, 0.01 + 4.0),
-        ({"max_tokens": 1000, "reasoning_effort": "low"}, 60_000, 0.01 + 0.6, 0.01 + 1.0),
-        ({"max_tokens": 500, "reasoning_effort": "high"}, 50_000, 0.01 + 0.5, 0.01 + 0.5),
-        ({"max_tokens": 1000, "reasoning_effort": "none"}, 8_000, 0.01 + 0.08, 0.01 + 1.0),
-        ({"max_tokens": 1000, "reasoning_effort": "minimal"}, 8_000, 0.01 + 0.08, 0.01 + 1.0),
+        ({"max_tokens": 1024}, 8_000, 0.01 + 0.08, 0.05 + 1.024),
+        ({"max_tokens": 50}, 5_000, 0.01 + 0.05, 0.05 + 0.05),
+        ({"max_completion_tokens": 4000}, 60_000, 0.01 + 0.6, 0.05 + 4.0),
+        ({"max_tokens": 1000, "reasoning_effort": "low"}, 60_000, 0.01 + 0.6, 0.05 + 1.0),
+        ({"max_tokens": 500, "reasoning_effort": "high"}, 50_000, 0.01 + 0.5, 0.05 + 0.5),
+        ({"max_tokens": 1000, "reasoning_effort": "none"}, 8_000, 0.01 + 0.08, 0.05 + 1.0),
+        ({"max_tokens": 1000, "reasoning_effort": "minimal"}, 8_000, 0.01 + 0.08, 0.05 + 1.0),
         ({}, 8_000, 0.01 + 0.08, None),
     ],
 )
 def test_a_reply_nobody_knows_is_guessed_and_bounded(
     judge: Make, params: dict[str, Any], reply_tokens: int, usd: float, most: float | None
 ) -> None:
-    cost = _cost(judge(**params), cast=3, calls=100, characters=40_000, told=None)
+    cost = _cost(
+        judge(**params), cast=3, calls=100, characters=40_000, octets=50_000, longest=600, told=None
+    )
     assert (cost.cast, cost.calls, cost.tokens) == (3, 100, 10_000)
     assert (cost.reply_tokens, cost.told) == (reply_tokens, False)
     assert cost.usd == pytest.approx(usd)
@@ -63,16 +70,75 @@ def test_a_reply_nobody_knows_is_guessed_and_bounded(
     assert cost.expected_usd == cost.most_usd
 
 
+def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
+    judge: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(judges=["offline/honest"], limit=4)
+    pairs, _ = _prepare(study)
+    name = judge(max_tokens=8)
+    judges = _plan.JUDGES
+    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    short, long = (
+        _costs_of(ballots, pairs, monkeypatch, judges[name].model_copy(update={"system": system}))
+        for system in ("", "\u5b57" * 20_000)
+    )
+    # three bytes each
+    assert long.tokens - short.tokens == 5_000 * short.calls
+    assert short.usd is not None
+    assert long.usd == pytest.approx(short.usd + 0.005 * short.calls)
+    assert short.most_usd is not None
+    assert long.most_usd == pytest.approx(short.most_usd + 0.06 * short.calls)
+
+
+def _costs_of(ballots: Any, pairs: Any, monkeypatch: pytest.MonkeyPatch, one: Judge) -> Cost:
+    monkeypatch.setattr(_plan, "JUDGES", {NAME: one})
+    (cost,) = _plan._costs(ballots, Votes.empty(), pairs, "pair_v1", {})
+    return cost
+
+
+def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study(judges=["offline/honest"], limit=4)
+    pairs, _ = _prepare(study)
+    name = judge(max_tokens=8)
+    one = _plan.JUDGES[name].model_copy(update={"system": "Weigh \u5b57."})
+    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    cost = _costs_of(ballots, pairs, monkeypatch, one)
+    monkeypatch.setattr(judging, "JUDGES", _plan.JUDGES)
+    monkeypatch.setattr(judging, "PROVIDERS", {"desk": SimpleNamespace(provider=Provider())})
+    asked = [messages for _, messages, _ in judging.askings(ballots, pairs)]
+    aside = sum(worst_case(Provider(), one, messages) for messages in asked)
+    assert cost.most_usd is not None
+    # what stands between two texts, and the names of places
+    assert aside == pytest.approx(cost.most_usd, rel=0.03)
+    assert cost.most_usd >= aside
+
+
 def test_earlier_replies_tell_better(judge: Make) -> None:
-    cost = _cost(judge(max_tokens=4000), cast=20, calls=100, characters=40_000, told=250.5)
+    cost = _cost(
+        judge(max_tokens=4000),
+        cast=20,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=250.5,
+    )
     # 100 * 250.5 * 10 / 1e6
     assert (cost.reply_tokens, cost.told) == (25_050, True)
     assert cost.expected_usd == cost.usd == pytest.approx(0.01 + 0.2505)
-    assert cost.most_usd == pytest.approx(4.01)
+    assert cost.most_usd == pytest.approx(4.05)
 
 
 def test_a_formula_costs_nothing(judge: Make) -> None:
-    cost = _cost(judge(simulated=True), cast=0, calls=100, characters=40_000, told=None)
+    cost = _cost(
+        judge(simulated=True),
+        cast=0,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=None,
+    )
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 
@@ -132,8 +198,16 @@ def test_the_most_is_asked_about_unless_votes_tell(
     judge: Make,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # 100 calls: at most 4.01 USD, with replies of 10 tokens 0.02, of 2000 2.01
-    cost = _cost(judge(max_tokens=4000), cast=0, calls=100, characters=40_000, told=told)
+    # 100 calls: at most 4.05 USD, with replies of 10 tokens 0.02, of 2000 2.01
+    cost = _cost(
+        judge(max_tokens=4000),
+        cast=0,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=told,
+    )
     monkeypatch.setattr(_plan, "_estimate", lambda *_: [cost])
     monkeypatch.setattr(_plan, "_prepare", lambda _: (None, None))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
@@ -141,11 +215,11 @@ def test_the_most_is_asked_about_unless_votes_tell(
     if not asks:
         _plan.confirm_spending(study, None)
         return
-    said = "about 0.61 USD, at most 4.01 USD" if told is None else "2.01 USD, as earlier votes"
+    said = "about 0.61 USD, at most 4.05 USD" if told is None else "2.01 USD, as earlier votes"
     with pytest.raises(ValueError, match=said):
         _plan.confirm_spending(study, None)
 
 
 def test_no_calls_cost_nothing(judge: Make) -> None:
-    cost = _cost(judge(), cast=9, calls=0, characters=0, told=None)
+    cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, told=None)
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)

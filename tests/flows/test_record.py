@@ -14,7 +14,7 @@ import pytest
 from flows import _record
 from flows._publish import _literal
 from flows._record import Record
-from flows._row import HOST
+from flows._row import HOST, host_of
 from flows.studies import Study
 from warehouse.store import Warehouse
 
@@ -56,6 +56,26 @@ def test_a_silent_run_of_another_host_is_taken_for_dead(running: Record, store: 
     # it was only suspended, and gives a sign
     store.sign_of_life("mine")
     assert _state(store) == "running"
+
+
+@pytest.mark.skipif("/" not in HOST, reason="this system has no /proc")
+def test_a_container_of_the_same_name_is_another_host(
+    running: Record, store: Warehouse, tmp_path: Path
+) -> None:
+    told = tmp_path / "proc/self/ns/pid", tmp_path / "proc/sys/kernel/random/boot_id"
+    for file in told:
+        file.parent.mkdir(parents=True)
+    told[0].touch()
+    told[1].write_text(Path("/proc/sys/kernel/random/boot_id").read_text())
+    other = host_of(tmp_path / "proc")
+    assert other.split("/")[:2] == HOST.split("/")[:2]
+    # nobody has this number here
+    _age(store, 4, process=f"{other}/{2**22 + 1}")
+    running.bury_the_dead()
+    assert _state(store) == "running"
+    _age(store, 4, process=f"{HOST}/{2**22 + 1}")
+    running.bury_the_dead()
+    assert _state(store) == "killed"
 
 
 def test_a_number_that_was_given_anew_is_another_process(running: Record, store: Warehouse) -> None:

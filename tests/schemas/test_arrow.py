@@ -3,14 +3,23 @@ from datetime import UTC, date, datetime
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas import arrow
 from schemas.arrow import fetch, lend
 
 TEXT = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 
+@pytest.fixture(params=[True, False], ids=["copied", "streamed"], autouse=True)
+def _copied(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go both ways: with pyarrow in the environment, where this is safe, and without it."""
+    if request.param:
+        monkeypatch.setattr(arrow, "find_spec", lambda _: object())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(TEXT, st.none() | st.integers(-(2**63), 2**63 - 1)), max_size=5))
 def test_what_goes_in_comes_out(rows: list[tuple[str | None, int | None]]) -> None:
     frame = pl.DataFrame(rows, schema={"text": pl.String, "number": pl.Int64}, orient="row")

@@ -179,6 +179,16 @@ def test_a_seed_of_the_judge_says_what_is_sent(draw: Make) -> None:
     ]
 
 
+def test_a_model_at_three_efforts_is_three_judges(draw: Make) -> None:
+    efforts = ("low", "medium", "high")
+    drawn = [
+        draw(judge={"judge": f"desk/{effort}", "params": {"reasoning_effort": effort}})[0]
+        for effort in efforts
+    ]
+    assert [len(ids) for ids in drawn] == [BALANCED.votes_per_pair] * 3
+    assert len(set().union(*drawn)) == 3 * BALANCED.votes_per_pair
+
+
 def test_what_is_dropped_is_no_part_of_the_id(draw: Make) -> None:
     plain = {"params": {"max_tokens": 9}}
     dropping = {"params": {"max_tokens": 9, "temperature": 1}, "unsupported": "drop"}
@@ -230,6 +240,16 @@ def test_only_judges_that_drop_are_looked_up(monkeypatch: pytest.MonkeyPatch) ->
 def test_keys_of_earlier_votes_stay(draw: Make) -> None:
     draw()
     assert judge_table(["desk/one"])["params"].to_list() == ["{}"]
+
+
+def test_equal_numbers_have_one_key(draw: Make) -> None:
+    params = [
+        {"temperature": zero, "extra_body": {"of": [one, 0.5, True]}, "seed": 3}
+        for zero, one in ((0, 1), (0.0, 1.0), (-0.0, 1))
+    ]
+    keys = [draw(judge={"params": each})[0] for each in params]
+    assert keys[0] == keys[1] == keys[2]
+    assert draw(judge={"params": {**params[0], "temperature": 0.5}})[0] != keys[0]
 
 
 def test_a_simulated_judge_keeps_its_key() -> None:

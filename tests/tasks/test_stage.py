@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from prefect.cache_policies import NO_CACHE
 
 from tasks import _code, _stage
 from tasks._code import code_digest
-from tasks._stage import Content, errand, stage
+from tasks._stage import Compressed, Content, errand, stage
 
 
 class Design(NamedTuple):
@@ -47,6 +48,30 @@ def test_different_inputs_have_different_keys() -> None:
     ]  # fmt: skip
     for one, other in combinations(inputs, 2):
         assert _key(x=one) != _key(x=other), (one, other)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None, "text", ("a", 1), Design(2, "paper"), pl.DataFrame(),
+        pl.DataFrame({"a": ["x", None], "b": [1, 2], "c": [True, None], "d": [0.1 + 0.2, None]}),
+        pl.DataFrame({"a": [datetime(2024, 1, 1, tzinfo=UTC)], "b": [None]}),
+    ],
+)  # fmt: skip
+def test_a_kept_result_comes_back(result: Any) -> None:
+    text = Compressed().dumps(result)
+    again = Compressed().loads(text.decode().encode())
+    assert type(again) is type(result)
+    if isinstance(result, pl.DataFrame):
+        assert again.equals(result)
+        assert again.schema == result.schema
+    else:
+        assert again == result
+
+
+def test_a_kept_frame_of_texts_is_small() -> None:
+    frame = pl.DataFrame({"a": ["the same words " * 60] * 1000})
+    assert len(Compressed().dumps(frame)) < frame.estimated_size() / 20
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), Path("x"), b"x", print, pl.LazyFrame()])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.providers import Judge, Provider, UsdPerMillion, _batches, _engine
+from tasks.providers import Judge, Provider, UsdPerMillion, _batch_steps, _batches, _engine
 from tasks.providers._batch_steps import Steps
 from tasks.providers._batches import Seen
 from tasks.providers._engine import Engine
@@ -35,6 +35,7 @@ class Shop:
         self.made: dict[str, str] = {}
         self.uploads: list[bytes] = []
         self.takes_the_lost = False
+        self.looks_before_it_is_listed = 0
         self.seen = Seen("batch_1", "completed")
 
     def _fail(self, verb: str) -> None:
@@ -59,6 +60,9 @@ class Shop:
 
     async def find(self, _: Any, __: Judge, batch: str) -> str | None:
         self._fail("find")
+        self.looks_before_it_is_listed -= 1
+        if self.looks_before_it_is_listed >= 0:
+            return None
         return self.made.get(batch)
 
     async def look(self, *_: Any) -> Seen:
@@ -81,6 +85,9 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     for verb in ("request_body", "upload", "create", "find", "look", "download", "replies"):
         monkeypatch.setattr(_batches, verb, getattr(shop, verb))
     monkeypatch.setattr(_engine, "FIRST_WAIT_SECONDS", 0.001)
+    assert sum(_batch_steps.SECONDS_BEFORE_LOOKS) > 10
+    short = tuple(seconds / 1000 for seconds in _batch_steps.SECONDS_BEFORE_LOOKS)
+    monkeypatch.setattr(_batch_steps, "SECONDS_BEFORE_LOOKS", short)
     return shop
 
 
@@ -248,3 +255,12 @@ def test_an_answer_that_drips_is_broken_off_and_may_be_tried_again() -> None:
 
     # before, it took as long as the answer: 5 s
     assert asyncio.run(ask()) < 2
+
+
+def test_a_batch_that_is_listed_late_is_not_made_again(shop: Shop, steps: Steps) -> None:
+    (packed,) = _pack(steps, 1)["packed"]
+    shop.takes_the_lost, shop.faults["create"] = True, [LOST]
+    shop.looks_before_it_is_listed = 3
+    told = _take(steps, "create", batch=packed["batch"])
+    assert told == {"provider_batch": "batch_1"}
+    assert shop.made == {packed["batch"]: "batch_1"}

@@ -132,7 +132,7 @@ def test_a_line_of_the_output_is_a_reply() -> None:
 def test_a_reply_costs_the_batch_price_or_nobody_knows(
     entry: dict[str, float] | None, cost: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_prices, "_table", lambda: {"one": entry} if entry else {})
+    monkeypatch.setattr(_prices, "_table", lambda: {"hosted_vllm/one": entry} if entry else {})
     reply = _of(_judge(), _line("b1", _body()))
     assert reply.cost_usd == (cost if cost is None else pytest.approx(cost))
     assert _of(_judge(), _line("b1", _body(usage=None))).cost_usd is None

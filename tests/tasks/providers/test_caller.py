@@ -1,9 +1,11 @@
 import asyncio
+import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,67 @@ def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Cal
     again = asyncio.run(_ask(caller().begin(), HONEST, _messages(0), {"seed": 0}))
     assert again.error is None
     assert started[0] is not first
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        ('os.write(1, b\'{"id": "b1/0", "te\'); os.kill(os.getpid(), 9)', -9),
+        ('os.write(1, b\'{"id": "b1/0", "te\\n\'); time.sleep(60)', -15),
+        ('os.write(1, b\'{"id": "b9/9", "done": {}}\\n\'); time.sleep(60)', -15),
+    ],
+    ids=["cut", "garbled", "unknown"],
+)
+def test_a_line_that_cannot_be_read_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, rest: str, code: int
+) -> None:
+    program = f"import os, sys, time; [sys.stdin.readline() for _ in range(4)]; {rest}"
+    monkeypatch.setattr(_caller, "WORKER", ("-c", program))
+    one = Caller()
+
+    async def ask() -> list[Reply]:
+        line = one.begin()
+        asked = [_ask(line, SILENT, _messages(n), {}) for n in range(2)]
+        async with asyncio.timeout(PATIENCE_SECONDS / 2):
+            return await asyncio.gather(*asked)
+
+    assert not one.cut_off
+    told = asyncio.run(ask())
+    ended = f"the calling process ended with code {code}"
+    assert {str(reply.error).split(":")[0] for reply in told} == {ended}
+    assert one.cut_off
+
+
+def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = {**Reply("[[A]]")._asdict(), "id": "b1/0", "cast_at": "2026-01-01T00:00:00+00:00"}
+    program = (
+        "import os, sys; [sys.stdin.readline() for _ in range(3)]; "
+        f"os.write(1, {json.dumps(reply).encode()!r} + b'\\n')"
+    )
+    monkeypatch.setattr(_caller, "WORKER", ("-c", program))
+    one = Caller()
+    line = one.begin()
+    hear, heard = one._hear, threading.Event()
+
+    def hear_late(said: bytes) -> None:
+        assert heard.wait(PATIENCE_SECONDS)
+        hear(said)
+
+    monkeypatch.setattr(one, "_hear", hear_late)
+
+    async def ask() -> list[Reply]:
+        first = asyncio.create_task(_ask(line, SILENT, _messages(1), {}))
+        await asyncio.sleep(0)
+        one._process.wait(PATIENCE_SECONDS)
+        # whoever asks a process that has ended takes nothing from those it answered
+        late = asyncio.create_task(_ask(line, SILENT, _messages(2), {}))
+        await asyncio.sleep(0)
+        heard.set()
+        return await asyncio.gather(first, late)
+
+    first, late = asyncio.run(ask())
+    assert (first.text, first.error) == ("[[A]]", None)
+    assert str(late.error).startswith("the calling process ended with code 0")
 
 
 def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.judge import vote_row
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, Judge, Provider, provider_of
+from tasks.providers import JUDGES, Judge, Provider, UsdPerMillion, provider_of
 from tasks.providers._client import call, hang_up, read_reply
 from tasks.providers._engine import Engine
 from tasks.providers._offline import Traits, answer
@@ -145,6 +145,34 @@ def test_a_fault_that_stays_is_an_error(stub: Stub, status: int) -> None:
     assert (outcome.text, outcome.attempts, len(stub.requests)) == ("", 2, 2)
     assert outcome.error
     assert "busy" in outcome.error
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"])
+@pytest.mark.parametrize(
+    ("status", "free"),
+    [(429, True), (500, True), (502, True), (503, True), (529, True),
+     (408, False), (504, False), (524, False)],
+)  # fmt: skip
+def test_what_a_gateway_gave_up_may_be_charged(
+    stub: Stub, model: str, status: int, free: bool
+) -> None:
+    stub.script = [(status, {"error": {"message": "busy"}}), (200, REPLY)]
+    price = UsdPerMillion(prompt=1e6, completion=1e6)
+    judge = Judge(judge="stub/one", provider="stub", model=model, usd_per_million=price,
+                  params={"max_tokens": 8})  # fmt: skip
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY", api_base=stub.base, attempts=2)
+    # 10 bytes, a frame of 16 and 8 tokens are 34 USD; two of them are not covered
+    reply = asyncio.run(_within(60.0, provider, judge))
+    assert (reply.text == "Both. [[C]]", reply.attempts) == (free, 2)
+    assert ("budget of 60 USD is used up" in str(reply.error)) == (not free)
+    assert len(stub.requests) == 1 + free
+
+
+async def _within(budget_usd: float, provider: Provider, judge: Judge) -> Reply:
+    try:
+        return await Engine(call, budget_usd).ask(provider, judge, MESSAGES, {})
+    finally:
+        await hang_up()
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -305,3 +333,23 @@ def test_a_prompt_that_a_simulated_judge_cannot_read_is_one_error() -> None:
     assert "a judge prompt without the markers [Question]" in outcome.error
     assert "Traceback" not in outcome.error
     assert outcome.attempts == 1
+
+
+def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
+    efforts = ("low", "medium", "high")
+    provider = Provider(key_variable="VOIRDIRE_TEST_KEY", api_base=stub.base, timeout_seconds=30)
+    stub.script = [(200, REPLY)] * 3
+
+    async def ask() -> None:
+        engine = Engine(call)
+        for effort in efforts:
+            judge = Judge(
+                judge=f"stub/{effort}", provider="stub", model="hosted_vllm/gpt-oss-20b",
+                params={"reasoning_effort": effort},
+            )  # fmt: skip
+            assert (await engine.ask(provider, judge, MESSAGES, {})).error is None
+        await hang_up()
+
+    asyncio.run(ask())
+    sent = [(body["model"], body["reasoning_effort"]) for *_, body in stub.requests]
+    assert sent == [("gpt-oss-20b", effort) for effort in efforts]

@@ -261,6 +261,32 @@ def test_a_minute_holds_no_more_than_allowed(limits: Limits, number: int, at_lea
     assert at_least - 0.05 <= taken < at_least + 1
 
 
+def test_a_minute_counts_the_tokens_of_earlier_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[float] = []
+
+    async def enter(_: Gate, tokens: float) -> None:
+        taken.append(tokens)
+
+    async def call(*words: Any) -> Reply:
+        await words[-1].enter()
+        return Reply("[[A]]", completion_tokens=told.pop(0))
+
+    async def ask(params: dict[str, Any]) -> list[float]:
+        taken.clear()
+        judge, engine = JUDGE.model_copy(update={"params": params}), Engine(call)
+        for _ in range(4):
+            await engine.ask(PROVIDER, judge, MESSAGES, {})
+        # the gates of the judge and of its provider are told the same
+        return taken[::2]
+
+    monkeypatch.setattr(Gate, "enter", enter)
+    # 6 characters are 1.5 tokens; then a guess, and the mean of what came
+    told: list[int | None] = [3000, None, 1000, 5]
+    assert asyncio.run(ask({"max_completion_tokens": 4000})) == [601.5, 3001.5, 3001.5, 2001.5]
+    told = [10, 10, 10, 10]
+    assert asyncio.run(ask({"max_tokens": 1024})) == [81.5, 11.5, 11.5, 11.5]
+
+
 PRICED = JUDGE.model_copy(
     update={
         "usd_per_million": UsdPerMillion(prompt=1e6, completion=1e6), "params": {"max_tokens": 8}
@@ -275,6 +301,11 @@ def test_the_worst_case_is_bytes_and_the_longest_reply() -> None:
         worst_case(PROVIDER, PRICED, [{"role": "user", "content": "\u00e4\U0001f600"}])
         == 6 + 16 + 8
     )
+
+
+def test_of_two_bounds_the_larger_one_is_set_aside() -> None:
+    params = {"max_tokens": 10, "max_completion_tokens": 4000}
+    assert worst_case(PROVIDER, PRICED.model_copy(update={"params": params}), MESSAGES) == 22 + 4000
 
 
 @pytest.mark.parametrize("change", [{"usd_per_million": None}, {"params": {}}])

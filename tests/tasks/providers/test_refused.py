@@ -1,3 +1,4 @@
+import tomllib
 from typing import Any
 
 import pytest
@@ -27,6 +28,11 @@ def _judge(**params: Any) -> Judge:
         ("headers", "extra_headers"),
         ("messages", "system"),
         ("n", "one whole reply"),
+        ("best_of", "one whole reply"),
+        ("candidateCount", "one whole reply"),
+        ("num_predict", "give max_tokens"),
+        ("models", "the judge's model"),
+        ("web_search_options", "no budget"),
         ("stream", "one whole reply"),
         ("fallbacks", "the judge's own reply"),
         ("mock_response", "the judge's own reply"),
@@ -36,6 +42,28 @@ def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) ->
     with pytest.raises(ValueError, match=rf"params\.{name} is no parameter .*{advice}") as refused:
         _judge(**{name: SECRET})
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"max_tokens": 9}, "max_tokens"),
+        ({"max_completion_tokens": 9}, "max_completion_tokens"),
+        ({"n": 5}, "n"),
+        ({"best_of": 5}, "best_of"),
+        ({"model": "dearer"}, "model"),
+        ({"service_tier": "priority"}, "service_tier"),
+        ({"generationConfig": {"maxOutputTokens": 9}}, "generationConfig.maxOutputTokens"),
+    ],
+)
+def test_nothing_passes_the_budget_in_the_body(body: dict[str, Any], place: str) -> None:
+    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not taken there: "):
+        _judge(extra_body=body)
+
+
+def test_what_a_server_of_ones_own_takes_passes_in_the_body() -> None:
+    body = {"top_k": 1, "chat_template_kwargs": {"enable_thinking": False}, "guided": {"n": {}}}
+    assert _judge(extra_body=body).params == {"extra_body": body}
 
 
 @pytest.mark.parametrize(
@@ -56,11 +84,27 @@ def test_a_secret_among_the_parameters_is_refused(params: dict[str, Any], place:
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("since = 2026-01-01", r"params\.since \(2026-01-01\) is a date"),
+        ("a = { b = [{ c = 2026-01-01T00:00:00Z }] }", r"params\.a\.b\.c \(2026.*\) is a datetime"),
+        ('stop = ["x", 07:30:00]', r"params\.stop \(07:30:00\) is a time"),
+        ("temperature = inf", r"params\.temperature \(inf\) is a float"),
+        ("temperature = nan", r"params\.temperature \(nan\) is a float"),
+    ],
+)
+def test_what_a_request_cannot_hold_is_refused(toml: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"{said} that JSON, and so a request, cannot hold. Give"):
+        _judge(**tomllib.loads(toml))
+
+
 def test_parameters_of_a_request_are_taken() -> None:
     params = {
         "temperature": 0, "max_tokens": 9, "max_completion_tokens": 9, "logit_bias": {"12": 1},
         "prompt_cache_key": "x", "reasoning_effort": "low", "api_version": "v1",
         "aws_region_name": "us-east-1", "extra_headers": {"x-team": "desk"},
+        "stop": ["x", "y"], "bias": [[1, 0.5], [None, True]],
     }  # fmt: skip
     assert _judge(**params).params == params
 

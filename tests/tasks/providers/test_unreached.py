@@ -1,7 +1,10 @@
 """Who nobody could connect to, in the words of each library that tries."""
 
 import asyncio
+import json
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -49,6 +52,40 @@ def test_a_refused_connection_names_the_address_and_no_object(closed: str, model
     assert said.endswith(": connection refused")
     assert closed in said
     assert "SSL" not in said
+
+
+class _Gateway(BaseHTTPRequestHandler):
+    """Answers, and tells of a server behind it that does not."""
+
+    def do_GET(self) -> None:
+        told = "Cannot connect to host upstream:443 ssl:default [Connect call failed ('::1', 443)]"
+        body = json.dumps({"error": {"message": told}}).encode()
+        self.send_response(503)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_gateway_that_answers_was_reached() -> None:
+    judge = Judge(judge="p/x", provider="p", model="openai/x", mode="batch")
+    server = HTTPServer(("127.0.0.1", 0), _Gateway)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    provider = Provider(api_base=f"http://127.0.0.1:{server.server_port}/v1")
+
+    async def look() -> None:
+        try:
+            await _batches.look(provider, judge, "batch_1")
+        finally:
+            await _client.hang_up()
+
+    with pytest.raises(CallError, match="Cannot connect to host upstream") as told:
+        asyncio.run(look())
+    server.shutdown()
+    server.server_close()
+    assert (told.value.unreached, told.value.passing) == (False, True)
 
 
 def test_a_name_that_is_not_known_is_told() -> None:
