@@ -9,7 +9,7 @@ import pytest
 
 from flows import _budget
 from flows._budget import budget_line, require_bounds, unbounded
-from flows.studies import Study, make_study
+from flows.studies import STUDIES, Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
 
 NAME = "desk/one"
@@ -99,3 +99,11 @@ def test_a_budget_is_a_finite_number(budget: float) -> None:
         make_study("quick", {"budget_usd": budget})
     with pytest.raises(ValueError, match="finite number"):
         UsdPerMillion(prompt=math.inf, completion=0)
+
+
+def test_what_runs_by_itself_has_a_budget_that_can_hold() -> None:
+    studies = [file.study for file in STUDIES.values() if file.cron]
+    assert studies
+    for study in studies:
+        assert study.budget_usd is not None
+        assert unbounded(study) is None
