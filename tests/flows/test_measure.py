@@ -18,12 +18,20 @@ from schemas.results import Estimates
 from tasks.conclude import conclude
 from tasks.read_votes import COLUMNS, read_votes
 from tasks.statistics import STATISTICS
+from tasks.statistics._intervals import ALIKE, SINGLE
+from tasks.statistics.jury import UNBOUNDED
 
 Make = Callable[..., Any]
 SHARES = {
     "asr", "sham_floor", "position_consistency", "primacy", "recency", "random_baseline",
     "random_baseline_coin", "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate",
-    "missing_rate", "cached_rate",
+    "missing_rate", "cached_rate", "jury_asr", "jury_sham_floor",
+}  # fmt: skip
+
+
+LIMITS = {
+    "mps_contrast": (-2, 2), "mps_sham_contrast": (-2, 2), "rank": (1, 2), "tier": (1, 2),
+    "jury_size": (1, math.inf),
 }  # fmt: skip
 
 
@@ -141,13 +149,15 @@ def check(row: dict[str, Any]) -> None:
         assert (low, high, row["p_value"], row["n"]) == (None, None, None, 0), row
         assert row["reason"], row
         return
-    assert (0 if row["statistic"] in SHARES else -1) <= estimate <= 1, row
+    least, most = LIMITS.get(row["statistic"], (0 if row["statistic"] in SHARES else -1, 1))
+    assert least <= estimate <= most, row
     assert (low is None) == (high is None) == (row["level"] is None), row
     if low is not None:
         assert low <= estimate <= high, row
         assert row["clusters"] > 1, row
-    elif row["statistic"] not in {"random_baseline", "random_baseline_coin"}:
-        assert row["reason"] == "a single cluster: no interval", row
+    elif row["statistic"] not in {"random_baseline", "random_baseline_coin", "tier"}:
+        silent = {"mps_contrast": ALIKE, "mps_sham_contrast": ALIKE, "jury_size": UNBOUNDED}
+        assert row["reason"] in {SINGLE, silent.get(row["statistic"])}, row
 
 
 @settings(max_examples=12)
