@@ -264,7 +264,8 @@ def _frame(
         test=test[1],
     )
     unequal = pl.Series(votes[first] != votes[second]) & alike
-    silent = pl.col("estimate").is_null() | (pl.col("clusters") < 2)
+    estimated = pl.col("estimate").is_not_null()
+    silent = ~estimated | (pl.col("clusters") < 2)
     numbers = ("estimate", "low", "high", "standard_error", "p_value")
     return (
         rows.with_columns(
@@ -276,6 +277,7 @@ def _frame(
             method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
             reason=pl.when(~unequal).then("reason").otherwise(pl.lit("unequal votes per pair")),
         )
+        .with_columns(pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0))
         .select(
             "statistic", *(key for key in panel.cell if key != "has_sham"), "judge", "subgroup",
             *numbers, "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",

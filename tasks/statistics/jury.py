@@ -24,6 +24,7 @@ ARMS = ("control", "experimental", "sham")
 EVALUATED = (mps, mps_sham, asr, dasr)
 UNVARIED = "shifts of the members do not vary"
 OPPOSED = "errors of the members cancel out: the size has no bound"
+UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
 Floats = NDArray[np.float64]
 
 
@@ -150,31 +151,57 @@ def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, An
     shift = (panel.values["experimental"] - panel.values[base])[:, members]
     whole: NDArray[np.bool_] = np.asarray(~np.isnan(shift).any(axis=1))
     clusters = int((panel.sums(whole) > 0).sum())
-    r, low, high = None, None, None
-    why = None if whole.any() else EMPTY
-    if clusters:
-        sums = _product_sums(panel, np.where(whole[:, None], shift, 0.0), whole)
-        (r,) = _mean_correlation(sums.sum(axis=0)[None], len(members))
-        why = UNVARIED if np.isnan(r) else SINGLE if clusters < 2 else None
-        r = None if np.isnan(r) else float(r)
-    if r is not None and why is None:
-        drawn = _mean_correlation(weights(panel.clusters) @ sums, len(members))
-        tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-        low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
-        low, high = min(low, r), max(high, r)
+    r, low, high, why = _correlation(panel, shift, whole, clusters)
     row = {
         **{key: value for key, value in panel.cell.items() if key != "has_sham"},
         "judge": name, "subgroup": "", "simulated": _simulated(panel, members),
-        "level": None if low is None else LEVEL, "n": int(whole.sum()), "clusters": clusters,
         "dropped": int((~whole).sum()), "votes_per_pair": int(panel.votes[members].sum()),
-        "method": "none" if low is None else f"cluster bootstrap, {DRAWS} draws",
-        "reason": why,
     }  # fmt: skip
-    yield {**row, "statistic": "jury_correlation", "estimate": r, "low": low, "high": high}
-    worth = [_size(value, len(members)) for value in (r, high, low)]
-    size = dict(zip(("estimate", "low", "high"), worth, strict=True))
-    unbounded = OPPOSED if r is not None and worth[0] is None else why
-    yield {**row, **size, "statistic": "jury_size", "reason": unbounded}
+    used = int(whole.sum()), clusters
+    yield row | _numbers("jury_correlation", (r, low, high), used, why)
+    size, least, most = (_size(value, len(members)) for value in (r, high, low))
+    if r is not None and size is None:
+        why = OPPOSED
+    elif low is not None and most is None:
+        why = UNBOUNDED
+    yield row | _numbers("jury_size", (size, least, most), used, why)
+
+
+def _correlation(
+    panel: Panel, shift: Floats, whole: NDArray[np.bool_], clusters: int
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """Return the mean correlation, its interval, and why one of them is missing."""
+    if not clusters:
+        return None, None, None, EMPTY
+    members = shift.shape[1]
+    sums = _product_sums(panel, np.where(whole[:, None], shift, 0.0), whole)
+    r = float(_mean_correlation(sums.sum(axis=0)[None], members)[0])
+    if np.isnan(r):
+        return None, None, None, UNVARIED
+    if clusters < 2:
+        return r, None, None, SINGLE
+    drawn = _mean_correlation(weights(panel.clusters) @ sums, members)
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
+    return r, min(low, r), max(high, r), None
+
+
+def _numbers(
+    name: str,
+    values: tuple[float | None, float | None, float | None],
+    used: tuple[int, int],
+    why: str | None,
+) -> dict[str, Any]:
+    """Return what a row says; an interval has both ends, and no estimate rests on nothing."""
+    estimate, low, high = values
+    known = None not in values
+    n, clusters = (0, 0) if estimate is None else used
+    return {
+        "statistic": name, "estimate": estimate, "low": low if known else None,
+        "high": high if known else None, "level": LEVEL if known else None, "n": n,
+        "clusters": clusters, "reason": why,
+        "method": f"cluster bootstrap, {DRAWS} draws" if known else "none",
+    }  # fmt: skip
 
 
 def _size(r: float | None, members: int) -> float | None:

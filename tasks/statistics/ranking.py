@@ -113,7 +113,8 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
                 "estimate": None if why in {EMPTY, ALONE} else rank[j],
                 "low": None if low is None else min(low, rank[j]),
                 "high": None if high is None else max(high, rank[j]),
-                "level": None if why else LEVEL, "n": n[j], "clusters": clusters[j],
+                "level": None if why else LEVEL, "n": 0 if why in {EMPTY, ALONE} else n[j],
+                "clusters": 0 if why in {EMPTY, ALONE} else clusters[j],
                 "dropped": told.shape[0] - n[j], "votes_per_pair": panel.votes[j], "reason": why,
                 "method": "none" if why else f"cluster bootstrap, {drawn.shape[0]} draws",
             }

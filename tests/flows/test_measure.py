@@ -18,17 +18,22 @@ from schemas.results import Estimates
 from tasks.conclude import conclude
 from tasks.read_votes import COLUMNS, read_votes
 from tasks.statistics import STATISTICS
+from tasks.statistics.jury import UNBOUNDED
 
 Make = Callable[..., Any]
 SHARES = {
     "asr", "sham_floor", "position_consistency", "primacy", "recency", "random_baseline",
     "random_baseline_coin", "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate",
     "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "agreement", "agreement_decided",
-    "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds",
+    "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds", "jury_asr",
+    "jury_sham_floor",
 }  # fmt: skip
-UNBOUNDED = {
-    "los", "standardised_effect", "detection_power", "position_kappa", "position_kappa_once",
-    "e_value",
+EVERYTHING = (-math.inf, math.inf)
+LIMITS = {
+    "mps_contrast": (-2, 2), "mps_sham_contrast": (-2, 2), "rank": (1, 2), "tier": (1, 2),
+    "jury_size": (1, math.inf), "e_value": (0, math.inf), "los": EVERYTHING,
+    "standardised_effect": EVERYTHING, "detection_power": EVERYTHING,
+    "position_kappa": EVERYTHING, "position_kappa_once": EVERYTHING,
 }  # fmt: skip
 
 
@@ -176,6 +181,7 @@ STUDY = st.tuples(
 )
 
 
+EXACT = {"random_baseline", "random_baseline_coin", "e_value", "tier"}
 STOPS = {"sequential_stop", "e_stop"}
 """Null also if nothing stops: then there is no place at which it does."""
 
@@ -189,8 +195,8 @@ def check(row: dict[str, Any]) -> None:
         assert (low, high, row["p_value"]) == (None, None, None), row
         assert row["reason"], row
         return
-    if row["statistic"] not in UNBOUNDED:
-        assert (0 if row["statistic"] in SHARES else -1) <= estimate <= 1, row
+    least, most = LIMITS.get(row["statistic"], (0 if row["statistic"] in SHARES else -1, 1))
+    assert least <= estimate <= most, row
     assert (low is None) == (high is None), row
     if row["statistic"] == "asr_bounds":  # no confidence interval
         assert 0 <= low <= estimate <= high <= 1, row
@@ -200,8 +206,9 @@ def check(row: dict[str, Any]) -> None:
     if low is not None:
         assert low - 1e-12 <= estimate <= high + 1e-12, row
         assert row["clusters"] > 1, row
-    elif row["statistic"] not in {"random_baseline", "random_baseline_coin", "e_value", *STOPS}:
-        assert row["reason"].endswith(": no interval"), row
+    elif row["statistic"] not in {*EXACT, *STOPS}:
+        said = str(row["reason"])
+        assert said.endswith(": no interval") or said == UNBOUNDED, row
 
 
 @settings(max_examples=12)

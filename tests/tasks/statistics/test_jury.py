@@ -153,7 +153,12 @@ def test_too_little_says_why(make_shifts: Make) -> None:
     assert row["estimate"] is not None
     assert (row["low"], row["reason"]) == (None, "a single cluster: no interval")
     mirrored = {"a": noise(1), "b": [(0.5, 1 - e) for _, e in noise(1)]}
-    assert found(panel(make_shifts, mirrored))["jury_size", ""]["reason"].startswith("errors")
+    row = found(panel(make_shifts, mirrored))["jury_size", ""]
+    assert (row["estimate"], row["n"]) == (None, 0)
+    assert row["reason"] == "errors of the members cancel out: the size has no bound"
+    opposed = {"a": noise(1), "b": [*([(0.5, 1 - e) for _, e in noise(1)][:50]), *noise(1)[50:]]}
+    row = found(panel(make_shifts, opposed))["jury_correlation", ""]
+    assert -1 < row["low"] < row["estimate"] < row["high"] < 0
 
 
 def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> None:
