@@ -231,13 +231,12 @@ def _check_values(values: pl.Series, place: Place) -> None:
 
 def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     """Refuse votes whose columns do not go together, and votes that occur twice."""
-    control = pl.col("arm") == "control"
+    control = pl.col("arm").is_in(["control", "replicate"])
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
     rules = {
-        "a control vote serves every perturbation, so its perturbation and kind must be null": (
-            control & (named | kind)
-        ),
+        "a control or replicate vote serves every perturbation, so its perturbation and kind "
+        "must be null": (control & (named | kind)),
         "an experimental or sham vote must name its perturbation and kind": (
             ~control & ~(named & kind)
         ),

@@ -73,7 +73,7 @@ def _matches(tallies: pl.DataFrame) -> pl.DataFrame:
         "primacy": ab < ba,
         "recency": ab > ba,
     }
-    counts = tallies.filter(pl.col("arm") != "sham").with_columns(
+    counts = tallies.filter(pl.col("arm").is_in(["control", "experimental"])).with_columns(
         pl.when(stopped_early())
         .then(value.fill_null(value=False).cast(pl.Int64))
         .otherwise(pl.col(column).cast(pl.Int64))

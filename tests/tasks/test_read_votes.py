@@ -65,6 +65,11 @@ def test_every_format_reads_the_same(write: Write) -> None:
     assert defaults == [("own", "unknown", "", None, None)]
 
 
+def test_control_may_be_asked_again(write: Write) -> None:
+    log = read_votes(write([CONTROL, {**CONTROL, "arm": "replicate"}]))
+    assert log.select("arm", "repeat").rows() == [("control", 0), ("replicate", 0)]
+
+
 def test_optional_columns_are_kept(write: Write) -> None:
     more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False}
     log = read_votes(write([{**CONTROL, **more}]))
@@ -195,6 +200,7 @@ TOGETHER = [
     ([PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}], "a perturbation must have one kind"),
     ([PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}], "a sample must have one cluster"),
     ([PLANTED, {**PLANTED, "choice": "tie"}], "a vote must occur once"),
+    ([{**PLANTED, "arm": "replicate"}], "a control or replicate vote serves every perturbation"),
 ]
 
 

@@ -132,6 +132,8 @@ COLUMNS = (
     "from duckdb_columns() where schema_name = 'main' and not internal order by all"
 )
 
+NEXT = store.VERSION + 1
+
 
 def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
     before = {model: stocked.read(model) for model in FRAMES}
@@ -142,6 +144,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table batched_ballots", "drop table batches",
             *(f"alter table estimates drop column {name}" for name in SINCE_4),
+            "alter table shifts drop column replicate",
+            "alter table shifts drop column has_replicate",
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",
@@ -161,27 +165,31 @@ def test_an_older_warehouse_is_brought_forward_once(
 ) -> None:
     before = stocked.read(Questions)
     (migrations / "001_ignored.sql").write_text("drop table questions")
-    (migrations / "005_notes.sql").write_text(
+    (migrations / f"{NEXT:03}_notes.sql").write_text(
         "create table notes (text varchar); insert into notes values ('migrated');"
         "alter table questions add column note varchar;"
     )
-    (migrations / "006_more.sql").write_text("insert into notes select text || '!' from notes")
-    monkeypatch.setattr(store, "VERSION", 6)
+    (migrations / f"{NEXT + 1:03}_more.sql").write_text(
+        "insert into notes select text || '!' from notes"
+    )
+    monkeypatch.setattr(store, "VERSION", NEXT + 1)
     assert stocked.read(Questions).equals(before)
     stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
     assert stocked.query("select text from notes").rows() == [("migrated",), ("migrated!",)]
     assert stocked.query("select question_id, note from questions order by all").rows() == [
         ("d/1", None), ("d/2", None)
     ]  # fmt: skip
-    assert stocked.query("select schema_version from meta").rows() == [(6,)]
+    assert stocked.query("select schema_version from meta").rows() == [(NEXT + 1,)]
 
 
 def test_a_migration_that_fails_is_undone(
     stocked: Warehouse, make: Make, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (migrations / "005_notes.sql").write_text("create table notes (text varchar)")
-    (migrations / "006_bad.sql").write_text("delete from votes; select error('no such luck')")
-    monkeypatch.setattr(store, "VERSION", 6)
+    (migrations / f"{NEXT:03}_notes.sql").write_text("create table notes (text varchar)")
+    (migrations / f"{NEXT + 1:03}_bad.sql").write_text(
+        "delete from votes; select error('no such luck')"
+    )
+    monkeypatch.setattr(store, "VERSION", NEXT + 1)
     for visit in (
         lambda: stocked.read(Questions),
         lambda: stocked.save([make(Questions, {"question_id": "d/2"})], run="r2"),
@@ -189,7 +197,7 @@ def test_a_migration_that_fails_is_undone(
         with pytest.raises(WarehouseError) as raised:
             visit()
         assert str(raised.value).startswith(
-            f"{stocked.path} cannot be brought to schema 6; it is as it was. "
+            f"{stocked.path} cannot be brought to schema {NEXT + 1}; it is as it was. "
         )
         assert "no such luck" in str(raised.value)
     with duckdb.connect(str(stocked.path), read_only=True) as connection:
@@ -198,16 +206,16 @@ def test_a_migration_that_fails_is_undone(
             "(select count(*) from questions), "
             "(select count(*) from duckdb_tables() where table_name = 'notes')"
         ).fetchall()
-    assert left == [(4, 1, 1, 0)]
+    assert left == [(NEXT - 1, 1, 1, 0)]
 
 
 def test_a_new_file_needs_no_migration(
     warehouse: Warehouse, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (migrations / "005_bad.sql").write_text("select error('not for new files')")
-    monkeypatch.setattr(store, "VERSION", 5)
+    (migrations / f"{NEXT:03}_bad.sql").write_text("select error('not for new files')")
+    monkeypatch.setattr(store, "VERSION", NEXT)
     assert warehouse.read(Questions).is_empty()
-    assert warehouse.query("select schema_version from meta").rows() == [(5,)]
+    assert warehouse.query("select schema_version from meta").rows() == [(NEXT,)]
 
 
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
