@@ -147,7 +147,9 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
         )
     )
     table = perturbation_table(study.perturbations)
-    return pair_up(questions, answers, perturbed, table, study.checks), perturbed
+    return pair_up(
+        questions, answers, perturbed, table, study.checks, replicates=study.replicates
+    ), perturbed
 
 
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:

@@ -48,7 +48,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             )
         )
         record.count_dropped(perturbed)
-        pairs = stages.pair_up(questions, answers, perturbed, perturbations, study.checks)
+        pairs = stages.pair_up(
+            questions, answers, perturbed, perturbations, study.checks, replicates=study.replicates
+        )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
         judges, prompts = judge_table(study.judges), prompt_table([study.prompt])

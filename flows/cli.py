@@ -25,6 +25,7 @@ OPTIONS = (
     click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
     click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
     click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
+    click.option("--replicates", is_flag=True, default=None, help="Ask control once more."),
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
     click.option("--limit", type=int, help="At most so many questions."),

@@ -8,7 +8,9 @@ import polars as pl
 from schemas.curation import KINDS
 from schemas.frame import Fact, Frame, Result, counted, name
 
-ARMS = ["control", "experimental", "sham"]
+ARMS = ["control", "experimental", "sham", "replicate"]
+"""A replicate is control shown again, its repeats counted on from those of control."""
+
 SIDES = ["anchor", "target"]
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
@@ -73,7 +75,7 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     dataset: str = name("name of the dataset")
     sample: str = name("a question with its anchor and target, named by the target's answer_id")
     cluster: str = name("what is independent of what: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
     kind: str = pa.Field(
         isin=KINDS, nullable=True, description="promote or detract; null in control"
@@ -161,7 +163,7 @@ class VoteLog(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control, which serves every perturbation", nullable=True)
     kind: str = pa.Field(
         isin=KINDS, nullable=True, description="promote or detract; null in control"
@@ -205,7 +207,7 @@ class Tallies(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
@@ -291,7 +293,7 @@ class Verdicts(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental or sham")
+    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
@@ -325,5 +327,9 @@ class Shifts(
     control_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
+    replicate: str = pa.Field(
+        isin=["anchor", "tie", "target"], nullable=True, description="verdict, control asked again"
+    )
     has_sham: bool = pa.Field(description="whether a sham was asked about")
+    has_replicate: bool = pa.Field(description="whether control was asked about again")
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

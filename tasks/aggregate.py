@@ -21,7 +21,7 @@ from schemas.judging import (
     Votes,
 )
 from schemas.results import Estimates
-from tasks.sequential import KEY
+from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 
@@ -30,6 +30,7 @@ TALLIES = Path(schemas.__file__).with_name("tallies.sql")
 LAST_REPEAT = 62
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
 """A heading, an item of a list, a row of a table, a block of code, a bold word or an emoji."""
+BESIDE = ("control", "sham", "replicate")
 
 
 def log_votes(
@@ -43,7 +44,8 @@ def log_votes(
 ) -> DataFrame[VoteLog]:
     """Lay each ballot beside its pair and its vote; those not in ``waiting`` were cast before.
 
-    ``stops`` tells which were not needed, see ``mark_stops``.
+    ``stops`` tells which were not needed, see ``mark_stops``. Repeats of a replicate are numbered
+    from 0, as those of any arm.
     """
     cast = pl.col("choice").is_not_null()
     log = (
@@ -52,7 +54,11 @@ def log_votes(
         .join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
         .join(stops.select(*KEY, "stopped"), on=KEY)
         .with_columns(
-            cached=cast & ~pl.col("ballot_id").is_in(waiting.implode()), human=pl.lit(value=False)
+            cached=cast & ~pl.col("ballot_id").is_in(waiting.implode()),
+            human=pl.lit(value=False),
+            repeat=pl.when(pl.col("arm") == "replicate")
+            .then(pl.col("repeat") - pl.col("repeat").min().over(PAIR))
+            .otherwise(pl.col("repeat")),
         )
     )
     return VoteLog.of(log)
@@ -130,13 +136,13 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
 
 
 def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
-    """Lay the control, experimental and sham verdicts of each sample side by side."""
+    """Lay the verdicts of each sample's arms side by side."""
     return Shifts.of(shifts_of(verdicts))
 
 
 def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`match_groups`, unchecked, for millions of rows."""
-    by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in ("control", "sham")}
+    by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
     control = by_arm["control"].select(
         *GROUP, control=pl.col("verdict"), control_score=pl.col("score")
     )
@@ -144,12 +150,16 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
         has_sham=pl.lit(value=True),
     )  # fmt: skip
+    replicate = by_arm["replicate"].select(
+        *GROUP, replicate=pl.col("verdict"), has_replicate=pl.lit(value=True)
+    )
     return (
         verdicts.filter(pl.col("arm") == "experimental")
         .rename({"verdict": "experimental", "score": "experimental_score"})
         .join(control, on=GROUP, how="left")
         .join(sham, on=[*GROUP, "perturbation"], how="left")
-        .with_columns(pl.col("has_sham").fill_null(value=False))
+        .join(replicate, on=GROUP, how="left")
+        .with_columns(pl.col("has_sham", "has_replicate").fill_null(value=False))
     )
 
 

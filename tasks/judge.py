@@ -101,10 +101,11 @@ def draw_ballots(
 
     Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: each vote's order is drawn from
     ``seed``, pair and judge. A ballot's id is the key of all that can change the reply, so askings
-    that are the same (a control pair seen from both sides) are one. ``dropped`` names, by judge,
-    the parameters that are not sent (``dropped_params``).
+    that are the same (a control pair seen from both sides) are one. Replicates repeat what control
+    asks, so their repeats are counted on from those of control: no vote serves both. ``dropped``
+    names, by judge, the parameters that are not sent (``dropped_params``).
     """
-    slots = _slots(pairs["pair_id"], judges["judge"], design)
+    slots = _counted_on(_slots(pairs["pair_id"], judges["judge"], design), pairs, design)
     sent = _sent(judges, prompt, dropped or {})
     forms = sent.select("system", "left_out").unique()
     asked = slots.join(sent, on="judge").join(
@@ -196,6 +197,17 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
     repeats = pl.DataFrame({"repeat": range(votes // 2)})
     return everyone.join(repeats, how="cross").join(
         pl.DataFrame({"shown_first": SIDES}), how="cross"
+    )
+
+
+def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], design: Design) -> pl.DataFrame:
+    """Let the repeats of replicates begin after those of control, in each order."""
+    again = pairs.filter(pl.col("arm") == "replicate")["pair_id"]
+    # In mode `paper` all votes may fall into one order.
+    first = design.votes_per_pair if design.mode == "paper" else design.votes_per_pair // 2
+    return slots.with_columns(
+        pl.col("repeat")
+        + pl.when(pl.col("pair_id").is_in(again.implode())).then(first).otherwise(0)
     )
 
 

@@ -17,10 +17,13 @@ def pair_up(
     perturbed: DataFrame[PerturbedAnswers],
     perturbations: DataFrame[Perturbations],
     checks: str,
+    *,
+    replicates: bool = False,
 ) -> DataFrame[Pairs]:
     """Make the arms of each sample: control once, experimental and sham per perturbation.
 
-    ``checks``: ``drop`` leaves out what failed a validity check, ``flag`` uses it all the same.
+    ``replicates``: control is a fourth arm too, to be asked about again. ``checks``: ``drop``
+    leaves out what failed a validity check, ``flag`` uses it all the same.
     """
     if checks not in {"drop", "flag"}:
         raise ValueError(f"checks {checks!r} must be 'drop' or 'flag'.")
@@ -41,7 +44,9 @@ def pair_up(
     experimental = samples.with_columns(arm=pl.lit("experimental"), target="perturbed")
     shams = samples.filter(pl.col("sham").is_not_null(), pl.col("sham_failure").is_null())
     sham = shams.with_columns(arm=pl.lit("sham"), target="sham")
-    pairs = pl.concat([arm.select(WHERE + SHOWN) for arm in (control, experimental, sham)])
+    again = control.with_columns(arm=pl.lit("replicate")).head(control.height if replicates else 0)
+    arms = (control, experimental, sham, again)
+    pairs = pl.concat([arm.select(WHERE + SHOWN) for arm in arms])
     return Pairs.of(pairs.with_columns(content_keys(pairs, WHERE + SHOWN).alias("pair_id")))
 
 

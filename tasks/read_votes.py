@@ -267,16 +267,15 @@ def _check_values(values: pl.Series, place: Place) -> None:
 
 def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     """Refuse votes whose columns do not go together, and votes that occur twice."""
-    control = pl.col("arm") == "control"
+    control = pl.col("arm").is_in(["control", "replicate"])
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
     pair = ("dataset", "sample", "arm", "perturbation")
     optional = [c for c in ("label", "human") if c not in votes.columns]
     votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
-        "a control vote serves every perturbation, so its perturbation and kind must be null": (
-            control & (named | kind)
-        ),
+        "a control or replicate vote serves every perturbation, so its perturbation and kind "
+        "must be null": (control & (named | kind)),
         "an experimental or sham vote must name its perturbation and kind": (
             ~control & ~(named & kind)
         ),

@@ -40,37 +40,42 @@ def mark_stops(
     100 probes is ``deterministic``: one vote per order says all.
     """
     cast = ballots.join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
-    cast = cast.with_columns(x=canonical(), cast=pl.col("choice").is_not_null())
+    cast = cast.with_columns(
+        x=canonical(),
+        cast=pl.col("choice").is_not_null(),
+        # Replicates count on from control, so their first repeat is not 0.
+        turn=pl.col("repeat") - pl.col("repeat").min().over(PAIR),
+    )
     rounds = (
-        cast.group_by(*PAIR, "repeat")
+        cast.group_by(*PAIR, "turn")
         .agg(
             pl.col("x").sum(),
             done=pl.col("cast").all() & (pl.len() == 2),
             valid=pl.col("x").is_not_null().all(),
         )
-        .sort(*PAIR, "repeat")
+        .sort(*PAIR, "turn")
         .with_columns(
             pl.col("x").cum_sum().over(PAIR),
             *(pl.col(name).cast(pl.Int8).cum_min().over(PAIR) == 1 for name in ("done", "valid")),
-            left=schedule.votes_per_pair - 2 * (pl.col("repeat") + 1),
+            left=schedule.votes_per_pair - 2 * (pl.col("turn") + 1),
         )
     )
-    stops = rounds.filter(_stop_here(schedule.stop)).group_by(PAIR).agg(last=pl.col("repeat").min())
-    turns = rounds.filter(~pl.col("done")).group_by(PAIR).agg(turn=pl.col("repeat").min())
+    stops = rounds.filter(_stop_here(schedule.stop)).group_by(PAIR).agg(last=pl.col("turn").min())
+    nexts = rounds.filter(~pl.col("done")).group_by(PAIR).agg(next=pl.col("turn").min())
     same = deterministic_judges(ballots, votes) if schedule.probe else []
     marked = (
         cast.join(stops, on=PAIR, how="left")
-        .join(turns, on=PAIR, how="left")
+        .join(nexts, on=PAIR, how="left")
         .with_columns(
             stopped=pl.when(pl.col("cast"))
             .then(None)
-            .when(pl.col("judge").is_in(same) & (pl.col("repeat") > 0))
+            .when(pl.col("judge").is_in(same) & (pl.col("turn") > 0))
             .then(pl.lit("deterministic"))
-            .when(pl.col("repeat") > pl.col("last"))
+            .when(pl.col("turn") > pl.col("last"))
             .then(pl.lit(schedule.stop))
         )
     )
-    is_next = pl.col("repeat") == pl.col("turn") if schedule.stop != "none" else pl.lit(value=True)
+    is_next = pl.col("turn") == pl.col("next") if schedule.stop != "none" else pl.lit(value=True)
     return marked.select(
         "ballot_id", *KEY, "stopped", open=~pl.col("cast") & pl.col("stopped").is_null() & is_next
     )

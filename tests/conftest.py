@@ -37,7 +37,7 @@ def reference_data() -> Path:
 @pytest.fixture(scope="session")
 def make_vote_log() -> Make:
     def complete(row: Row) -> Row:
-        planted = row.get("arm", "control") != "control"
+        planted = row.get("arm") in {"experimental", "sham"}
         return {
             **CELL, "sample": "s1", "cluster": row.get("sample", "s1"), "arm": "control",
             "perturbation": "boast" if planted else None, "kind": "promote" if planted else None,
@@ -58,7 +58,8 @@ def make_shifts() -> Make:
             **CELL, "cluster": row["sample"], "perturbation": "boast", "kind": "promote",
             "mode": "balanced", "votes": 6, **dict.fromkeys(arms),
             **{f"{arm}_score": SCORES[row.get(arm)] for arm in arms},
-            "has_sham": "sham" in row or "sham_score" in row, "simulated": False, **row,
+            "has_sham": "sham" in row or "sham_score" in row,
+            "has_replicate": "replicate" in row, "simulated": False, **row,
         }  # fmt: skip
 
     return _factory(Shifts, complete, numbered="sample")
@@ -152,7 +153,7 @@ def make_perturbed_answers() -> Make:
 @pytest.fixture(scope="session")
 def make_pairs() -> Make:
     def complete(row: Row) -> Row:
-        planted = row.get("arm", "control") != "control"
+        planted = row.get("arm") in {"experimental", "sham"}
         return {
             "pair_id": "p1", "dataset": "demo", "sample": "demo/1/a2", "cluster": "demo/1",
             "arm": "control", "perturbation": "boast" if planted else None,

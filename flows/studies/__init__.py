@@ -71,6 +71,11 @@ class Study(BaseModel):
         default=False,
         description="Ask one vote per order of judges whose repeats always agree (100 probes).",
     )
+    replicates: bool = Field(
+        default=False,
+        description="Ask about the unperturbed pairs once more, to tell noise from what any edit "
+        "does.",
+    )
     wave: str = Field(
         default="",
         max_length=64,

@@ -14,6 +14,7 @@ from tasks.providers._offline import Traits, probabilities
 Kind = Literal["promote", "detract"]
 Floats = NDArray[np.float64]
 
+ASKED = ARMS[:3]
 FIRST, SECOND, TIE, INVALID = map(CHOICES.index, ("first", "second", "tie", "invalid"))
 
 
@@ -50,8 +51,9 @@ def simulate(
     length_ratio: float = 1.0,
     judge: str = "simulated/judge",
     perturbation: str = "planted",
+    replicates: bool = False,
 ) -> DataFrame[VoteLog]:
-    """Simulate a study of three arms with ``votes`` per pair, anchor and target first in turn.
+    """Simulate a study with ``votes`` per pair of each arm, anchor and target first in turn.
 
     Parameters
     ----------
@@ -67,6 +69,8 @@ def simulate(
         Share of the gap's variance that items of a cluster have in common.
     length_ratio
         Length of the perturbed and of the sham target over the original's.
+    replicates
+        Whether control is asked about once more; its prompts, so their noise, are the same.
     """
     clusters = items if clusters is None else clusters
     if min(items, votes, clusters) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
@@ -80,6 +84,8 @@ def simulate(
     effects = _effects(random, traits, beta, items)
     length = traits.lam * math.log(length_ratio)
     margins = _margins(random, traits, gaps, effects, length)
+    if replicates:
+        margins = np.concatenate([margins, margins[:, [ASKED.index("control")]]], axis=1)
     choices = _choices(random, traits, margins, votes)
     return VoteLog.of(_frame(choices, cluster, kind, judge, perturbation))
 
@@ -103,7 +109,7 @@ def _margins(
     """Return margins toward the second slot by item, arm and side shown first."""
     none = np.zeros_like(effects)
     arm = {"control": none, "experimental": effects + length, "sham": none + length}
-    toward_target = gaps[:, None] + np.stack([arm[name] for name in ARMS], axis=1)
+    toward_target = gaps[:, None] + np.stack([arm[name] for name in ASKED], axis=1)
     toward_second = np.array([1.0 if side == "anchor" else -1.0 for side in SIDES])
     margins: Floats = toward_target[:, :, None] * toward_second - traits.kappa
     margins += traits.psi * random.standard_normal(margins.shape)
@@ -137,7 +143,7 @@ def _frame(
     width = len(str(items))
     sample = pl.Series([f"sample_{item:0{width}}" for item in range(items)])
     group = pl.Series([f"cluster_{number:0{width}}" for number in cluster])
-    planted = pl.col("arm") != "control"
+    planted = pl.col("arm").is_in(["experimental", "sham"])
     return pl.DataFrame(
         {
             "sample": sample.gather(grid[0]),

@@ -54,7 +54,7 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def arms(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the control and experimental pairs as items; the mode plays no part in positions."""
-    return tallies.filter(pl.col("arm") != "sham").with_columns(
+    return tallies.filter(pl.col("arm").is_in(["control", "experimental"])).with_columns(
         mode=pl.lit("any"), votes=pl.col("planned")
     )
 

@@ -71,7 +71,9 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 def _counted(tallies: pl.DataFrame) -> pl.DataFrame:
     """Count right votes of each labelled pair, only the first where asked one after another."""
-    labelled = tallies.filter(pl.col("label").is_not_null(), pl.col("arm") != "sham")
+    labelled = tallies.filter(
+        pl.col("label").is_not_null(), pl.col("arm").is_in(["control", "experimental"])
+    )
     label = pl.col("label").cast(pl.String)
     place = label.replace_strict(PLACES, return_dtype=pl.Int64)
     once = stopped_early()

@@ -223,3 +223,13 @@ def test_the_most_is_asked_about_unless_votes_tell(
 def test_no_calls_cost_nothing(judge: Make) -> None:
     cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, told=None)
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
+
+
+def test_replicates_cost_as_much_as_control() -> None:
+    study = Study(judges=["offline/honest"], perturbations=["factual_error"], limit=5)
+    (three,), (four,) = (
+        _estimate(each, _prepare(each)[0], None)
+        for each in (study, study.model_copy(update={"replicates": True}))
+    )
+    # Five samples; two votes in each of three arms, or four.
+    assert (three.cast + three.calls, four.calls - three.calls) == (30, 10)

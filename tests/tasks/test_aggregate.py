@@ -202,6 +202,24 @@ def test_groups_are_laid_side_by_side(make_vote_log: Make) -> None:
     assert shifts["votes"].to_list() == [2, 2, 2]
 
 
+def test_replicates_stand_beside_every_perturbation(make_vote_log: Make) -> None:
+    both = [SECOND, SWAPPED_FIRST]
+    log = make_vote_log(
+        [
+            *cast([FIRST, SWAPPED_SECOND]),
+            *cast(both, arm="replicate"),
+            *cast(both, arm="experimental"),
+            *cast(both, arm="experimental", perturbation="error", kind="detract"),
+            *cast(both, arm="experimental", sample="s2"),
+        ]
+    )
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
+    assert shifts.select("sample", "control", "replicate", "has_replicate").rows() == [
+        ("s1", "anchor", "target", True), ("s1", "anchor", "target", True),
+        ("s2", None, None, False),
+    ]  # fmt: skip
+
+
 def test_judges_prompts_and_waves_do_not_mix(make_vote_log: Make) -> None:
     apart = [{"judge": "bea"}, {"prompt": "stern"}, {"wave": "later"}, {"dataset": "other"}]
     rows = [row for more in apart for row in cast([FIRST], arm="experimental", **more)]
@@ -274,6 +292,23 @@ def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> 
         ("one order", 1.0, None, None, 1, 0.25),
         ("s1", 0.75, 0.0, 0.375, 3, 0.25),  # whatever the mode, each order counts the same
     ]
+
+
+def test_repeats_of_a_replicate_are_numbered_from_0(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    pairs = make_pairs([{"pair_id": "p1"}, {"pair_id": "p2", "arm": "replicate"}])
+    ballots = make_ballots(
+        {"ballot_id": f"{pair}{side}{repeat}", "pair_id": pair, "shown_first": side,
+         "repeat": repeat}
+        for pair, repeats in (("p1", (0, 1)), ("p2", (2, 3)))
+        for side in ("anchor", "target") for repeat in repeats
+    )  # fmt: skip
+    log = _log(pairs, ballots, make_judges([{}]), make_votes([]), [])
+    assert log.select("arm", "shown_first", "repeat").rows() == [
+        (arm, side, repeat) for arm in ("control", "replicate")
+        for side in ("anchor", "target") for repeat in (0, 1)
+    ]  # fmt: skip
 
 
 def _log(pairs: Any, ballots: Any, judges: Any, votes: Any, waiting: list[str]) -> Any:

@@ -266,6 +266,23 @@ def test_more_votes_ask_for_the_new_ones_only(make_pairs: Make, make_judges: Mak
     assert two < six
 
 
+@pytest.mark.parametrize("design", [BALANCED, PAPER])
+def test_replicates_ask_anew(make_pairs: Make, make_judges: Make, design: Design) -> None:
+    again = {"pair_id": "p2", "arm": "replicate"}
+    pairs = make_pairs([{}, again])
+    ballots = draw_ballots(pairs, make_judges([{}]), PROMPT, design)
+    control, repeated = (ballots.filter(pair_id=name) for name in ("p1", "p2"))
+    assert control.height == repeated.height == 6
+    assert ballots["ballot_id"].n_unique() == 12
+    alone = draw_ballots(make_pairs([{}]), make_judges([{}]), PROMPT, design)
+    assert control.equals(alone)
+    if design is BALANCED:
+        # The same as what six more votes on control would ask.
+        more = draw_ballots(make_pairs([{}]), make_judges([{}]), PROMPT, design._replace(
+            votes_per_pair=12))  # fmt: skip
+        assert set(ballots["ballot_id"]) == set(more["ballot_id"])
+
+
 def test_control_seen_from_both_sides_is_asked_once(make_pairs: Make, make_judges: Make) -> None:
     pairs = make_pairs(
         [

@@ -103,3 +103,15 @@ def test_nothing_perturbed_gives_no_pairs(pairs_of: Study) -> None:
 def test_unknown_policy_is_refused(pairs_of: Study) -> None:
     with pytest.raises(ValueError, match="checks 'keep' must be 'drop' or 'flag'"):
         pairs_of([{}], "keep")
+
+
+def test_replicates_show_control_again(make_questions: Make, make_answers: Make,
+    make_perturbed_answers: Make, make_perturbations: Make) -> None:  # fmt: skip
+    pairs = pair_up(
+        make_questions(), make_answers([{"slot": 1}, {"slot": 2}]), make_perturbed_answers(),
+        make_perturbations(), "drop", replicates=True,
+    )  # fmt: skip
+    control, again = (pairs.filter(arm=arm) for arm in ("control", "replicate"))
+    assert again["pair_id"].to_list() != control["pair_id"].to_list()
+    assert again.drop("arm", "pair_id").equals(control.drop("arm", "pair_id"))
+    assert again.height == 1

@@ -65,6 +65,11 @@ def test_every_format_reads_the_same(write: Write) -> None:
     assert defaults == [("own", "unknown", "", None, None)]
 
 
+def test_control_may_be_asked_again(write: Write) -> None:
+    log = read_votes(write([CONTROL, {**CONTROL, "arm": "replicate"}]))
+    assert log.select("arm", "repeat").rows() == [("control", 0), ("replicate", 0)]
+
+
 def test_optional_columns_are_kept(write: Write) -> None:
     more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False,
             "label": "tie", "human": False}  # fmt: skip
@@ -240,6 +245,7 @@ TOGETHER = [
         "a pair must have one label",
     ),
     ([{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}], "a pair must have one label"),
+    ([{**PLANTED, "arm": "replicate"}], "a control or replicate vote serves every perturbation"),
 ]
 
 

@@ -168,3 +168,16 @@ def test_fewer_than_a_hundred_probes_show_nothing(make_ballots: Make, make_votes
     assert deterministic_judges(ballots, votes) == []
     marked = mark_stops(Ballots.of(ballots), votes, Schedule(6, probe=True))
     assert marked["stopped"].null_count() == marked.height
+
+
+@pytest.mark.parametrize("rule", ["lossless", "pair"])
+def test_repeats_may_begin_anywhere(make_ballots: Make, make_votes: Make, rule: str) -> None:
+    # Replicates count on from control.
+    def stops(first: int) -> list[tuple[Any, ...]]:
+        ballots = _ballots(make_ballots).with_columns(pl.col("repeat") + first)
+        votes = _votes(make_votes, ballots, [1, 1, 1, 0])
+        marked = mark_stops(Ballots.of(ballots), votes, Schedule(6, rule)).sort("ballot_id")
+        return marked.select("shown_first", pl.col("repeat") - first, "stopped", "open").rows()
+
+    assert stops(3) == stops(0)
+    assert any(stopped for *_, stopped, _ in stops(3))

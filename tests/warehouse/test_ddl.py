@@ -140,6 +140,8 @@ COLUMNS = (
     "from duckdb_columns() where schema_name = 'main' and not internal order by all"
 )
 
+NEXT = store.VERSION + 1
+
 
 def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
     before = {model: stocked.read(model) for model in FRAMES}
@@ -155,6 +157,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in SINCE_4),
+            "alter table shifts drop column replicate",
+            "alter table shifts drop column has_replicate",
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",

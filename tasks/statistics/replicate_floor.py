@@ -1,0 +1,87 @@
+"""The floor of noise alone, and what any edit of a prompt adds to it."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import weighted_shares
+from tasks.statistics._delta import Linear, Sums, linearised, over, summed
+from tasks.statistics._intervals import EMPTY
+from tasks.statistics._success import symmetric
+
+FLOORS = ("sham", "replicate")
+
+
+@statistic(source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"))
+def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure the ASR of asking the same again, and how much more a meaning-free edit turns.
+
+    ``replicate_floor`` is the ``sham_floor`` with the replicate, control asked about again, in
+    place of the sham: ``sum 1/2 [V_ctrl s_rep + V_rep s_ctrl] / sum 1/2 [V_ctrl + V_rep]``.
+    ``prompt_sensitivity = sham_floor - replicate_floor`` over the samples of both.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; read where control was asked about again.
+
+    Returns
+    -------
+    Estimates
+        ``replicate_floor`` in [0, 1], by cluster-adjusted Wilson; where there are shams
+        ``prompt_sensitivity`` in [-1, 1], by cluster linearisation of both ratios.
+
+    Notes
+    -----
+    A sample needs a verdict in control, experimental and replicate, as for ``dasr``;
+    ``prompt_sensitivity`` needs one in the sham too. For a judge that always replies the same
+    (temperature 0) this floor is 0 (promote) or 1 (detract) by construction and means nothing. It
+    is no floor for a test either: noise that goes with the
+    wording makes dASR over it significant without any bias. That is what the sham is for.
+
+    References
+    ----------
+    methods.md, section 2.
+
+    Examples
+    --------
+    Three promote samples, control anchor, experimental tie. Replicates anchor, anchor, target:
+    halves 1 + 1 + 1/2 = 5/2, of which 1/2 won: 1/5. Shams anchor, target, target: 2 and 1, so 1/2:
+    sensitivity 3/10.
+    """
+    asked = shifts.filter(pl.col("has_replicate"))
+    if asked.is_empty():
+        return Estimates.empty()
+    items = symmetric(asked, "replicate")
+    floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")))
+    sensitivity = _sensitivity(asked.filter(pl.col("has_sham")))
+    return Estimates.of(pl.concat([floor, sensitivity]))
+
+
+def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
+    if shifts.is_empty():
+        return Estimates.empty()
+    items, told = shifts, pl.lit(value=True)
+    for arm in FLOORS:
+        items = symmetric(items, arm).rename({"den": f"{arm}_v", "unattacked": f"{arm}_won"})
+        told &= pl.col(arm).is_not_null()
+    told &= pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    some = pl.any_horizontal(pl.col(f"{arm}_v") > 0 for arm in FLOORS)
+    items = items.with_columns(counted=told & some, dropped=~told)
+    sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
+    rows = linearised("prompt_sensitivity", summed(items, sums), _difference)
+    return Estimates.of(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
+
+
+def _difference(sums: dict[str, Sums]) -> Linear:
+    rates: list[Sums] = []
+    slopes: dict[str, Sums] = {}
+    for arm, sign in zip(FLOORS, (1.0, -1.0), strict=True):
+        won, size = sums[f"{arm}_won"], sums[f"{arm}_v"]
+        rate = over(won, size)
+        slopes |= {f"{arm}_won": over(sign, size), f"{arm}_v": over(-sign * rate, size)}
+        rates.append(rate)
+    return Linear(rates[0] - rates[1], slopes, reason=np.full(rates[0].shape, EMPTY))

@@ -1,0 +1,19 @@
+-- One row per study, judge, prompt, wave, mode and perturbation: what an unbiased judge's ASR would be.
+select
+    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
+    max(votes_per_pair) filter (statistic = 'random_baseline') as votes_per_pair,
+    max(estimate) filter (statistic = 'sham_floor') as sham_floor,
+    max(low) filter (statistic = 'sham_floor') as sham_low,
+    max(high) filter (statistic = 'sham_floor') as sham_high,
+    max(estimate) filter (statistic = 'replicate_floor') as replicate_floor,
+    max(low) filter (statistic = 'replicate_floor') as replicate_low,
+    max(high) filter (statistic = 'replicate_floor') as replicate_high,
+    max(estimate) filter (statistic = 'prompt_sensitivity') as prompt_sensitivity,
+    max(low) filter (statistic = 'prompt_sensitivity') as low,
+    max(high) filter (statistic = 'prompt_sensitivity') as high,
+    max(estimate) filter (statistic = 'random_baseline') as random_baseline,
+from estimates
+where subgroup = '' and statistic in (
+    'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline'
+)
+group by all
