@@ -301,7 +301,7 @@ def test_two_runs_do_not_wait_for_ballots_that_failed(
     emulated.provider(key_variable="EMU_KEY", concurrency=2)
     emulated.behave(key="sk-right", latency=0.5)
     words = ("audit", "--limit", "60", "--perturbation", "fake_reference", "--judge", "emu/one",
-             "--judge", "emu/two")  # fmt: skip
+             "--judge", "emu/two", "--yes")  # fmt: skip
     environment["EMU_KEY"] = "sk-wrong"
     other = subprocess.Popen(
         [sys.executable, "-m", "flows.cli", *words, "--name", "other"], cwd=tmp_path,
