@@ -14,7 +14,7 @@ from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks._catalogue import unknown
-from tasks.aggregate import count_votes, match_groups, match_models, measure, tally_votes
+from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
 from tasks.read_votes import read_votes
@@ -32,8 +32,7 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
         "contests": match_models(tallies),
         "annotations": annotate(tallies),
     }
-    rows = [measure(name, **frames) for name in STATISTICS]
-    return Estimates.of(pl.concat(rows))
+    return measure_all(**frames)
 
 
 def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> None:

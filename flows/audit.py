@@ -21,7 +21,6 @@ from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
-from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
 
 
@@ -85,7 +84,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             "contests": stages.match_models(tallies),
             "annotations": (annotations := stages.annotate(tallies)),
         }
-        estimates = Estimates.of(pl.concat(stages.measure(name, **frames) for name in STATISTICS))
+        estimates = stages.measure(**frames)
         findings = stages.conclude_findings(endpoints(estimates))
         drifts = drift_of(study, ballots, record.warehouse)
         record.save(

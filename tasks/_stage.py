@@ -63,7 +63,7 @@ class Compressed(PickleSerializer):
 
 
 def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
-    """Make a cached stage; ``run_name`` may use its parameters, as in ``measure {statistic}``."""
+    """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``."""
     return task(
         cache_policy=Content(),
         persist_result=True,

@@ -193,5 +193,10 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     return STATISTICS[statistic](**frames)
 
 
+def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
+    """Apply the whole catalogue; one task, as a task for each would digest all frames each time."""
+    return Estimates.of(pl.concat(measure(name, **frames) for name in STATISTICS))
+
+
 def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     return pl.when(denominator > 0).then(numerator / denominator)

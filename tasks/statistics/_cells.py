@@ -95,7 +95,7 @@ def _estimates(
     of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
         pl.col(*sums).cast(pl.Float64).sum(),
         pl.col("counted", "dropped").cast(pl.Int64).sum(),
-        pl.col("votes").mode().max().alias("votes"),
+        pl.col("votes").max(),
         pl.col("kind", "simulated").first(),
     )
     cells = of_cluster.group_by(PART, maintain_order=True).agg(
