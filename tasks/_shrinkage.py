@@ -27,7 +27,7 @@ def shrunk(cells: pl.DataFrame, group: Sequence[str]) -> pl.DataFrame:
     -------
     DataFrame
         The cells with two more columns; null where the error is null or 0, or where fewer than
-        three cells of the group have one.
+        three cells of the group have one, or one is surer than the others beyond all measure.
 
     References
     ----------
@@ -61,8 +61,9 @@ def _between() -> pl.Expr:
     q = (weight * (theta - _weighted_mean(theta, weight)) ** 2).sum()
     scale = weight.sum() - (weight**2).sum() / weight.sum()
     tau2 = ((q - (weight.count() - 1)) / scale).clip(0.0)
-    # One cell without error has all the weight: nothing is left to tell the variance from.
-    return pl.when(weight.count() >= FEWEST, scale > 1e-9 * weight.sum()).then(tau2)
+    # Beside one weight that swamps all others, only rounding errors are left of the scale.
+    told = (weight.count() >= FEWEST) & (scale > 1e-9 * weight.sum())
+    return pl.when(told).then(tau2)
 
 
 def _weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:

@@ -55,3 +55,11 @@ def test_groups_are_apart_and_what_cannot_be_weighed_is_left_out() -> None:
     assert shrunk(frame, ["group"])["shrunk"].to_list() == [
         pytest.approx(0.05), pytest.approx(0.2), pytest.approx(0.35), None, None, None, None, None
     ]  # fmt: skip
+
+
+def test_a_cell_without_doubt_leaves_nothing_to_tell() -> None:
+    found = shrunk(cells((0.0, 1.0), (0.0, 1e-9), (1.0, 0.5)), ["group"])
+    assert found["shrunk"].to_list() == [None] * 3
+    assert found["shrunk_error"].to_list() == [None] * 3
+    near = shrunk(cells((0.0, 1.0), (0.0, 1e-4), (1.0, 0.5)), ["group"])
+    assert near["shrunk"].is_finite().all()
