@@ -260,7 +260,7 @@ def some(sums: Sums, part: slice) -> Sums:
 
 def collected(found: list[pl.DataFrame]) -> DataFrame[Estimates]:
     """Return all rows as one frame."""
-    return Estimates.of(pl.concat(found)) if found else Estimates.empty()
+    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
 
 
 def over(numerator: Sums, denominator: Sums) -> Sums:

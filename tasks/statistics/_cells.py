@@ -106,7 +106,7 @@ def _estimates(
     )
     cells = with_bounds(cells, of_cluster, PART)
     found = pl.concat([cells, solve(cells)], how="horizontal")
-    return Estimates.of(
+    return Estimates.draft(
         found.with_columns(
             statistic=pl.lit(name),
             level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),

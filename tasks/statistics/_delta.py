@@ -53,8 +53,7 @@ def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
         counted.cast(pl.Int64).sum().alias("n"),
         pl.col("dropped").cast(pl.Int64).sum(),
     )
-    size = pl.col("n") / pl.col("n").sum()
-    centred = {c: pl.col(c) - size * pl.col(c).sum() for c in sums}
+    centred = {c: _centred(c) for c in sums}
     cells = of_cluster.group_by(PART, maintain_order=True).agg(
         pl.col(*sums, "n", "dropped").sum(),
         *(
@@ -69,6 +68,13 @@ def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
     )
     described = design.select("kind", "simulated", "votes_per_pair")
     return pl.concat([cells, described], how="horizontal")
+
+
+def _centred(column: str) -> pl.Expr:
+    """Return what a cluster has beyond its share; 0 where only rounding is left of it."""
+    value, share = pl.col(column), pl.col("n") / pl.col("n").sum() * pl.col(column).sum()
+    rounded = (value - share).abs() <= ROUNDING * (value.abs() + share.abs())
+    return pl.when(rounded).then(0.0).otherwise(value - share)
 
 
 def linearised(
@@ -97,7 +103,7 @@ def linearised(
     sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
     linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
     found = _intervals(cells, linear, normal=normal)
-    return Estimates.of(cells.with_columns(*found, statistic=pl.lit(name)))
+    return Estimates.draft(cells.with_columns(*found, statistic=pl.lit(name)))
 
 
 def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:

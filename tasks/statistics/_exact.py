@@ -40,4 +40,4 @@ def with_sign_test(
     keys = counts.select(pl.col(CELL).cast(pl.String), tested=pl.Series(sign_test(*sides)))
     joined = rows.join(keys, on=CELL, how="left", nulls_equal=True)
     told = pl.col("estimate").is_not_null()
-    return Estimates.of(joined.with_columns(p_value=pl.when(told).then(pl.col("tested"))))
+    return Estimates.draft(joined.with_columns(p_value=pl.when(told).then(pl.col("tested"))))

@@ -66,7 +66,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         )
         for name, (hits, asked, lost) in SHARES.items()
     ]
-    return Estimates.of(pl.concat(rows))
+    return Estimates.draft(pl.concat(rows))
 
 
 def _counted(tallies: pl.DataFrame) -> pl.DataFrame:

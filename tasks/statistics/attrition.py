@@ -51,7 +51,7 @@ def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Four controls ``anchor``, experimental target, anchor, anchor and none: ASR = 1/3, bounds 1/4
     and 2/4; one of four is lost with the perturbation, none without: 1/4, p = 1.
     """
-    return Estimates.of(pl.concat([_bounds(shifts), _differential(shifts)]))
+    return Estimates.draft(pl.concat([_bounds(shifts), _differential(shifts)]))
 
 
 def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
@@ -63,7 +63,7 @@ def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     lost = _counts(shifts, in_v & pl.col("experimental").is_null(), "lost")
     known = pl.col("n") - pl.col("lost")
     told = known > 0
-    return Estimates.of(
+    return Estimates.draft(
         rows.join(lost, on=CELL, how="left").with_columns(
             estimate=pl.when(told).then(pl.col("hits") / known),
             low=pl.when(told).then(pl.col("hits") / pl.col("n")),

@@ -72,7 +72,7 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     found = [
         rows for panel in panels(shifts, values) if len(panel.judges) > 1 for rows in _rows(panel)
     ]
-    return Estimates.of(pl.concat(found)) if found else Estimates.empty()
+    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
 
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:

@@ -51,4 +51,4 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),
     )
     floor = weighted_shares("sham_floor", items.with_columns(num=unattacked))
-    return Estimates.of(pl.concat([above, floor]))
+    return Estimates.draft(pl.concat([above, floor]))

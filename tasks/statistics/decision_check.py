@@ -129,7 +129,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
         .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
     )  # fmt: skip
     columns = pl.concat([bound, tipping]).with_columns(method=method).drop("shift_low")
-    return Estimates.of(columns)
+    return Estimates.draft(columns)
 
 
 def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:

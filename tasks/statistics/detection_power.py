@@ -66,7 +66,7 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         ),
     )  # fmt: skip
     power = linearised("detection_power", summed(items, SUMS), _power)
-    return Estimates.of(pl.concat([gain, _completed(power, gain, items)]))
+    return Estimates.draft(pl.concat([gain, _completed(power, gain, items)]))
 
 
 def _power(sums: dict[str, Sums]) -> Linear:
@@ -83,7 +83,7 @@ def _completed(
     alike = pl.col("estimate").is_not_null() & pl.col("low").is_null() & (pl.col("clusters") > 1)
     rows = power.with_columns(pl.col("high").clip(upper_bound=1.0))
     if rows.filter(alike).is_empty():
-        return Estimates.of(rows)
+        return Estimates.draft(rows)
     for name in SUMS:
         part = weighted_shares(name, items.with_columns(num=pl.col(name)))
         ends = [pl.col(c).alias(f"{name}_{c}") for c in ENDS]
@@ -98,7 +98,7 @@ def _completed(
         "method": pl.lit("Donner and Zou"),
         "reason": pl.lit(None, dtype=pl.String),
     }
-    return Estimates.of(
+    return Estimates.draft(
         rows.with_columns(
             pl.when(alike).then(value).otherwise(pl.col(name)).alias(name)
             for name, value in filled.items()

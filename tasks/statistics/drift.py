@@ -57,4 +57,4 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     )
     if bases.is_empty():
         return Estimates.empty()
-    return Estimates.of(changes(tallies, shifts, bases))
+    return Estimates.draft(changes(tallies, shifts, bases))

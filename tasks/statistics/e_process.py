@@ -88,7 +88,7 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         .when(pl.col("hits").is_null())
         .then(pl.lit(UNREACHED)),
     )
-    return Estimates.of(pl.concat([value, stop], how="vertical_relaxed"))
+    return Estimates.draft(pl.concat([value, stop], how="vertical_relaxed"))
 
 
 def _evidence(clusters: pl.DataFrame) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             ),
         ),
     ]
-    return Estimates.of(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+    return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
 
 
 def _agreements(items: pl.DataFrame) -> pl.DataFrame:

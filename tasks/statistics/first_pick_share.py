@@ -80,7 +80,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         ),
     )
     votes = _with_reason(pl.concat([share, _halved(gap, share)]), items)
-    return Estimates.of(pl.concat([votes, _exact(tallies)]))
+    return Estimates.draft(pl.concat([votes, _exact(tallies)]))
 
 
 def _both_orders() -> pl.Expr:
@@ -150,4 +150,4 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
         method=pl.when(exact).then(pl.lit("exact binomial")).otherwise(pl.lit("none")),
         reason=pl.when(~some).then(pl.lit(NO_CONFLICT)).when(~exact).then(pl.lit(SEVERAL)),
     )
-    return Estimates.of(found)
+    return Estimates.draft(found)

@@ -97,7 +97,7 @@ def jury_of(
         for evaluate in EVALUATED
     ]
     sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
-    return Estimates.of(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
+    return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
 
 
 def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:

@@ -67,7 +67,7 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ]
     if not found:
         return Estimates.empty()
-    return Estimates.of(pl.DataFrame(found, schema_overrides=_types(), infer_schema_length=None))
+    return Estimates.draft(pl.DataFrame(found, schema_overrides=_types(), infer_schema_length=None))
 
 
 def _types() -> dict[str, pl.DataType]:

@@ -67,7 +67,7 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         _share("consistency_rate", with_sham, "still"),
         _excess(with_sham),
     ]
-    return Estimates.of(pl.concat(rows))
+    return Estimates.draft(pl.concat(rows))
 
 
 def _rank(arm: str) -> pl.Expr:

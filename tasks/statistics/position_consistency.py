@@ -64,4 +64,4 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         subtrahend=pl.col("primacy").cast(pl.Float64),
     )
     fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
-    return Estimates.of(pl.concat([*rows, ratios("preference_fairness", fairness)]))
+    return Estimates.draft(pl.concat([*rows, ratios("preference_fairness", fairness)]))

@@ -65,7 +65,7 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     every = _kappa("position_kappa", matches(tallies), simple=False)
     once = _kappa("position_kappa_once", first_matches(tallies), simple=True)
-    return Estimates.of(pl.concat([every, once]))
+    return Estimates.draft(pl.concat([every, once]))
 
 
 def _kappa(name: str, items: pl.DataFrame, *, simple: bool) -> DataFrame[Estimates]:
@@ -85,7 +85,7 @@ def _kappa(name: str, items: pl.DataFrame, *, simple: bool) -> DataFrame[Estimat
         votes_per_pair=pl.col("votes").mode().max(), more=more.first(),
         squares=((a / (total_a + more) - b / (total_b + more)) ** 2).sum(),
     )  # fmt: skip
-    return Estimates.of(_solve(name, cells, simple=simple))
+    return Estimates.draft(_solve(name, cells, simple=simple))
 
 
 def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:

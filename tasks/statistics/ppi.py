@@ -86,7 +86,7 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     pairs = _prepared(differences(rows))
     if not pairs.is_empty():
         frames.append(_rows("ppi_difference", _rectified(pairs), low=-1.0))
-    return Estimates.of(pl.concat(frames))
+    return Estimates.draft(pl.concat(frames))
 
 
 def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
@@ -185,7 +185,7 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
             pl.lit("")
         ),
     )  # fmt: skip
-    return Estimates.of(
+    return Estimates.draft(
         frame.with_columns(
             pl.when(known).then(pl.col("low", "high", "standard_error", "p_value", "level")),
             estimate=pl.when(known | (pl.col("reason") == ALIKE)).then(pl.col("estimate")),
@@ -210,7 +210,7 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
         pl.lit("labels or verdicts do not vary: no correlation")
     )  # fmt: skip
     return [
-        Estimates.of(
+        Estimates.draft(
             found.with_columns(
                 statistic=pl.lit(name),
                 estimate=pl.when(known).then(value),

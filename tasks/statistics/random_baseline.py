@@ -85,7 +85,7 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         )
         for name, chances in (("random_baseline", UNIFORM), ("random_baseline_coin", COIN))
     ]
-    return Estimates.of(pl.concat(frames))
+    return Estimates.draft(pl.concat(frames))
 
 
 def _rates(cells: pl.DataFrame, chances: tuple[Fraction, Fraction, Fraction]) -> pl.Series:

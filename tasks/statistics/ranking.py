@@ -59,7 +59,9 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     rows = [row for panel in panels(shifts, {"shift": primary_shift()}) for row in _rows(panel)]
     return (
-        Estimates.of(pl.DataFrame(rows, schema=Estimates.dtypes())) if rows else Estimates.empty()
+        Estimates.draft(pl.DataFrame(rows, schema=Estimates.dtypes()))
+        if rows
+        else Estimates.empty()
     )
 
 

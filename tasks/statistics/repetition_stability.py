@@ -57,7 +57,7 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             ("repetition_stability", "stable"), ("repetition_stability_asked", "stable_asked"),
         )
     ]  # fmt: skip
-    return Estimates.of(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+    return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
 
 
 def _by_pair(items: pl.DataFrame) -> pl.DataFrame:

@@ -58,7 +58,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items = symmetric(asked, "replicate")
     floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")))
     sensitivity = _sensitivity(asked.filter(pl.col("has_sham")))
-    return Estimates.of(pl.concat([floor, sensitivity]))
+    return Estimates.draft(pl.concat([floor, sensitivity]))
 
 
 def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
@@ -73,7 +73,7 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     items = items.with_columns(counted=told & some, dropped=~told)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
     rows = linearised("prompt_sensitivity", summed(items, sums), _difference)
-    return Estimates.of(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
+    return Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
 
 
 def _difference(sums: dict[str, Sums]) -> Linear:

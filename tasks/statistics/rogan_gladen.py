@@ -73,7 +73,7 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ):
         part = _rate(name, told.filter(among).with_columns(num=right))
         cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
-    return Estimates.of(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
+    return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
 
 
 def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:

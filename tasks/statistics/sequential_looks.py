@@ -102,7 +102,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
             ),
         )
     )
-    return Estimates.of(pl.concat([Estimates.of(rows), _stops(rows)]))
+    return Estimates.draft(pl.concat([Estimates.draft(rows), _stops(rows)]))
 
 
 def _half() -> pl.Expr:
@@ -132,7 +132,7 @@ def _stops(rows: pl.DataFrame) -> DataFrame[Estimates]:
         )
     )
     silent = pl.when(pl.col("n") == 0).then(pl.lit(EMPTY)).otherwise(pl.lit(UNCROSSED))
-    return Estimates.of(
+    return Estimates.draft(
         stops.with_columns(
             statistic=pl.lit("sequential_stop"),
             subgroup=pl.lit(""),

@@ -147,7 +147,7 @@ def _divided(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) -> Data
         .then(pl.coalesce("reason", "var_reason", pl.lit(UNBOUNDED)))
         .otherwise(pl.lit(ALL_NOISE)),
     }
-    return Estimates.of(rows.with_columns(**found, statistic=pl.lit("standardised_effect")))
+    return Estimates.draft(rows.with_columns(**found, statistic=pl.lit("standardised_effect")))
 
 
 def _three(rows: pl.DataFrame, prefix: str) -> Sums:

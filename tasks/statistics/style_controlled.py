@@ -73,7 +73,7 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         for row in _strengths(cell)
     ]
     texts = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
-    return Estimates.of(pl.DataFrame(found, schema_overrides=texts, infer_schema_length=None))
+    return Estimates.draft(pl.DataFrame(found, schema_overrides=texts, infer_schema_length=None))
 
 
 def _strengths(cell: pl.DataFrame) -> list[Row]:

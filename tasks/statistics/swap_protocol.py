@@ -56,7 +56,7 @@ def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     wins = items.with_columns(
         den=pl.col("valid").cast(pl.Float64), num=pl.col("both_target") + pl.col("ties") / 2
     )
-    return Estimates.of(
+    return Estimates.draft(
         pl.concat(
             [
                 weighted_shares("swap_win_rate", wins),

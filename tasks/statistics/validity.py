@@ -68,4 +68,4 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     ]
     saved = pairs.with_columns(num=pl.col("stopped"), den=pl.col("planned"), dropped=pl.lit(0))
     rows.append(portions(SAVED, saved))
-    return Estimates.of(pl.concat(rows))
+    return Estimates.draft(pl.concat(rows))

@@ -56,7 +56,7 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     pairs = scored(differences(rows), "score").with_columns(
         minuend=pl.col("own_score"), subtrahend=pl.col("its_score")
     )
-    return Estimates.of(
+    return Estimates.draft(
         pl.concat(
             [
                 weighted_shares("win_rate_naive", scored(rows, "naive")),

@@ -205,3 +205,15 @@ def test_references_lead_to_a_fact_that_has_that_key() -> None:
             assert column in model.dtypes()
             assert issubclass(tables[other], Fact)
             assert column in tables[other].dtypes() or other == "questions"
+
+
+def test_a_draft_is_what_the_check_would_return_for_rows_that_pass() -> None:
+    rows = [{"extra": 1, **ANSWER, "answer_id": f"d/1/{end}", "slot": end} for end in "21"]
+    frame = pl.DataFrame(rows).drop("author")
+    assert Answers.draft(frame).equals(Answers.of(frame))
+
+
+def test_a_draft_with_a_broken_rule_is_refused_by_the_check_of_the_whole() -> None:
+    draft = Answers.draft(pl.DataFrame([{**ANSWER, "slot": 3}]))
+    with pytest.raises(FrameError, match="slot"):
+        Answers.of(pl.concat([draft, Answers.empty()]))
