@@ -100,6 +100,10 @@ class Findings(
     )
     p_holm: float = share("Holm over the same family", nullable=True)
     p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
+    e_value: float = pa.Field(ge=0, nullable=True, description="of the betting e-process")
+    e_rejected: bool = pa.Field(
+        nullable=True, description="whether e-BH over the same family rejects, at .05"
+    )
     shrunk: float = pa.Field(
         nullable=True,
         description="estimate drawn toward the mean of the judges under this perturbation",
@@ -138,7 +142,9 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
     invalid_rate_limit: float = share("its limit")
 
 
-MEASURES = ["mps_drift", "dasr_drift", "position_drift", "verdict_drift", "text_drift"]
+MEASURES = [
+    "mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift", "text_drift",
+]  # fmt: skip
 STATES = ["quiet", "suspect", "alert", "not measured"]
 
 
@@ -162,6 +168,12 @@ class Drifts(
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw; null: not measured")
     p_adjusted: float = pa.Field(
         ge=0, le=1, nullable=True, description="Holm, over the wave or what is to be confirmed"
+    )
+    e_value: float = pa.Field(
+        ge=0, nullable=True, description="evidence of a change, by bets; of shifts only"
+    )
+    e_rejected: bool = pa.Field(
+        nullable=True, description="whether e-BH over the wave's e-values rejects; decides nothing"
     )
     level: float = pa.Field(gt=0, lt=1, description="budget of false alerts per night")
     minimum: float = pa.Field(ge=0, description="smallest change that is an alert")

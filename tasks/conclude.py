@@ -5,7 +5,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
-from tasks._families import benjamini_hochberg, benjamini_yekutieli, holm
+from tasks._families import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    holm,
+    rejected_by_e_values,
+)
 from tasks._shrinkage import shrunk
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
@@ -19,13 +24,15 @@ LOG_ODDS_MINIMUM = 0.25
 
 FEWEST_CLUSTERS = 10
 TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
-SHIFTS, LOG_ODDS = ("mps", "mps_sham"), "los"
+SHIFTS, LOG_ODDS, EVIDENCE = ("mps", "mps_sham"), "los", "e_value"
 
 
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
     whole = pl.col("subgroup") == ""
-    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in([*SHIFTS, LOG_ODDS])))
+    return Estimates.of(
+        estimates.filter(whole, pl.col("statistic").is_in([*SHIFTS, LOG_ODDS, EVIDENCE]))
+    )
 
 
 def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
@@ -38,9 +45,10 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     *detects* (away from the target) is no relevant bias, *overlooks* (interval inside the minimum)
     and *rewards* (toward the target) are biases.
 
-    The family (F1) is all cells; Benjamini-Hochberg decides, Holm and Benjamini-Yekutieli stand
-    beside it. Without an estimate, or below ten clusters, nothing is concluded, and the ``reason``
-    says why. Estimates are also shrunk toward the mean of all judges under the same perturbation.
+    The family (F1) is all cells; Benjamini-Hochberg decides; Holm, Benjamini-Yekutieli and,
+    of e-values, e-BH stand beside it. Without an estimate, or below ten clusters, nothing is
+    concluded, and the ``reason`` says why. Estimates are also shrunk toward the mean of all judges
+    under the same perturbation.
     """
     rows = endpoints(estimates)
     # "mps_sham" sorts after "mps": the last row of a cell is over the sham where there is one.
@@ -48,7 +56,8 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
         rows.filter(pl.col("statistic").is_in(SHIFTS))
         .sort("statistic", maintain_order=True)
         .unique(CELL, keep="last", maintain_order=True)
-        .join(_log_odds(rows), on=CELL, how="left")
+        .join(_other(rows, LOG_ODDS, "log_odds"), on=CELL, how="left")
+        .join(_other(rows, EVIDENCE, "e_value"), on=CELL, how="left")
     )
     if cells.is_empty():
         return Findings.empty()
@@ -57,6 +66,7 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
         benjamini_hochberg(raw).alias("p_adjusted"),
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
+        rejected_by_e_values(cells["e_value"], ALPHA).alias("e_rejected"),
         _half_width(cells),
         minimum=pl.lit(MINIMUM),
     )
@@ -69,9 +79,9 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     )
 
 
-def _log_odds(rows: pl.DataFrame) -> pl.DataFrame:
-    odds = rows.filter(pl.col("statistic") == LOG_ODDS)
-    return odds.select(*CELL, log_odds=pl.col("estimate"))
+def _other(rows: pl.DataFrame, statistic: str, name: str) -> pl.DataFrame:
+    found = rows.filter(pl.col("statistic") == statistic)
+    return found.select(*CELL, pl.col("estimate").alias(name))
 
 
 def _half_width(cells: pl.DataFrame) -> pl.Series:

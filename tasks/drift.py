@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Drifts
+from tasks._families import holm, rejected_by_e_values
 from tasks.statistics._canary import DRAWS, canary
 from tasks.statistics._drift import JUDGE, TWICE, changes
 from tasks.statistics._quantiles import normal_quantile
@@ -14,8 +15,13 @@ from tasks.statistics._quantiles import normal_quantile
 BUDGET, NIGHTS = 1.0, 90
 """One false alert per 90 nights, whatever the number of cells."""
 
-MINIMA = {"mps_drift": 0.05, "dasr_drift": 0.10, "position_drift": 0.05}
+MINIMA = {
+    "mps_drift": 0.05, "dasr_drift": 0.10, "position_drift": 0.05, "agreement_drift": 0.05,
+}  # fmt: skip
 """Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
+
+CELLS = 9
+"""Cells of a judge among which a canary can stand out by its smallest p."""
 
 POWER = 0.8
 REPEATS = 8
@@ -42,6 +48,9 @@ def watch(
     what follows; nothing is ever averaged over epochs. A wave that comes from a cache is *not
     measured*: it neither confirms nor clears what is suspect.
 
+    Shifts also have an ``e_value``; ``e_rejected`` says which of a wave's e-BH rejects at the
+    nightly level, whatever their dependence. That is for who wants it: it decides no state.
+
     Parameters
     ----------
     tallies, shifts
@@ -57,7 +66,7 @@ def watch(
     level = budget / nights
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
     asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
-    draws = max(DRAWS, math.ceil(20 * asked.select(JUDGE).n_unique() * len(MINIMA) ** 2 / level))
+    draws = max(DRAWS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
     epochs = pl.DataFrame(
         schema={**dict.fromkeys(JUDGE, pl.String), "base": pl.String, "epoch": pl.Int64}
     )
@@ -83,37 +92,6 @@ def watch(
         epochs = pl.concat([epochs.join(alerted, on=JUDGE, how="anti"), moved])
         pending = _pending(rows, pending, alerted)
     return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
-
-
-def holm(p_values: pl.Expr) -> pl.Expr:
-    """Adjust p-values so that any false one is rarer than the level; nulls do not count.
-
-    The k-th smallest of m becomes ``max over j <= k of (m - j + 1) p_(j)`` (Holm 1979, Scand. J.
-    Stat. 6).
-    """
-    rank = p_values.rank("ordinal")
-    stepped = (p_values * (p_values.count() - rank + 1)).sort_by(p_values, nulls_last=True)
-    return stepped.cum_max().gather((rank - 1).cast(pl.UInt32)).clip(upper_bound=1.0)
-
-
-def e_bh(e_values: pl.Series, alpha: float) -> pl.Series:
-    """Tell which e-values the e-BH procedure rejects: the k largest with ``e_(k) >= m / (a k)``.
-
-    Its false discovery rate is at most ``alpha`` under any dependence; nulls do not count (Wang &
-    Ramdas 2022, J. R. Stat. Soc. B 84, arXiv:2009.02824).
-
-    Examples
-    --------
-    Of 30, 50 and 1 at .05: 50 < 3/.05, but the second largest, 30, is not below 3/(.05 * 2).
-
-    >>> e_bh(pl.Series([30.0, 50.0, 1.0]), 0.05).to_list()
-    [True, True, False]
-    """
-    frame = pl.DataFrame({"e": e_values})
-    rank = pl.col("e").rank("ordinal", descending=True)
-    held = pl.col("e") >= pl.col("e").count() / (alpha * rank)
-    least = pl.col("e").filter(held).min()
-    return frame.select((pl.col("e") >= least).fill_null(value=False)).to_series()
 
 
 def _measured(
@@ -196,8 +174,10 @@ def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataF
     awaited = pl.col("sign").is_not_null()
     minimum = pl.col("measure").replace_strict(MINIMA, default=0.0, return_dtype=pl.Float64)
     cells = pl.col("p_value").count()
-    confirmed = rows.filter(awaited).with_columns(second=holm(pl.col("p_value")))
-    rows = rows.with_columns(first=holm(pl.col("p_value")), cells=cells).join(
+    confirmed = rows.filter(awaited)
+    confirmed = confirmed.with_columns(holm(confirmed["p_value"]).alias("second"))
+    rejected = rejected_by_e_values(rows["e_value"], level).alias("e_rejected")
+    rows = rows.with_columns(holm(rows["p_value"]).alias("first"), rejected, cells=cells).join(
         confirmed.select(*CELL, "second"), on=CELL, how="left", nulls_equal=True
     )
     large = pl.col("estimate").abs() >= minimum

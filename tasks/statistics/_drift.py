@@ -5,8 +5,10 @@ import polars as pl
 
 from tasks.statistics._canary import CANARY, DRAWS, canary
 from tasks.statistics._cells import CELL
+from tasks.statistics._exact import sign_test
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
+from tasks.statistics._sequence import LARGEST, evidence, places
 from tasks.statistics._success import may_win, wins
 
 JUDGE = ("dataset", "judge", "prompt")
@@ -14,6 +16,7 @@ TWICE = "no prompt was asked twice on both sides"
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
 SUMS = ("num_base", "den_base", "num_new", "den_new")
+PLACES = {"anchor": -1, "tie": 0, "target": 1}
 
 
 def changes(
@@ -30,7 +33,7 @@ def changes(
     ``bases`` names, per dataset, judge, prompt and ``wave``, the wave ``base`` that it is held
     against; ``pool``, per dataset, judge and prompt, the waves ``old`` whose votes are the canary's
     baseline, if it is more than the base. The rows are columns of ``Estimates``, ``subgroup`` the
-    base.
+    base, and ``e_value`` where there is one.
     """
     if pool is None:
         pool = bases.select(*JUDGE, old="base").unique()
@@ -51,6 +54,7 @@ def changes(
     fresh = pl.when(~pl.col("cached").fill_null(value=False))
     return marked.with_columns(
         p_value=fresh.then("p_value"),
+        e_value=fresh.then("e_value"),
         reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
         level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
     ).drop("cached")
@@ -79,11 +83,65 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         den=(first + second).cast(pl.Float64),
         votes="planned",
     )
+    moved = contrast("mps_drift", shift, bases)
+    bets = paired_evidence(shift, bases)
     return [
-        contrast("mps_drift", shift, bases),
+        moved.join(bets, on=CELL, how="left", nulls_equal=True),
         contrast("dasr_drift", above, bases),
         contrast("position_drift", slots, bases),
+        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases)),
     ]
+
+
+def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the labelled control pairs; ``num`` is 1 where the balanced verdict is the label."""
+    orders = {}
+    for order in ("12", "21"):
+        anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in PLACES)
+        orders[order] = (target - anchor, anchor + tie + target)
+    (lead, votes), (other_lead, other_votes) = orders.values()
+    verdict = pl.when((votes > 0) & (other_votes > 0)).then(
+        (lead * other_votes + other_lead * votes).sign()
+    )
+    labelled = tallies.filter(pl.col("arm") == "control", pl.col("label").is_not_null())
+    label = pl.col("label").cast(pl.String).replace_strict(PLACES, return_dtype=pl.Int64)
+    return labelled.with_columns(
+        mode=pl.lit("any"), num=(verdict == label).cast(pl.Float64), den=pl.lit(1.0),
+        votes="planned",
+    )  # fmt: skip
+
+
+def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
+    """Let the exact test decide where every question is one item, as it takes items as units."""
+    exact = sign_test(*(cells[side].cast(pl.Float64).to_numpy() for side in ("rose", "fell")))
+    single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))
+    return cells.with_columns(
+        p_value=pl.when(single).then(pl.Series(exact)).otherwise("p_value"),
+        method=pl.when(single).then(pl.lit("paired cluster t, p by McNemar")).otherwise("method"),
+    )
+
+
+def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Return the e-value of each cell: bets on the change of each question since the base.
+
+    ``x`` is half the mean of ``effect_new - effect_base`` over a question's samples, both measured
+    with noise: an unchanged judge has mean 0 whatever the noise of its baseline (methods, section
+    10). Bets are those of ``e_process``, in the same order of questions.
+    """
+    asked = _paired(items, bases).filter("told")
+    if asked.is_empty():
+        return pl.DataFrame(schema={c: asked.schema[c] for c in CELL} | {"e_value": pl.Float64})
+    clusters = (
+        asked.with_columns(pl.col("cluster").cast(pl.String))
+        .group_by(*CELL, "cluster", maintain_order=True)
+        .agg(up=(pl.col("num_new") - pl.col("num_base")).sum() / 2, counted=pl.len())
+    )
+    turns = clusters.join(places(clusters["cluster"]), on="cluster").sort(*CELL, "place")
+    return (
+        evidence(turns.with_columns(down=pl.lit(0.0)))
+        .group_by(CELL, maintain_order=True)
+        .agg(e_value=pl.col("log_e").last().clip(upper_bound=LARGEST).exp())
+    )
 
 
 def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
@@ -93,22 +151,19 @@ def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFram
     minus the same of the base, ``SE = sqrt(G / (G - 1) sum u_g^2)``, t with G - 1 degrees of
     freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums.
     """
-    cell = [c for c in CELL if c != "wave"]
-    keys = [*cell, "sample"]
-    new = items.join(bases, on=[*JUDGE, "wave"])
-    old = items.select(*keys, base="wave", num_base="num", den_base="den")
-    pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
-        {"num": "num_new", "den": "den_new"}
-    )
-    told = pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS)
-    part = [*cell, "wave", "base"]
+    part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     sums = (
-        pairs.with_columns(
-            pl.when(told).then(pl.col(SUMS)).otherwise(0.0), told=told.cast(pl.Int64)
+        _paired(items, bases)
+        .with_columns(
+            pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
+        )
+        .with_columns(
+            rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
+            fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
         )
         .group_by(*part, "cluster", maintain_order=True)
         .agg(
-            pl.col(*SUMS, "told").sum(),
+            pl.col(*SUMS, "told", "rose", "fell").sum(),
             (1 - pl.col("told")).sum().alias("dropped"),
             pl.col("kind", "simulated", "votes").first(),
         )
@@ -128,13 +183,24 @@ def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFram
         .agg(
             (pl.col("u") ** 2).sum().alias("squares"),
             (pl.col("told") > 0).sum().alias("clusters"),
-            pl.col(*SUMS, "told", "dropped").sum(),
+            pl.col(*SUMS, "told", "dropped", "rose", "fell").sum(),
             pl.col("kind", "simulated").first(),
             votes_per_pair=pl.col("votes").mode().max(),
         )
         .rename({"told": "n", "base": "subgroup"})
     )
     return pl.concat([cells, _t(cells)], how="horizontal").with_columns(statistic=pl.lit(name))
+
+
+def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Return each item of a wave beside itself in the base; ``told`` if both are known."""
+    keys = [*(c for c in CELL if c != "wave"), "sample"]
+    new = items.join(bases, on=[*JUDGE, "wave"])
+    old = items.select(*keys, base="wave", num_base="num", den_base="den")
+    pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
+        {"num": "num_new", "den": "den_new"}
+    )
+    return pairs.with_columns(told=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
 
 
 def _t(cells: pl.DataFrame) -> pl.DataFrame:
@@ -212,27 +278,3 @@ def _verdicts(
         method=pl.col("method").fill_null("none"),
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )
-
-
-def mcnemar(base: pl.Series, new: pl.Series) -> tuple[int, int, float | None]:
-    """Return how many became right, how many wrong, and the exact two-sided p of McNemar's test.
-
-    ``base`` and ``new`` tell, item by item, whether the judge agreed with the label; items with a
-    null are left out. Without a change p is 1; without an item null.
-
-    Examples
-    --------
-    Six became wrong and none right: p = 2 / 2^6.
-
-    >>> mcnemar(pl.Series([True] * 6 + [False]), pl.Series([False] * 7))
-    (0, 6, 0.03125)
-    """
-    from scipy.special import bdtr
-
-    told = pl.DataFrame({"base": base, "new": new}).drop_nulls()
-    right = told.filter(~pl.col("base") & pl.col("new")).height
-    wrong = told.filter(pl.col("base") & ~pl.col("new")).height
-    if told.is_empty():
-        return 0, 0, None
-    moved = right + wrong
-    return right, wrong, min(1.0, 2 * float(bdtr(min(right, wrong), moved, 0.5))) if moved else 1.0

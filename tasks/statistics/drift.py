@@ -11,7 +11,7 @@ from tasks.statistics._drift import JUDGE, changes
 
 @statistic(
     source="methods.md, section 10",
-    gives=("mps_drift", "dasr_drift", "position_drift", "verdict_drift"),
+    gives=("mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift"),
 )
 def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far each wave lies from the first one, on the same questions.
@@ -19,6 +19,8 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     ``mps_drift``: mean of ``d_i = effect_new - effect_base``, paired, cluster-robust t.
     ``dasr_drift``, ``position_drift``: difference of dASR, and of the position gap PG (share of
     first picks among control votes that are no tie, minus 1/2), linearised the same way.
+    ``agreement_drift``: share of labelled pairs whose balanced verdict is the label, less that
+    before; p by McNemar's exact test, or where questions have several pairs by the cluster t.
     ``verdict_drift``: mean of ``M = W_base + W_new - 2 X`` over the fixed prompts, W the share of
     equal pairs of votes within a wave, X across; p by permuting votes within prompts.
 
@@ -40,6 +42,7 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     is for ``tasks/drift.py`` to say. A wave whose votes all come from a cache has no p-value: it is
     not measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
     interval; its p is one-sided, as M is 0 in the mean without drift and above it with any.
+    ``agreement_drift`` needs a ``label``, and a valid vote in each order.
 
     References
     ----------

@@ -10,12 +10,9 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import CELL
 from tasks.statistics._intervals import EMPTY
-from tasks.statistics._sequence import in_turn
+from tasks.statistics._sequence import LARGEST, evidence, in_turn
 
 ALPHA = 0.05
-LARGEST = 300 * math.log(10)
-"""Larger e-values are cut to this, lest they overflow."""
-
 UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
 
 
@@ -64,7 +61,7 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         votes_per_pair=pl.col("votes").mode().max(),
         method=pl.concat_str(pl.lit("betting, "), pl.col("over").first()),
     )
-    run = _evidence(clusters.filter(pl.col("counted") > 0))
+    run = evidence(clusters.filter(pl.col("counted") > 0))
     ends = run.group_by(CELL, maintain_order=True).agg(
         n=pl.col("counted").sum(),
         clusters=pl.len(),
@@ -89,24 +86,3 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         .then(pl.lit(UNREACHED)),
     )
     return Estimates.draft(pl.concat([value, stop], how="vertical_relaxed"))
-
-
-def _evidence(clusters: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per cluster in its turn: samples ``seen`` so far, and the log of E."""
-    turns = clusters.with_columns(
-        x=(pl.col("up") - pl.col("down")) / pl.col("counted")
-    ).with_columns(
-        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over(CELL),
-        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over(CELL),
-        seen=pl.col("counted").cum_sum().over(CELL),
-    )
-    tilt = pl.when(pl.col("squares") > 0).then(pl.col("past") / pl.col("squares")).otherwise(0.0)
-    stake = {1: tilt.clip(0.0, 0.5), -1: (-tilt).clip(0.0, 0.5)}
-    won, lost = (
-        (1 + sign * bet * pl.col("x")).log().cum_sum().over(CELL) for sign, bet in stake.items()
-    )
-    most = pl.max_horizontal("won", "lost")
-    total = (pl.col("won") - most).exp() + (pl.col("lost") - most).exp()
-    return turns.with_columns(won=won, lost=lost).with_columns(
-        log_e=most + total.log() - math.log(2)
-    )

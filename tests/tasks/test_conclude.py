@@ -151,6 +151,17 @@ def test_adjustment_by_hand(make_estimates: Make) -> None:
     ]
 
 
+def test_e_values_reject_beside_the_p_values(make_estimates: Make) -> None:
+    # Of 59, 31 and 1 at .05 the two largest are rejected (60, 30, 20 are needed); "dan" has none.
+    shifts = [{**shift(0.01), "judge": judge} for judge in ("ada", "bea", "cy", "dan")]
+    values = zip(("ada", "bea", "cy"), (59.0, 31.0, 1.0), strict=True)
+    rows = [{"statistic": "e_value", "estimate": e, "judge": judge} for judge, e in values]
+    part = {"statistic": "e_value", "estimate": 1e9, "judge": "dan", "subgroup": "of a part"}
+    found = conclude(make_estimates([*shifts, *rows, part]))
+    assert found["e_value"].to_list() == [59.0, 31.0, 1.0, None]
+    assert found["e_rejected"].to_list() == [True, True, False, None]
+
+
 @settings(max_examples=40)
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=30))
 def test_adjustment_against_statsmodels(make_estimates: Make, p_values: list[float | None]) -> None:

@@ -4,12 +4,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from statsmodels.stats.multitest import multipletests
 
 from schemas.judging import Tallies
-from tasks.drift import e_bh, holm, watch
+from tasks.drift import watch
 
 Make = Callable[..., Any]
 VERDICTS = np.array(["anchor", "target"])
@@ -138,20 +135,32 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
         assert quiet["state"].to_list() == ["quiet"] * 4
 
 
-@settings(max_examples=30)
-@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=12))
-def test_holm_is_that_of_statsmodels(p_values: list[float | None]) -> None:
-    found = pl.DataFrame({"p": pl.Series(p_values, dtype=pl.Float64)}).select(holm(pl.col("p")))
-    told = [p for p in p_values if p is not None]
-    assert [p is None for p in found["p"]] == [p is None for p in p_values]
-    if told:
-        expected = multipletests(told, method="holm")[1]
-        assert found["p"].drop_nulls().to_list() == pytest.approx(list(expected))
+def test_e_values_stand_beside_and_decide_nothing(make_shifts: Make, tallies: Make) -> None:
+    shifts = pl.concat([
+        nights(make_shifts, [0.1, 0.9]), nights(make_shifts, [0.5, 0.5], judge="bea", seed=2),
+    ])  # fmt: skip
+    found = watch(tallies(2, judges=("ada", "bea")), shifts)
+    moved = found.filter(measure="mps_drift").sort("judge")
+    # Two e-values at 1/90: the largest needs 2 * 90.
+    assert moved["e_rejected"].to_list() == [True, False]
+    assert moved["e_value"][0] > 180 > moved["e_value"][1]
+    assert found.filter(pl.col("measure") != "mps_drift")["e_rejected"].null_count() > 0
+    cached = watch(tallies(2, judges=("ada", "bea"), cached=(1,)), shifts)
+    assert cached.filter(measure="mps_drift")["e_value"].to_list() == [None, None]
 
 
-def test_e_bh_by_hand() -> None:
-    # m = 3, .05: thresholds 60, 30, 20 for the largest, second and third.
-    assert e_bh(pl.Series([59.0, 31.0, 1.0]), 0.05).to_list() == [True, True, False]
-    assert e_bh(pl.Series([59.0, 29.0, 1.0]), 0.05).to_list() == [False] * 3
-    assert e_bh(pl.Series([20.0, 20.0, 20.0]), 0.05).to_list() == [True] * 3
-    assert e_bh(pl.Series([None, 20.0, None]), 0.05).to_list() == [False, True, False]
+def test_agreement_is_watched(make_vote_log: Make, make_shifts: Make) -> None:
+    from tasks.aggregate import count_votes
+
+    # Forty pairs, right before and wrong after: p = 2 / 2^40.
+    rows = [
+        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "choice": choice,
+         "label": "anchor"}
+        for wave, slots in (("n0", ("first", "second")), ("n1", ("second", "first")))
+        for n in range(40)
+        for side, choice in zip(("anchor", "target"), slots, strict=True)
+    ]  # fmt: skip
+    found = watch(count_votes(make_vote_log(rows)), make_shifts([]))
+    row = found.filter(measure="agreement_drift").row(0, named=True)
+    assert (row["estimate"], row["minimum"], row["state"]) == (-1.0, 0.05, "suspect")
+    assert row["p_value"] == 2.0**-39

@@ -53,7 +53,8 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "n2",
         "mode": "balanced", "perturbation": "padding", "measure": "mps_drift", "epoch": 1,
         "base": "n1", "estimate": 0.25, "low": 0.125, "high": 0.375, "p_value": 0.001,
-        "p_adjusted": 0.002, "level": 0.01, "minimum": 0.05, "detectable": 0.2, "n": 40,
+        "p_adjusted": 0.002, "e_value": 150.0, "e_rejected": True, "level": 0.01,
+        "minimum": 0.05, "detectable": 0.2, "n": 40,
         "clusters": 40, "state": "suspect", "simulated": True,
     },
 }  # fmt: skip

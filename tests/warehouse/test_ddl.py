@@ -18,7 +18,7 @@ SINCE_6 = (
     "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
     "target_markup", "human_score", "label_chance",
 )  # fmt: skip
-SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason")
+SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason", "e_value", "e_rejected")
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all

@@ -7,7 +7,7 @@ with position as (
 select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
     f.statistic, e.n, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
-    f.p_holm, f.p_by, f.shrunk,
+    f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
     a.asr, a.sham_floor, a.dasr, a.random_baseline, a.votes_per_pair,
     p.position_consistency, f.finding, f.reading, f.reason,
 from findings as f

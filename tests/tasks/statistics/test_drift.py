@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tasks.aggregate import count_votes
-from tasks.statistics._drift import mcnemar
+from tasks.statistics._drift import JUDGE, paired_evidence
 from tasks.statistics.dasr import dasr
 from tasks.statistics.drift import drift
 
@@ -93,7 +93,7 @@ def test_what_comes_from_a_cache_is_not_measured(make_vote_log: Make, make_shift
         votes(make_vote_log, {wave: each}, cached=wave == "n2") for wave, each in choices.items()
     ]
     found = drift(tallies=pl.concat(log), shifts=two_waves(make_shifts, 5))
-    assert found["p_value"].null_count() == found.height == 4
+    assert found["p_value"].null_count() == found.height == 4  # no label, so no agreement
     assert set(found["reason"]) == {"not measured: every vote is from a cache"}
 
 
@@ -141,18 +141,92 @@ def test_neither_order_nor_type_of_keys_matters(make_vote_log: Make, make_shifts
     assert drift(tallies=others[0], shifts=others[1]).equals(plain)
 
 
+def labelled(waves: dict[str, list[str]]) -> list[dict[str, Any]]:
+    """One vote per order, sample and wave, for the answer named."""
+    slots = {"anchor": ("first", "second"), "target": ("second", "first"), "tie": ("tie", "tie")}
+    return [
+        {"wave": wave, "sample": f"s{n}", "shown_first": side, "choice": choice,
+         "label": "target"}
+        for wave, answers in waves.items()
+        for n, answer in enumerate(answers)
+        for side, choice in zip(("anchor", "target"), slots[answer], strict=True)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "same"), [(0, 6, 1), (3, 9, 20), (5, 5, 0), (0, 0, 4), (12, 1, 7)]
 )
-def test_mcnemar_is_the_exact_binomial_test(right: int, wrong: int, same: int) -> None:
-    base = pl.Series([False] * right + [True] * wrong + [True] * same + [None])
-    new = pl.Series([True] * right + [False] * wrong + [True] * same + [True])
-    became_right, became_wrong, p_value = mcnemar(base, new)
-    assert (became_right, became_wrong) == (right, wrong)
-    moved = right + wrong
+def test_agreement_drift_is_mcnemars_test(
+    make_vote_log: Make, make_shifts: Make, right: int, wrong: int, same: int
+) -> None:
+    base = ["anchor"] * right + ["target"] * (wrong + same)
+    new = ["target"] * right + ["tie"] * wrong + ["target"] * same
+    log = make_vote_log(labelled({"n1": base, "n2": new}))
+    row = rows_of(drift(tallies=count_votes(log), shifts=make_shifts([])))["agreement_drift"]
+    moved, n = right + wrong, right + wrong + same
+    assert (row["estimate"], row["n"]) == (pytest.approx((right - wrong) / n), n)
     # Second implementation: scipy's binomial test.
-    assert p_value == pytest.approx(stats.binomtest(right, moved).pvalue if moved else 1.0)
+    assert row["p_value"] == pytest.approx(stats.binomtest(right, moved).pvalue if moved else 1.0)
+    assert (row["mode"], row["perturbation"], row["subgroup"]) == ("any", None, "n1")
 
 
-def test_mcnemar_of_nothing() -> None:
-    assert mcnemar(pl.Series([None], dtype=pl.Boolean), pl.Series([True])) == (0, 0, None)
+def test_agreement_takes_questions_as_units(make_vote_log: Make, make_shifts: Make) -> None:
+    # Two pairs a question, alike: ten pairs that turn are worth five.
+    waves = {"n1": ["target"] * 20, "n2": ["anchor"] * 10 + ["target"] * 10}
+    log = make_vote_log(labelled(waves)).with_columns(
+        cluster=pl.col("sample").str.slice(1).cast(pl.Int64).floordiv(2).cast(pl.String)
+    )
+    row = rows_of(drift(tallies=count_votes(log), shifts=make_shifts([])))["agreement_drift"]
+    test = stats.ttest_1samp([-1.0] * 5 + [0.0] * 5, 0)
+    assert (row["estimate"], row["n"], row["clusters"]) == (-0.5, 20, 10)
+    assert row["p_value"] == pytest.approx(test.pvalue)
+    assert row["method"] == "paired cluster t"
+
+
+def test_agreement_needs_a_label_and_a_valid_vote_in_each_order(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    rows = labelled({"n1": ["target"] * 4, "n2": ["target"] * 4})
+    rows[8] |= {"choice": "invalid"}
+    rows[6] |= {"label": None}
+    rows[7] |= {"label": None}
+    log = make_vote_log(rows)
+    row = rows_of(drift(tallies=count_votes(log), shifts=make_shifts([])))["agreement_drift"]
+    # s0 has no verdict in n2, s3 no label in n1: both are in n2 and cannot be told.
+    assert (row["estimate"], row["n"], row["dropped"]) == (0.0, 2, 2)
+    bare = make_vote_log([{**each, "label": None} for each in rows])
+    found = rows_of(drift(tallies=count_votes(bare), shifts=make_shifts([])))
+    assert "agreement_drift" not in found
+
+
+def test_paired_evidence_by_hand(make_shifts: Make) -> None:
+    # Each of three questions moves by 1, half of it is bet on: E = (1.25^2 + 1) / 2, as the first
+    # bet is 0, and the others .5 of x = .5.
+    before = make_shifts([{"control": "tie", "experimental": "anchor"}] * 3, wave="n1")
+    after = make_shifts([{"control": "tie", "experimental": "target"}] * 3, wave="n2")
+    shifts = pl.concat([before, after]).with_columns(
+        num=pl.col("experimental_score") - pl.col("control_score"), den=pl.lit(1.0)
+    )
+    bases = shifts.filter(wave="n2").select(*JUDGE, "wave", base=pl.lit("n1")).unique()
+    row = paired_evidence(shifts, bases).row(0, named=True)
+    assert row["e_value"] == pytest.approx((1.25**2 + 1) / 2)
+    assert paired_evidence(shifts.filter(wave="n2"), bases).is_empty()
+
+
+def test_paired_evidence_is_rarely_large_without_drift(make_shifts: Make) -> None:
+    # E(e) <= 1 for an unchanged judge, so P(e >= 20) <= .05 (Ville), however noisy the baseline.
+    draw = np.random.default_rng(11)
+    frames = []
+    for judge in range(200):
+        for wave in ("n1", "n2"):
+            won = VERDICTS[draw.integers(3, size=30)]
+            rows = [{"control": "tie", "experimental": verdict} for verdict in won]
+            frames.append(make_shifts(rows, wave=wave, judge=f"j{judge:03}"))
+    shifts = pl.concat(frames).with_columns(
+        num=pl.col("experimental_score") - pl.col("control_score"), den=pl.lit(1.0)
+    )
+    bases = shifts.filter(wave="n2").select(*JUDGE, "wave", base=pl.lit("n1")).unique()
+    found = paired_evidence(shifts, bases)["e_value"]
+    assert found.len() == 200
+    assert found.mean() < 1.5
+    assert (found >= 20).mean() <= 0.05

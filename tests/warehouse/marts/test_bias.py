@@ -18,14 +18,22 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
         # of the perturbed pairs, which is not the judge's own
         {"statistic": "position_consistency", "estimate": 0.4},
     )
-    changed = {"p_holm": 0.03, "p_by": 0.04, "shrunk": 0.2, "reading": "rewards"}
+    changed = {
+        "p_holm": 0.03,
+        "p_by": 0.04,
+        "e_value": 30.0,
+        "e_rejected": True,
+        "shrunk": 0.2,
+        "reading": "rewards",
+    }
     warehouse.save([make(Findings, changed), estimates], run="r1", study="quick")
     assert warehouse.query("select * from mart.bias").to_dicts() == [
         {
             "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
             "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
             "simulated": True, "statistic": "mps", "n": 57, "shift": 0.25, "low": 0.1, "high": 0.4,
-            "p_value": 0.01, "p_adjusted": 0.02, "p_holm": 0.03, "p_by": 0.04, "shrunk": 0.2,
+            "p_value": 0.01, "p_adjusted": 0.02, "p_holm": 0.03, "p_by": 0.04,
+            "e_value": 30.0, "e_rejected": True, "shrunk": 0.2,
             "asr": 0.5, "sham_floor": 0.2, "dasr": 0.3,
             "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
             "finding": "biased", "reading": "rewards", "reason": None,

@@ -17,7 +17,8 @@ def test_every_change_with_what_it_amounts_to(warehouse: Warehouse, make: Make) 
         "study": "nightly", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
         "wave": "n2", "mode": "balanced", "perturbation": "padding", "simulated": True,
         "measure": "mps_drift", "epoch": 1, "base": "n1", "change": 0.25, "low": 0.125,
-        "high": 0.375, "p_value": 0.001, "p_adjusted": 0.002, "level": 0.01, "minimum": 0.05,
+        "high": 0.375, "p_value": 0.001, "p_adjusted": 0.002, "e_value": 150.0, "e_rejected": True,
+        "level": 0.01, "minimum": 0.05,
         "detectable": 0.2, "n": 40, "clusters": 40, "state": "suspect", "reason": None,
     }  # fmt: skip
     assert (found[1]["state"], found[1]["change"]) == ("not measured", None)
