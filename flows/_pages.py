@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.keys import content_key
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
@@ -78,6 +78,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         estimates,
         warehouse.read(Findings, among=results),
         _perturbed(warehouse, Study.model_validate_json(run["parameters"]), estimates),
+        warehouse.read(Drifts, among=results),
     )
     return page
 

@@ -10,7 +10,7 @@ from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 from flows._pages import facts_of, report_path, write_page
 from flows._record import Record
 from schemas.curation import PerturbedAnswers
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks import stages
 
 
@@ -19,10 +19,11 @@ async def publish(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     perturbed: DataFrame[PerturbedAnswers],
+    drifts: DataFrame[Drifts],
 ) -> Path:
     """Write the report beside the warehouse and the result table into the Prefect UI."""
     facts = facts_of(record.row(), record.warehouse.path)
-    page = stages.write_report(facts, estimates, findings, perturbed)
+    page = stages.write_report(facts, estimates, findings, perturbed, drifts)
     path = report_path(record.warehouse.path, record.study.name)
     write_page(page, path)
     shown = findings.select(

@@ -10,15 +10,18 @@ from rich.console import Console
 from flows._pages import report_path, stored_page, write_page
 from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
+from schemas.judging import Shifts
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
+from tasks.scorecard import acceptability, least_margins
 from tasks.statistics import STATISTICS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 SHOWN = 200
+NUMBERS = {"margin": "least margin", "first": "chance of rank 1"}
 
 
 def show_query(query: str, form: str, warehouse: Path | None) -> None:
@@ -43,7 +46,9 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
 
 
-def rewrite_report(study: str, out: Path | None, warehouse: Path | None) -> None:
+def rewrite_report(
+    study: str, out: Path | None, warehouse: Path | None, *, number: bool = False
+) -> None:
     """Write a study's report from the results that are in the warehouse."""
     path = Path(warehouse or default_path()).absolute()
     if not path.is_file():
@@ -51,6 +56,34 @@ def rewrite_report(study: str, out: Path | None, warehouse: Path | None) -> None
     target = out or report_path(path, study)
     write_page(stored_page(Warehouse(path), study), target)
     click.echo(target)
+    if number:
+        show_numbers(Warehouse(path), study)
+
+
+def show_numbers(warehouse: Warehouse, study: str) -> None:
+    """Print one number per judge, in two ways, and why neither is in the report."""
+    results = pl.DataFrame({"study": [study]})
+    gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
+    chances = acceptability(warehouse.read(Shifts, among=results))
+    shown = (
+        least_margins(gates)
+        .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left")
+        .sort("dataset", "prompt", "wave", "judge")
+        .select(
+            pl.col("judge")
+            + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+            "wave",
+            pl.col("margin", "first").round(2).name.map(NUMBERS.__getitem__),
+            pl.col("gate").alias("of"),
+        )
+    )  # fmt: skip
+    print_rows(Console(), shown.columns, shown.rows())
+    click.echo(
+        "least margin: what is left of the tolerance at the worse end of the interval of the worst "
+        "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "
+        "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
+        "move a judge least. Both hide what the scorecard shows: weights decide who wins."
+    )
 
 
 def show_catalogues() -> None:

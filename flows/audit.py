@@ -94,6 +94,6 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         )  # fmt: skip
         if drifted := drift_line(drifts, study.wave):
             get_run_logger().warning(drifted)
-        await publish(record, estimates, findings, perturbed)
+        await publish(record, estimates, findings, perturbed, drifts)
     get_run_logger().info(record.summary())
     return record.outcome()

@@ -131,13 +131,14 @@ def sql(query: str, form: str, warehouse: Path | None) -> None:
 @main.command()
 @click.argument("study", default="quick")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the HTML file.")
+@click.option("--number", is_flag=True, help="Print one number per judge too, if you must.")
 @warehouse_option
 @clear_errors
-def report(study: str, out: Path | None, warehouse: Path | None) -> None:
+def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool) -> None:
     """Write the report of STUDY from the warehouse."""
     from flows._query import rewrite_report
 
-    rewrite_report(study, out, warehouse)
+    rewrite_report(study, out, warehouse, number=number)
 
 
 @main.command(name="list")

@@ -26,6 +26,33 @@ with gates as (
         finding = 'biased', finding = 'no relevant bias',
         if(kind = 'promote', 1 - greatest(high, -low) / minimum, -high / minimum - 1), reason,
     from findings
+    union all
+    -- What a judge loses of the agreement that people reach among themselves; eps .1 is the
+    -- strictest of the alternative annotator test (methods, sections 8 and 9).
+    select
+        study, dataset, judge, prompt, wave, mode, 'agreement', null, simulated,
+        1 - estimate, 1 - high, 1 - low, .10 as tolerance,
+        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, reason,
+    from estimates
+    where statistic = 'ceiling_ratio' and perturbation is null
+    union all
+    -- The measure that comes closest to its minimum; canaries have none, and only raise alarm.
+    select
+        study, dataset, judge, prompt, wave, 'any', 'drift', null, bool_or(simulated),
+        arg_max(estimate, reach), arg_max(low, reach), arg_max(high, reach),
+        coalesce(arg_max(minimum, reach), max(minimum)),
+        bool_or(state = 'alert'),
+        bool_and(state in ('quiet', 'not measured')) and bool_and(coalesce(reach <= 1, minimum = 0)),
+        least(1 - max(reach), if(bool_or(state = 'alert'), 0, null)),
+        case
+            when bool_or(state = 'suspect') then 'suspect: the next wave is to confirm it'
+            when max(reach) is null then min(reason)
+        end,
+    from (
+        select *, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
+        from drifts
+    )
+    group by study, dataset, judge, prompt, wave
 )
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,

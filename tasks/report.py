@@ -8,7 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks._report_exclusions import rule, without
 from tasks._report_models import model_rows
 from tasks._report_rows import (
@@ -66,6 +66,7 @@ def report(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     perturbed: DataFrame[PerturbedAnswers],
+    drifts: DataFrame[Drifts] | None = None,
 ) -> str:
     """Write the report as one HTML file that loads nothing from elsewhere."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -73,6 +74,7 @@ def report(
     in_mode = pl.col("mode").is_in([facts.mode, "any"])
     estimates = Estimates.of(estimates.filter(in_mode))
     findings = Findings.of(findings.filter(pl.col("mode") == facts.mode))
+    drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -82,7 +84,7 @@ def report(
         finalize=_harmless,
     )
     primary = _primary(findings, estimates)
-    gates, judged = scorecard_rows(scorecard(estimates, findings))
+    gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
     exclusions = exclude(estimates)
     return environment.get_template(TEMPLATE).render(
         facts=facts,

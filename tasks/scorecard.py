@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 import schemas
 from schemas.arrow import fetch, lend
 from schemas.judging import Shifts
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.statistics._bootstrap import weights
 from tasks.statistics._panels import primary_shift
 
@@ -21,20 +21,53 @@ Floats = NDArray[np.float64]
 DRAWS, SEED, BLOCK = 10_000, 20240613, 500
 
 
-def scorecard(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
-    """Return a row per judge and gate: position, validity and each bias (``scorecard.sql``).
+def scorecard(
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    drifts: DataFrame[Drifts] | None = None,
+) -> pl.DataFrame:
+    """Return a row per judge and gate (``scorecard.sql``).
 
-    A gate fails if the whole interval lies beyond the tolerance, passes if all of it lies within,
-    and is else inconclusive; a bias by its finding. ``margin`` is what is left of the tolerance at
-    the worse end of the interval, as a share of it; the least over gates is the number to give, if
-    one is demanded.
+    Gates are position, validity, each bias, agreement (where people labelled the same items) and
+    drift (where there are waves). A gate fails if the whole interval lies beyond the tolerance,
+    passes if all of it lies within, and is else inconclusive; a bias by its finding, drift only if
+    an alert is confirmed. ``margin`` is what is left of the tolerance at the worse end of the
+    interval, as a share of it.
     """
+    drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:
         lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
         lend(connection, "findings", findings.with_columns(study=pl.lit("")))
+        lend(connection, "drifts", drifts.with_columns(study=pl.lit("")))
         found = fetch(connection, SCORECARD.read_text(encoding="utf-8"))
     order = ("dataset", "prompt", "wave", "judge", "mode", "gate", "perturbation")
     return found.drop("study").sort(order, nulls_last=False)
+
+
+def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
+    """Return each judge's least margin over its gates, for who demands one number.
+
+    A gate without a margin could be the worst, so the judge has none then, and ``gate`` names it.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset, prompt, wave, judge, margin, simulated, gate, gates``: the margin, the gate that
+        has it, and how many there are.
+    """
+    named = gates.with_columns(named=pl.coalesce("perturbation", "gate"))
+    ordered = named.sort("margin", "named", nulls_last=False)
+    cell = ("dataset", "prompt", "wave", "judge")
+    return (
+        ordered.group_by(cell, maintain_order=True)
+        .agg(
+            pl.col("margin").first(),
+            pl.col("simulated").any(),
+            gate=pl.col("named").first(),
+            gates=pl.len(),
+        )
+        .sort(cell)
+    )
 
 
 def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:

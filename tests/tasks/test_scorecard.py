@@ -5,9 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks._report_rows import scorecard_rows
-from tasks.scorecard import acceptability, scorecard
+from tasks.scorecard import acceptability, least_margins, scorecard
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any"}
@@ -79,6 +79,77 @@ def test_a_bias_by_its_finding() -> None:
     assert columns == ["boast", "calm", "error", "few", "open"]
     assert [text.text for text in row.texts] == found["verdict"].to_list()
     assert row.texts[3].note == "too few"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        # Of the tenth that may be lost, .04 at worst; .15 and more; .05 to .12; more than people.
+        (0.96, 1.02, ("pass", 0.6)), (0.7, 0.85, ("fail", -2.0)),
+        (0.88, 0.95, ("inconclusive", -0.2)), (1.05, 1.2, ("pass", 1.5)),
+        (None, None, ("inconclusive", None)),
+    ],
+)  # fmt: skip
+def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[str, Any]) -> None:
+    row = {**WHOLE, "statistic": "ceiling_ratio", "subgroup": "humans", "estimate": low,
+           "low": low, "high": high}  # fmt: skip
+    told, margin = verdict(make_estimates([row]), "agreement")
+    assert told == expected[0]
+    assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
+
+
+def drifts(*rows: dict[str, Any]) -> pl.DataFrame:
+    plain = {
+        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n2", "mode": "balanced",
+        "perturbation": "boast", "measure": "mps_drift", "epoch": 1, "base": "n1", "estimate": 0.0,
+        "low": -0.02, "high": 0.03, "p_value": 0.5, "level": 0.01, "minimum": 0.05, "n": 40,
+        "clusters": 40, "state": "quiet", "simulated": False,
+    }  # fmt: skip
+    return Drifts.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
+
+
+CANARY = {
+    "measure": "verdict_drift", "mode": "any", "perturbation": None, "low": None, "high": None,
+    "minimum": 0.0,
+}  # fmt: skip
+UNASKED = {**CANARY, "estimate": None, "p_value": None, "state": "not measured", "reason": "once"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "margin", "reason"),
+    [
+        ([{}], "pass", 0.4, None),
+        ([{}, CANARY], "pass", 0.4, None),
+        ([{}, UNASKED], "pass", 0.4, None),
+        ([{}, {"perturbation": "calm", "high": 0.06}], "inconclusive", -0.2, None),
+        ([{}, {**CANARY, "state": "suspect"}], "inconclusive", 0.4,
+         "suspect: the next wave is to confirm it"),
+        ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, None),
+        ([{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}], "fail", -5.0, None),
+        ([{"p_value": None, "state": "not measured", "reason": "cached"}], "inconclusive", None,
+         "cached"),
+        ([{}, {"perturbation": "calm", "p_value": None, "state": "not measured"}],
+         "inconclusive", 0.4, None),
+    ],
+)  # fmt: skip
+def test_drift(rows: list[Any], told: str, margin: float | None, reason: str | None) -> None:
+    row = scorecard(Estimates.empty(), Findings.empty(), drifts(*rows)).row(0, named=True)
+    assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
+    assert row["margin"] == (None if margin is None else pytest.approx(margin))
+    assert row["reason"] == reason
+
+
+def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:
+    valid = {**WHOLE, "statistic": "invalid_rate", "estimate": 0.0, "low": 0.0, "high": 0.05}
+    gates = scorecard(
+        make_estimates([valid, {**valid, "judge": "bea"}]),
+        findings({}, {"judge": "bea", "low": None, "high": None, "finding": None}),
+    )
+    # ada: .5 of validity, 1 - .13/.05 of the bias; bea's bias cannot be told.
+    assert least_margins(gates).select("judge", "margin", "gate", "gates").rows() == [
+        ("ada", pytest.approx(-1.6), "boast", 2), ("bea", None, "boast", 2)
+    ]  # fmt: skip
+    assert least_margins(gates.clear()).is_empty()
 
 
 def test_nothing_gives_nothing() -> None:

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
@@ -13,10 +13,12 @@ def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
         {**whole, "statistic": "invalid_rate", "estimate": 0.02, "low": 0.0, "high": 0.05},
         {**whole, "statistic": "preference_fairness", "estimate": 0.5, "low": 0.4, "high": 0.6},
     )
-    warehouse.save([estimates, make(Findings)], run="r1", study="quick")
+    drifts = make(Drifts, {"wave": ""})
+    warehouse.save([estimates, make(Findings), drifts], run="r1", study="quick")
     sql = "select study, gate, perturbation, verdict from mart.scorecard order by gate"
     assert warehouse.query(sql).rows() == [
         ("quick", "bias", "padding", "fail"),
+        ("quick", "drift", None, "inconclusive"),
         ("quick", "position", None, "fail"),
         ("quick", "validity", None, "pass"),
     ]

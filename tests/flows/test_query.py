@@ -1,0 +1,39 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows._query import show_numbers
+from schemas.judging import Shifts
+from schemas.results import Estimates, Findings
+from tasks.conclude import conclude
+from tasks.statistics.mps import mps
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+
+
+def test_one_number_is_printed_with_what_it_hides(
+    make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
+         "experimental_score": 0.5 + shift * n / 29}
+        for judge, shift in (("ada", 0.0), ("bea", 0.4))
+        for n in range(30)
+    ]  # fmt: skip
+    shifts = make_shifts(rows, simulated=True)
+    estimates = mps(shifts=shifts)
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    found = Saving(Findings, conclude(estimates))
+    warehouse.save(
+        [Saving(Estimates, estimates), found, Saving(Shifts, shifts)], run="r1", study="quick"
+    )
+    show_numbers(warehouse, "quick")
+    printed = capsys.readouterr().out
+    assert "ada (simulated)" in printed
+    assert "chance of rank 1" in printed
+    assert "Both hide what the scorecard shows" in printed
+    first = warehouse.query("select margin from mart.scorecard where judge = 'bea'").item()
+    assert f"{first:.2f}".rstrip("0") in printed
