@@ -51,6 +51,7 @@ with gates as (
     from (
         select *, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
         from drifts
+        semi join estimates using (study, dataset, judge, prompt, wave)
     )
     group by study, dataset, judge, prompt, wave
 )

@@ -94,7 +94,7 @@ def report(
         groups=result_groups(findings, estimates, without(estimates, exclusions)),
         rule=rule(exclusions),
         models=model_rows(estimates),
-        charts=_charts(estimates, findings),
+        charts=_charts(estimates=estimates, findings=findings, drifts=drifts),
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
@@ -130,19 +130,22 @@ def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> 
     return estimates.join(findings.select(cell), on=cell, how="semi")
 
 
-def _charts(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> list[dict[str, Any]]:
+def _charts(**frames: pl.DataFrame) -> list[dict[str, Any]]:
     from markupsafe import Markup
 
-    return [
+    charts = sorted(CHARTS.values(), key=lambda chart: chart.order)
+    drawn = [
         {
             "name": chart.name,
             "title": chart.title,
             "reading": chart.reading,
             # The drawing escapes its texts itself.
-            "panels": [Markup(p) for p in chart(estimates=estimates, findings=findings)],  # noqa: S704
+            "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
+            "optional": chart.optional,
         }
-        for chart in sorted(CHARTS.values(), key=lambda chart: chart.order)
+        for chart in charts
     ]
+    return [chart for chart in drawn if chart["panels"] or not chart["optional"]]
 
 
 def _provenance(

@@ -1,6 +1,7 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: ``estimates`` or ``findings``.
+Parameter names are the frames it reads: ``estimates``, ``findings`` or
+``drifts``.
 """
 
 import inspect
@@ -22,7 +23,9 @@ class Chart:
     """Place on the page, from 1."""
     title: str
     reading: str
-    """Two sentences: how to read it."""
+    """A few sentences: how to read it."""
+    optional: bool
+    """Whether the page leaves it out where it has no panel."""
     reads: tuple[str, ...]
     draw: Callable[..., list[str]]
 
@@ -31,12 +34,14 @@ class Chart:
         return self.draw(**{frame: frames[frame] for frame in self.reads})
 
 
-def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[str]]], Chart]:
+def chart(
+    *, order: int, title: str, reading: str, optional: bool = False
+) -> Callable[[Callable[..., list[str]]], Chart]:
     """Declare a chart."""
 
     def declare(draw: Callable[..., list[str]]) -> Chart:
         reads = tuple(inspect.signature(draw).parameters)
-        return Chart(getattr(draw, "__name__", ""), order, title, reading, reads, draw)
+        return Chart(getattr(draw, "__name__", ""), order, title, reading, optional, reads, draw)
 
     return declare
 

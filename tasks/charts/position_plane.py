@@ -23,7 +23,7 @@ from tasks.charts._canvas import (
 from tasks.charts._names import names
 from tasks.charts._rows import tick_label
 
-LEFT, PLOT, FOOT, HEAD = 44, 262, 62, 12
+LEFT, PLOT, FOOT, HEAD = 44, 262, 62, 26
 NAMES, WIDE = 322, 20
 GAP = 32
 
@@ -85,10 +85,9 @@ def _frame(sheet: Sheet, points: Sequence[Point]) -> float:
     axes.set_yticks(ticks, [tick_label(t, 1) for t in ticks])
     axes.tick_params(length=3)
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    sheet.write(LEFT + PLOT / 2, FOOT - 32, "position consistency", ha="center", **style)
-    x, top = LEFT + 8, FOOT + sheet.plot[3]
-    sheet.write(x, top - 10, "\N{UPWARDS ARROW} second slot wins", **style)
-    sheet.write(x, FOOT + 12, "\N{DOWNWARDS ARROW} first slot wins", **style)
+    sheet.write(LEFT + PLOT, FOOT - 32, "position consistency", ha="right", **style)
+    sheet.write(LEFT, FOOT + sheet.plot[3] + 12, "\N{UPWARDS ARROW} second slot wins", **style)
+    sheet.write(LEFT, FOOT - 32, "\N{DOWNWARDS ARROW} first slot wins", **style)
     sheet.write(
         10, FOOT + sheet.plot[3] / 2, "preference fairness", rotation=90, ha="center",
         rotation_mode="anchor", **style,

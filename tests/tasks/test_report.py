@@ -8,7 +8,7 @@ import pytest
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.report import ReportFacts, report
 
@@ -305,3 +305,22 @@ def test_nobody_left_out_is_said_too() -> None:
     told = Page(report(FACTS, few, findings(), perturbed())).text
     assert "It cannot be told of acme/judge-1." in told
     assert "position gap .15" not in Page(report(FACTS, estimates(), findings(), perturbed())).text
+
+
+def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(source: str) -> None:
+    from tasks.charts import CHARTS
+
+    waves = [{"wave": "n1"}, {"wave": "n2", "state": "suspect", "estimate": 0.3}]
+    row = {
+        **CELL, "measure": "mps_drift", "epoch": 1, "base": "n0", "estimate": 0.0, "level": 0.011,
+        "minimum": 0.05, "n": 58, "clusters": 57, "state": "quiet", "low": -0.01, "high": 0.02,
+        "p_value": 0.4,
+    }  # fmt: skip
+    drifts = Drifts.of(pl.DataFrame([row | wave for wave in waves]))
+    title = CHARTS["drift_strip"].title
+    page = report(FACTS, estimates(wave="n2"), findings(wave="n2"), perturbed(), drifts)
+    assert title not in source
+    assert title in page
+    told = Page(page).text
+    assert "suspect" in told
+    assert f"inconclusive [{MINUS}.01, .02]" in told  # its gate, of the last wave alone

@@ -132,8 +132,13 @@ UNASKED = {**CANARY, "estimate": None, "p_value": None, "state": "not measured",
          "inconclusive", 0.4, None),
     ],
 )  # fmt: skip
-def test_drift(rows: list[Any], told: str, margin: float | None, reason: str | None) -> None:
-    row = scorecard(Estimates.empty(), Findings.empty(), drifts(*rows)).row(0, named=True)
+def test_drift(
+    make_estimates: Make, rows: list[Any], told: str, margin: float | None, reason: str | None
+) -> None:
+    # What stands in an earlier wave is no matter of this one.
+    frame = drifts(*rows, {"wave": "n1", "base": "n0", "state": "alert"})
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
     assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
     assert row["margin"] == (None if margin is None else pytest.approx(margin))
     assert row["reason"] == reason

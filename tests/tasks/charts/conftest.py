@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 
 CELL = {
     "dataset": "bloom", "prompt": "pair_v1", "wave": "", "mode": "balanced",
@@ -33,5 +33,17 @@ def make_estimates() -> Callable[[Rows], pl.DataFrame]:
         "n": 60, "clusters": 60, "dropped": 0, "votes_per_pair": 2, "method": "Wilson",
     }  # fmt: skip
     return lambda rows: Estimates.of(
+        pl.DataFrame([defaults | row for row in rows], infer_schema_length=None)
+    )
+
+
+@pytest.fixture
+def make_drifts() -> Callable[[Rows], pl.DataFrame]:
+    defaults = CELL | {
+        "judge": "a", "measure": "mps_drift", "epoch": 1, "base": "n0", "estimate": 0.02,
+        "level": 0.011,
+        "minimum": 0.05, "n": 60, "clusters": 60, "state": "quiet",
+    }  # fmt: skip
+    return lambda rows: Drifts.of(
         pl.DataFrame([defaults | row for row in rows], infer_schema_length=None)
     )

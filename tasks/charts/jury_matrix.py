@@ -1,0 +1,135 @@
+"""Which member of the jury is moved by which perturbation, and what the jury is without it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks._words import clean, clip, number
+from tasks.charts import chart
+from tasks.charts._canvas import BLUE, INK, LINE, MIDDLE, RED, SMALL, SOFT, Sheet, settings
+from tasks.charts._names import Name, names
+from tasks.charts._rows import write_name
+
+GROUP = ("dataset", "prompt", "wave", "mode")
+LEFT, CELL, ROW, HEAD, FOOT = 160, 78, 40, 74, 14
+ACROSS = 4
+"""Perturbations that fit beside each other."""
+
+DARKEST = 0.3
+"""Shifts of this size and above have the full tint."""
+
+Row = dict[str, Any]
+
+
+@chart(
+    order=5,
+    title="What the judges are as one jury",
+    reading=(
+        "Each number is a mean preference shift (MPS): orange toward the target, blue toward the"
+        " anchor, the darker the larger. Below a member's own shift, in brackets, stands that of"
+        " the jury without it; the last row is the jury of all. Members that are moved the same way"
+        " do not make up for each other: noise falls with more of them, a shared bias does not."
+    ),
+    optional=True,
+)
+def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:
+    """Draw a row per member and one for the jury, a column per perturbation."""
+    return [
+        _panel(f"jury-{index}", rows, juries)
+        for index, (rows, juries) in enumerate(_parts(estimates), 1)
+    ]
+
+
+def _parts(estimates: pl.DataFrame) -> Iterator[tuple[list[Row], dict[tuple[str, str], Row]]]:
+    """Yield the members' shifts and the juries', so many perturbations at a time."""
+    juries = _primary(estimates, "jury_mps", "jury_mps_sham")
+    own = _primary(estimates.filter(pl.col("subgroup") == ""), "mps", "mps_sham")
+    for key, group in juries.partition_by(GROUP, as_dict=True, maintain_order=True).items():
+        rows = own
+        for column, value in zip(GROUP, key, strict=True):
+            rows = rows.filter(pl.col(column) == value)
+        # A formula is a member only where all are.
+        real = rows.filter(~pl.col("simulated").fill_null(value=False))
+        members = (rows if real.is_empty() else real).sort("judge")
+        columns = group.sort(pl.col("kind") != "promote", "perturbation")["perturbation"]
+        wanted = columns.unique(maintain_order=True).to_list()
+        for start in range(0, len(wanted), ACROSS):
+            part = pl.col("perturbation").is_in(wanted[start : start + ACROSS])
+            ordered = group.filter(part).sort(pl.col("kind") != "promote", "perturbation")
+            found = {(r["perturbation"], r["subgroup"]): r for r in ordered.to_dicts()}
+            yield members.filter(part).to_dicts(), found
+
+
+def _primary(estimates: pl.DataFrame, plain: str, over_sham: str) -> pl.DataFrame:
+    """Keep the shifts over the sham where there are any, else those over the control."""
+    cell = [*GROUP, "judge", "perturbation", "subgroup"]
+    return (
+        estimates.filter(pl.col("statistic").is_in([plain, over_sham]))
+        .sort("statistic", maintain_order=True)  # the longer name is the later
+        .unique(cell, keep="last", maintain_order=True)
+    )
+
+
+def _panel(key: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> str:
+    columns = list(dict.fromkeys(perturbation for perturbation, _ in juries))
+    known = names([{**row, "who": row["judge"]} for row in rows], 19)
+    members = list(dict.fromkeys(row["judge"] for row in rows))
+    own = {(row["perturbation"], row["judge"]): row for row in rows}
+    up = ROW * (len(members) + 1)
+    across = CELL * len(columns)
+    with settings(key):
+        sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
+        sheet.axes.set(xlim=(0, len(columns)), ylim=(len(members) + 1, 0))
+        sheet.axes.axis("off")
+        _head(sheet, FOOT + up, columns, juries)
+        for y, member in enumerate(members):
+            write_name(sheet, LEFT - 12, y + 0.5, known[member])
+            for x, perturbation in enumerate(columns):
+                without = juries.get((perturbation, member))
+                _cell(sheet, (x, y), own.get((perturbation, member)), _without(without))
+        simulated = any(row["simulated"] for row in juries.values())
+        jury = Name("all, as one jury", "(simulated)" if simulated else "", "all, as one jury")
+        write_name(sheet, LEFT - 12, len(members) + 0.5, jury)
+        sheet.axes.axhline(len(members), color=INK, linewidth=1.2)
+        for x, perturbation in enumerate(columns):
+            _cell(sheet, (x, len(members)), juries.get((perturbation, "")), "")
+        return sheet.render("Shift of each member of the jury, and of the jury, by perturbation")
+
+
+def _head(
+    sheet: Sheet, top: float, columns: Sequence[str], juries: dict[tuple[str, str], Row]
+) -> None:
+    kinds = {perturbation: row["kind"] for (perturbation, _), row in juries.items()}
+    for x, perturbation in enumerate(columns):
+        middle = LEFT + CELL * (x + 0.5)
+        name = clip(clean(perturbation), 14)
+        sheet.write(middle, top + 30, name, whole=perturbation, ha="center", fontsize=SMALL)
+        sheet.write(
+            middle, top + 14, kinds[perturbation] or "", ha="center", fontsize=SMALL, color=SOFT
+        )
+    sheet.write(2, top + 58, "member x perturbation, MPS", fontsize=MIDDLE, fontweight="bold")
+    sheet.axes.axhline(0, color=LINE, linewidth=1)
+
+
+def _without(row: Row | None) -> str:
+    return "" if row is None or row["estimate"] is None else f"({number(row['estimate'])})"
+
+
+def _cell(sheet: Sheet, place: tuple[int, int], row: Row | None, below: str) -> None:
+    x, y = place
+    shift = None if row is None else row["estimate"]
+    if shift is not None:
+        tint = min(1.0, abs(shift) / DARKEST) * 0.42
+        sheet.axes.fill(
+            [x + 0.03, x + 0.97, x + 0.97, x + 0.03], [y + 0.06, y + 0.06, y + 0.94, y + 0.94],
+            color=RED if shift > 0 else BLUE, alpha=tint, linewidth=0, zorder=1,
+        )  # fmt: skip
+    middle = LEFT + CELL * (x + 0.5)
+    text = "none" if shift is None else number(shift)
+    style: dict[str, Any] = {"rows": True, "ha": "center"}
+    sheet.write(middle, y + (0.36 if below else 0.5), text, **style)
+    if below:
+        sheet.write(middle, y + 0.72, below, fontsize=SMALL, color=SOFT, **style)

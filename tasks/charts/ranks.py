@@ -1,0 +1,87 @@
+"""Ranks of judges with their intervals and tiers."""
+
+import math
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks._words import CELL, clip, number
+from tasks.charts import chart
+from tasks.charts._canvas import BLUE, Sheet, settings
+from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+
+SUBTITLES = {
+    "promote": "promote: rank 1 is moved least, whatever the direction",
+    "detract": "detract: rank 1 moves furthest away from the worse answer",
+}
+MOST_TICKS = 8
+
+
+@chart(
+    order=4,
+    title="How far the order of the judges is known",
+    reading=(
+        "The dot is a judge's rank, the line the 95 % interval of the rank when all judges are"
+        " measured again on questions drawn anew. Judges that share a letter are not told apart"
+        " (Holm, .05); a rank whose line is long says little, and the order of judges that do not"
+        " differ is noise."
+    ),
+    optional=True,
+)
+def ranks(estimates: DataFrame[Estimates]) -> list[str]:
+    """Draw a panel per perturbation, a row per judge, the best first."""
+    found = _with_tiers(estimates)
+    if found["estimate"].count() == 0:
+        return []
+    return [
+        _panel(f"ranks-{index}", perturbation, kind, rows)
+        for index, perturbation, kind, rows in panels(found)
+    ]
+
+
+def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
+    """Return the ranks, each with the letters of its tiers."""
+    keys = [*CELL, "mode", "perturbation"]
+    letters = (
+        estimates.filter(pl.col("statistic") == "tier", pl.col("estimate").is_not_null())
+        .sort("estimate")
+        .group_by(keys, maintain_order=True)
+        .agg(tier=pl.col("subgroup").str.join(""))
+    )
+    ranked = estimates.filter(pl.col("statistic") == "rank", pl.col("kind").is_not_null())
+    return ranked.join(letters, on=keys, how="left")
+
+
+def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
+    rows = sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
+    last = max(2, len(rows))
+    with settings(key):
+        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
+        scale(sheet, 0.6, last + 0.4, "rank", ("best", "worst"))
+        step = math.ceil(last / MOST_TICKS)
+        ticks = range(1, last + 1, step)
+        sheet.axes.set_xticks(list(ticks), [str(t) for t in ticks])
+        for y, row in enumerate(rows):
+            _row(sheet, y, row)
+        return sheet.render(f"Rank of each judge with its interval, {perturbation}")
+
+
+def _row(sheet: Sheet, y: int, row: Row) -> None:
+    rank, low, high = row["estimate"], row["low"], row["high"]
+    if rank is None:
+        not_estimable(sheet, y)
+        return
+    known = low is not None and high is not None
+    if known:
+        sheet.axes.plot([low, high], [y, y], color=BLUE, linewidth=2, solid_capstyle="butt")
+    sheet.axes.plot(rank, y, "o", markersize=8, color=BLUE, clip_on=False, zorder=3)
+    below = f"{_plain(low)} to {_plain(high)}" if known else "no interval"
+    tier = f", tier {row['tier']}" if row["tier"] else ""
+    write_result(sheet, y, clip(f"{_plain(rank)}{tier}", 13), below)
+
+
+def _plain(rank: float) -> str:
+    """Write a rank: ``2``, or ``2.5`` where two share it."""
+    rounded = round(rank, 1)
+    return str(int(rounded)) if rounded == int(rounded) else number(rounded, 1)

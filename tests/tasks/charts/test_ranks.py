@@ -1,0 +1,67 @@
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from tasks.charts import CHARTS
+
+ranks = CHARTS["ranks"]
+Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def ranked(judge: str, rank: float | None, low: Any, high: Any, tiers: str, **more: Any) -> Any:
+    """Return a judge's rank, and a row for each letter of its tier."""
+    row = {"judge": judge, "statistic": "rank", "estimate": rank, "low": low, "high": high} | more
+    letters = [
+        {**row, "statistic": "tier", "subgroup": letter, "estimate": float(place), "low": None,
+         "high": None}
+        for place, letter in enumerate(tiers, 1)
+    ]  # fmt: skip
+    return [row, *letters]
+
+
+def test_no_rank_stands_bare(make_estimates: Make) -> None:
+    rows = [*ranked("b", 2.5, 1.0, 3.0, "ab"), *ranked("a", 1.0, 1.0, 1.975, "a"),
+            *ranked("c", None, None, None, "")]  # fmt: skip
+    (panel,) = ranks(estimates=make_estimates(rows))
+    shown = texts(panel)
+    assert [t for t in shown if t in {"a", "b", "c"}] == ["a", "b", "c"]
+    assert {"1, tier a", "1 to 2", "2.5, tier ab", "1 to 3", "not estimable"} <= set(shown)
+
+
+def test_letters_are_those_of_the_same_perturbation(make_estimates: Make) -> None:
+    rows = [
+        *ranked("a", 1.0, 1.0, 2.0, "a"), *ranked("b", 2.0, 1.0, 2.0, "b"),
+        *ranked("a", 2.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
+        *ranked("b", 1.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
+    ]  # fmt: skip
+    promote, detract = ranks(estimates=make_estimates(rows))
+    assert {"1, tier a", "2, tier b"} <= set(texts(promote))
+    assert {"1, tier a", "2, tier a"} <= set(texts(detract))
+    assert "promote: rank 1 is moved least, whatever the direction" in texts(promote)
+
+
+def test_a_rank_without_interval_says_so(make_estimates: Make) -> None:
+    (panel,) = ranks(estimates=make_estimates(ranked("a", 1.0, None, None, "", simulated=True)))
+    assert {"no interval", "(simulated)"} <= set(texts(panel))
+
+
+@pytest.mark.parametrize("judges", [2, 20])
+def test_any_number_of_judges_can_be_ranked(make_estimates: Make, judges: int) -> None:
+    rows = [r for j in range(judges) for r in ranked(f"j{j}", j + 1.0, 1.0, judges, "abcdefghijk")]
+    (panel,) = ranks(estimates=make_estimates(rows))
+    ticks = [t for t in texts(panel) if t.isdecimal()]
+    assert ticks[0] == "1"
+    assert len(ticks) <= 8
+
+
+def test_nothing_ranked_draws_nothing(make_estimates: Make) -> None:
+    alone = ranked("a", None, None, None, "")
+    assert ranks(estimates=make_estimates(alone)) == []
+    assert ranks(estimates=make_estimates(alone).clear()) == []
