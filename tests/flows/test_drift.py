@@ -15,6 +15,8 @@ from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from tasks.curate import import_dataset
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
+from tasks.providers import JUDGES
+from tasks.providers._dropped import refused_params
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -96,3 +98,11 @@ def test_the_canary_is_small_and_nightly() -> None:
     assert pairs.height * 2 == 180
     assert study.votes_per_pair == 4
     assert pairs.select(pl.col("arm").n_unique()).item() == 3
+
+
+def test_canary_judges_are_as_cold_as_their_models_allow() -> None:
+    judges = [JUDGES[name] for name in STUDIES["canary"].study.judges]
+    cold = refused_params([(j.model, {**j.params, "temperature": 0}) for j in judges])
+    for judge, refused in zip(judges, cold, strict=True):
+        # It has temperature 0, or its model takes none.
+        assert (judge.params.get("temperature"), refused) in [(0, []), (None, ["temperature"])]
