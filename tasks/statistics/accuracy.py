@@ -59,7 +59,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Label target; votes second (anchor first) and invalid (target first): accuracy_12 1,
     accuracy_21 0, accuracy .5, accuracy_valid 1, both_right 0 of 1, order_agreement 0 of 0.
     """
-    pairs = _counted(tallies)
+    pairs = right_votes(tallies)
     rows = [
         portions(
             name, pairs.with_columns(num=pl.col(hits), den=pl.col(asked), dropped=pl.col(lost))
@@ -69,7 +69,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat(rows))
 
 
-def _counted(tallies: pl.DataFrame) -> pl.DataFrame:
+def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     """Count right votes of each labelled pair, only the first where asked one after another."""
     labelled = tallies.filter(
         pl.col("label").is_not_null(), pl.col("arm").is_in(["control", "experimental"])

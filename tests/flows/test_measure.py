@@ -24,7 +24,8 @@ Make = Callable[..., Any]
 SHARES = {
     "asr", "sham_floor", "position_consistency", "primacy", "recency", "random_baseline",
     "random_baseline_coin", "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate",
-    "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "agreement", "agreement_decided",
+    "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "accuracy_before",
+    "accuracy_after", "agreement", "agreement_decided",
     "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds", "jury_asr",
     "jury_sham_floor", "replicate_floor",
 }  # fmt: skip
@@ -34,6 +35,7 @@ LIMITS = {
     "jury_size": (1, math.inf), "e_value": (0, math.inf), "los": EVERYTHING,
     "standardised_effect": EVERYTHING, "detection_power": EVERYTHING,
     "position_kappa": EVERYTHING, "position_kappa_once": EVERYTHING,
+    "self_score_error": (-1, math.inf),
 }  # fmt: skip
 
 

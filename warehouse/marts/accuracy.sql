@@ -13,9 +13,14 @@ select
     max(estimate) filter (statistic = 'order_agreement') as order_agreement,
     max(estimate) filter (statistic = 'order_agreement_llmbar') as order_agreement_llmbar,
     max(estimate) filter (statistic = 'order_kappa') as order_kappa,
+    max(estimate) filter (statistic = 'accuracy_before') as before,
+    max(estimate) filter (statistic = 'accuracy_after') as after,
+    max(estimate) filter (statistic = 'accuracy_change') as change,
+    max(low) filter (statistic = 'accuracy_change') as change_low,
+    max(high) filter (statistic = 'accuracy_change') as change_high,
 from estimates
 where subgroup = '' and statistic in (
     'accuracy', 'accuracy_12', 'accuracy_21', 'accuracy_valid', 'both_right', 'order_agreement',
-    'order_agreement_llmbar', 'order_kappa'
+    'order_agreement_llmbar', 'order_kappa', 'accuracy_before', 'accuracy_after', 'accuracy_change'
 )
 group by all

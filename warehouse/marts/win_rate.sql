@@ -23,6 +23,9 @@ select
     max(estimate) filter (statistic = 'style_controlled') as style_controlled,
     max(low) filter (statistic = 'style_controlled') as style_controlled_low,
     max(high) filter (statistic = 'style_controlled') as style_controlled_high,
+    max(estimate) filter (statistic = 'self_score_error') as self_score_error,
+    max(low) filter (statistic = 'self_score_error') as self_score_error_low,
+    max(high) filter (statistic = 'self_score_error') as self_score_error_high,
     max(n) filter (statistic = 'win_rate') as n,
     max(clusters) filter (statistic = 'win_rate') as clusters,
     max(n) filter (statistic = 'human_win_rate') as labels,
@@ -33,6 +36,7 @@ select
 from estimates
 where statistic in (
     'win_rate_naive', 'win_rate', 'length_controlled', 'human_win_rate', 'ppi_win_rate',
-    'rogan_gladen', 'bt_strength', 'style_controlled', 'effective_labels', 'labels_needed'
+    'rogan_gladen', 'bt_strength', 'style_controlled', 'effective_labels', 'labels_needed',
+    'self_score_error'
 )
 group by all

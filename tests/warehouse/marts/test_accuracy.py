@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+import pytest
+
 from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
@@ -19,8 +21,19 @@ def test_accuracy_in_each_order(warehouse: Warehouse, make: Make) -> None:
     ]  # fmt: skip
     kappa = {**ALL, "statistic": "order_kappa", "estimate": 0.3}
     other = {"statistic": "asr", "estimate": 0.99}
-    warehouse.save([make(Estimates, *rows, kappa, other)], run="r1", study="quick")
-    assert warehouse.query("select * from mart.accuracy").to_dicts() == [
+    changes = {"accuracy_before": 0.6, "accuracy_after": 0.4, "accuracy_change": -0.2}
+    of_padding = [
+        {"statistic": name, "estimate": value, "low": value - 0.1, "high": value + 0.1}
+        for name, value in changes.items()
+    ]
+    warehouse.save([make(Estimates, *rows, kappa, other, *of_padding)], run="r1", study="quick")
+    perturbed = warehouse.query(
+        "select before, after, change, change_low, change_high, accuracy from mart.accuracy "
+        "where perturbation = 'padding'"
+    )
+    assert perturbed.rows() == [(0.6, 0.4, -0.2, pytest.approx(-0.3), pytest.approx(-0.1), None)]
+    control = "select * exclude (before, after, change, change_low, change_high) from mart.accuracy"
+    assert warehouse.query(f"{control} where perturbation is null").to_dicts() == [
         {
             "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
             "wave": "", "perturbation": None, "simulated": True, "low": 0.1, "high": 0.9,

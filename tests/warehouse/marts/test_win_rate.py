@@ -22,12 +22,15 @@ def test_corrections_stand_side_by_side(warehouse: Warehouse, make: Make) -> Non
     ]
     other = {**cell, "statistic": "rogan_gladen", "subgroup": "ant", "estimate": None,
              "reason": "blind"}  # fmt: skip
-    warehouse.save([make(Estimates, *rows, other, {"statistic": "asr"})], run="r1", study="quick")
+    own = {**cell, "statistic": "self_score_error", "subgroup": "ant", "estimate": 0.25}
+    warehouse.save(
+        [make(Estimates, *rows, other, own, {"statistic": "asr"})], run="r1", study="quick"
+    )
     found = warehouse.query(
         "select subgroup, naive, swap_averaged, length_controlled, ppi, ppi_low, human, "
-        "rogan_gladen, n, labels from mart.win_rate order by subgroup"
+        "rogan_gladen, n, labels, self_score_error from mart.win_rate order by subgroup"
     )
     assert found.rows() == [
-        ("ant", None, None, None, None, None, None, None, None, None),
-        ("ant vs bee", 0.5, 0.55, 0.6, 0.65, 0.15, 0.7, None, 11, 14),
+        ("ant", None, None, None, None, None, None, None, None, None, 0.25),
+        ("ant vs bee", 0.5, 0.55, 0.6, 0.65, 0.15, 0.7, None, 11, 14, None),
     ]

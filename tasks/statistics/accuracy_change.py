@@ -1,0 +1,80 @@
+"""Accuracy before and after a perturbation, on the same pairs."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import ratios, weighted_shares
+from tasks.statistics.accuracy import right_votes
+
+SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
+
+
+@statistic(
+    source="arXiv:2410.02736; methods.md, section 2",
+    gives=("accuracy_before", "accuracy_after", "accuracy_change"),
+)
+def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure what a perturbation does to how often a judge is right.
+
+    ``accuracy_before = mean_i b(i)``, ``accuracy_after = mean_i a(i)``,
+    ``accuracy_change = mean_i (a(i) - b(i))``, b and a the shares of a pair's votes that name the
+    right answer, in the control and in the experimental arm.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge; only samples with a label in both arms count, each arm by its
+        own label.
+
+    Returns
+    -------
+    Estimates
+        Three rows per judge and perturbation: both rates by cluster-adjusted Wilson, the change by
+        cluster linearisation with a p-value against 0.
+
+    Notes
+    -----
+    A vote without a verdict is not right. Samples without a vote in either arm are dropped; where
+    votes were asked one after another, the first in each order count. Ye et al. (CALM) print
+    accuracies before and after, for one vote per item; these definitions are of our specification
+    and have not been compared with the paper's text, so they claim no parity with it.
+
+    References
+    ----------
+    Ye et al. (2024), Justice or Prejudice?, arXiv:2410.02736.
+
+    Examples
+    --------
+    Right before: 2 of 2 votes and 1 of 2; after: 1 of 2 and 0 of 2. Accuracy .75, then .25, change
+    -.5.
+    """
+    counted = right_votes(tallies).with_columns(
+        share=pl.when(pl.col("voted") > 0).then(pl.col("right") / pl.col("voted"))
+    )
+    before = counted.filter(pl.col("arm") == "control").select(*SAMPLE, before="share")
+    pairs = (
+        counted.filter(pl.col("arm") == "experimental")
+        .rename({"share": "after"})
+        .join(before, on=SAMPLE)
+        .with_columns(den=pl.lit(1.0))
+        .with_columns(
+            counted=pl.col("before").is_not_null() & pl.col("after").is_not_null(),
+            minuend=pl.col("after"),
+            subtrahend=pl.col("before"),
+        )
+    ).with_columns(dropped=~pl.col("counted"))
+    if pairs.is_empty():
+        return Estimates.empty()
+    change = pairs.with_columns(num=pl.col("after") - pl.col("before"))
+    return Estimates.draft(
+        pl.concat(
+            [
+                weighted_shares("accuracy_before", pairs.with_columns(num=pl.col("before"))),
+                weighted_shares("accuracy_after", pairs.with_columns(num=pl.col("after"))),
+                ratios("accuracy_change", change),
+            ]
+        )
+    )

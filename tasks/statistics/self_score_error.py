@@ -1,0 +1,90 @@
+"""What a judge gives the answers of its own model, against what others give them."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests
+from schemas.results import Estimates
+from tasks.statistics import _intervals, statistic
+from tasks.statistics._cells import PART
+from tasks.statistics._contests import sides
+from tasks.statistics._intervals import LEVEL, moments
+
+ITEM = ("dataset", "prompt", "wave", "sample", "own")
+
+
+@statistic(source="arXiv:2410.02736; methods.md, section 2")
+def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+    """Measure by how much a judge's mean score of its own answers exceeds that of other judges.
+
+    ``sum_i y_self(i) / sum_i y_other(i) - 1`` over the contests of the judge's own model, y its
+    mean score over both orders, y_other the mean of the other judges' (formulas aside).
+
+    Parameters
+    ----------
+    contests
+        One row per judge and control pair of two models; an author is the judge's own model if it
+        has the judge's name.
+
+    Returns
+    -------
+    Estimates
+        One row per judge whose name is an author's, ``subgroup`` that name; by cluster
+        linearisation, the interval cut at -1.
+
+    Notes
+    -----
+    The error of self-enhancement in Ye et al. (CALM) is ``|1 - y_self / y_other|``, the size of
+    this; the sign is kept, as an absolute value is above 0 by noise alone. They score answers one
+    by one; here the score is the share of contests won, which is what votes can tell. These
+    definitions are of our specification and have not been compared with the paper's text, so they
+    claim no parity with it. Contests that nobody else judged are dropped. A judge may be right that
+    its own answers are better: this is no bias if the others are wrong.
+
+    References
+    ----------
+    Ye et al. (2024), Justice or Prejudice?, arXiv:2410.02736.
+
+    Examples
+    --------
+    A judge gives its own answers 1 and .5, two others give them .5 and .5, and 0 and .5: others
+    sum up to .75, so the error is 1.5 / .75 - 1 = 1.
+    """
+    rows = sides(contests).filter(pl.col("subgroup") == pl.col("own"))
+    others = (
+        rows.filter(pl.col("judge") != pl.col("own"), ~pl.col("simulated").fill_null(value=False))
+        .group_by(ITEM, maintain_order=True)
+        .agg(others=pl.col("score").mean())
+    )
+    own = rows.filter(pl.col("judge") == pl.col("own")).join(others, on=ITEM, how="left")
+    if own.is_empty():
+        return Estimates.empty()
+    told = pl.col("score").is_not_null() & pl.col("others").is_not_null()
+    clusters = (
+        own.with_columns(told=told)
+        .with_columns(pl.when("told").then(pl.col("score", "others")).otherwise(0.0))
+        .group_by(*PART, "cluster", maintain_order=True)
+        .agg(
+            num=(pl.col("score") - pl.col("others")).sum(),
+            den=pl.col("others").sum(),
+            n=pl.col("told").cast(pl.Int64).sum(),
+            dropped=(~pl.col("told")).cast(pl.Int64).sum(),
+            votes=pl.col("votes").max(),
+            kind=pl.col("kind").first(),
+            simulated=pl.col("simulated").first(),
+        )
+    )
+    cells = clusters.group_by(PART, maintain_order=True).agg(
+        *moments(("num", "den")),
+        pl.col("n", "dropped").sum(),
+        pl.col("kind", "simulated").first(),
+        votes_per_pair=pl.col("votes").mode().max(),
+    )
+    found = pl.concat([cells, _intervals.ratios(cells)], how="horizontal")
+    return Estimates.draft(
+        found.with_columns(
+            pl.col("low").clip(lower_bound=-1.0),
+            statistic=pl.lit("self_score_error"),
+            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        )
+    )
