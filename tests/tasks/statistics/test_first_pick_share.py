@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,12 @@ Make = Callable[..., Any]
 CHOICE = st.sampled_from(["first", "second", "tie", "invalid"])
 
 
-def votes(
-    pairs: Sequence[tuple[str, str]], cluster: Sequence[str] | None = None, **more: object
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "sample": f"s{number:03}", "shown_first": side, "choice": choice,
-            "cluster": cluster[number] if cluster else f"s{number:03}", **more,
-        }
-        for number, pair in enumerate(pairs)
-        for side, choice in zip(("anchor", "target"), pair, strict=True)
-    ]  # fmt: skip
-
-
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> dict[str, dict[str, Any]]:
     rows = first_pick_share(tallies=count_votes(log)).to_dicts()
     return {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
 
 
-def test_docstring_example(make_vote_log: Make) -> None:
+def test_docstring_example(make_vote_log: Make, votes: Make) -> None:
     rows = measured(
         make_vote_log(votes([("first", "first"), ("first", "second"), ("tie", "invalid")]))
     )
@@ -45,7 +32,7 @@ def test_docstring_example(make_vote_log: Make) -> None:
     assert gap["standard_error"] == pytest.approx(0.25)
 
 
-def test_exact_test_of_the_docstring(make_vote_log: Make) -> None:
+def test_exact_test_of_the_docstring(make_vote_log: Make, votes: Make) -> None:
     pairs = [("first", "first")] * 4 + [("tie", "first")] * 2 + [("second", "tie")]
     row = measured(make_vote_log(votes([*pairs, ("tie", "tie")])))["primacy_test"]
     assert (row["estimate"], row["hits"], row["n"]) == (pytest.approx(5 / 7), 6, 7)
@@ -53,7 +40,9 @@ def test_exact_test_of_the_docstring(make_vote_log: Make) -> None:
 
 
 @pytest.mark.parametrize(("primacy", "recency"), [(0, 1), (5, 0), (0, 9), (4, 4), (13, 4)])
-def test_exact_test_against_scipy(make_vote_log: Make, primacy: int, recency: int) -> None:
+def test_exact_test_against_scipy(
+    make_vote_log: Make, votes: Make, primacy: int, recency: int
+) -> None:
     pairs = [("first", "tie")] * primacy + [("second", "second")] * recency
     row = measured(make_vote_log(votes(pairs)))["primacy_test"]
     test = binomtest(primacy, primacy + recency)
@@ -62,7 +51,7 @@ def test_exact_test_against_scipy(make_vote_log: Make, primacy: int, recency: in
     assert (row["low"], row["high"]) == pytest.approx((2 * interval.low - 1, 2 * interval.high - 1))
 
 
-def test_gap_against_scipy(make_vote_log: Make) -> None:
+def test_gap_against_scipy(make_vote_log: Make, votes: Make) -> None:
     # With equal numbers of votes per question the t of the ratio is that of a mean.
     pairs = [("first", "first")] * 7 + [("second", "second")] * 2 + [("first", "second")] * 6
     row = measured(make_vote_log(votes(pairs)))["position_gap"]
@@ -72,7 +61,7 @@ def test_gap_against_scipy(make_vote_log: Make) -> None:
     assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
 
 
-def test_only_repeat_0_is_tested_and_all_votes_shared(make_vote_log: Make) -> None:
+def test_only_repeat_0_is_tested_and_all_votes_shared(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(
         [
             *votes([("first", "first"), ("second", "second")]),
@@ -87,13 +76,13 @@ def test_only_repeat_0_is_tested_and_all_votes_shared(make_vote_log: Make) -> No
     assert measured(log, "boast")["position_gap"]["estimate"] == -0.5
 
 
-def test_conflicts_of_one_cluster_are_not_independent(make_vote_log: Make) -> None:
+def test_conflicts_of_one_cluster_are_not_independent(make_vote_log: Make, votes: Make) -> None:
     row = measured(make_vote_log(votes([("first", "first")] * 3, cluster="aab")))["primacy_test"]
     assert (row["estimate"], row["p_value"], row["low"]) == (1.0, None, None)
     assert "not independent" in row["reason"]
 
 
-def test_one_share_in_all_clusters(make_vote_log: Make) -> None:
+def test_one_share_in_all_clusters(make_vote_log: Make, votes: Make) -> None:
     always = measured(make_vote_log(votes([("first", "first")] * 12)))
     gap, share = always["position_gap"], always["first_pick_share"]
     assert (gap["estimate"], gap["high"]) == (0.5, 0.5)
@@ -106,7 +95,7 @@ def test_one_share_in_all_clusters(make_vote_log: Make) -> None:
     assert never["low"] == -never["high"] < 0
 
 
-def test_too_little_is_null_with_a_reason(make_vote_log: Make) -> None:
+def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> None:
     ties = measured(make_vote_log(votes([("tie", "tie"), ("invalid", "tie")])))
     assert [row["estimate"] for row in ties.values()] == [None] * 3
     assert ties["primacy_test"]["reason"] == "no match of repeat 0 differs"
@@ -122,7 +111,7 @@ def test_too_little_is_null_with_a_reason(make_vote_log: Make) -> None:
 @settings(max_examples=12)
 @given(st.lists(st.tuples(CHOICE, CHOICE), min_size=1, max_size=20))
 def test_exchanging_the_slots_turns_the_sign(
-    make_vote_log: Make, pairs: list[tuple[str, str]]
+    make_vote_log: Make, votes: Make, pairs: list[tuple[str, str]]
 ) -> None:
     other = {"first": "second", "second": "first", "tie": "tie", "invalid": "invalid"}
     before = measured(make_vote_log(votes(pairs)))

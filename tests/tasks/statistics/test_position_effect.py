@@ -1,5 +1,5 @@
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,25 +19,12 @@ Make = Callable[..., Any]
 FF, SS, AGREE, LOST = ("first", "first"), ("second",) * 2, ("first", "second"), ("invalid", "first")
 
 
-def votes(
-    pairs: Sequence[tuple[str, str]], cluster: Sequence[str] | None = None, **more: object
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "sample": f"s{number:03}", "shown_first": side, "choice": choice,
-            "cluster": cluster[number] if cluster else f"s{number:03}", **more,
-        }
-        for number, pair in enumerate(pairs)
-        for side, choice in zip(("anchor", "target"), pair, strict=True)
-    ]  # fmt: skip
-
-
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> dict[str, dict[str, Any]]:
     rows = position_effect(tallies=count_votes(log)).to_dicts()
     return {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
 
 
-def test_docstring_example(make_vote_log: Make) -> None:
+def test_docstring_example(make_vote_log: Make, votes: Make) -> None:
     rows = measured(make_vote_log(votes([FF] * 8 + [SS] * 2 + [AGREE] * 5 + [LOST])))
     once, every = rows["position_kappa_once"], rows["position_kappa"]
     assert once["estimate"] == every["estimate"] == pytest.approx(math.log(4) / 2)
@@ -51,7 +38,7 @@ def test_docstring_example(make_vote_log: Make) -> None:
         assert (row["hits"], row["n"], row["clusters"], row["dropped"]) == (8, 10, 10, 1)
 
 
-def test_clusters_are_the_unit(make_vote_log: Make) -> None:
+def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(votes([FF, FF, FF, SS, FF, SS], cluster=list("aaabbc")))
     for row in measured(log).values():
         # A = 4, B = 2; clusters (3, 0), (1, 1), (0, 1): differences 3/4, -1/4, -1/2.
@@ -61,7 +48,9 @@ def test_clusters_are_the_unit(make_vote_log: Make) -> None:
 
 
 @pytest.mark.parametrize(("pair", "sign"), [(FF, 1), (SS, -1)])
-def test_an_empty_count_is_flagged(make_vote_log: Make, pair: tuple[str, str], sign: int) -> None:
+def test_an_empty_count_is_flagged(
+    make_vote_log: Make, votes: Make, pair: tuple[str, str], sign: int
+) -> None:
     rows = measured(make_vote_log(votes([pair] * 6)))
     for row in rows.values():
         assert row["estimate"] == pytest.approx(sign * math.log(6.5 / 0.5) / 2)
@@ -75,7 +64,7 @@ def test_an_empty_count_is_flagged(make_vote_log: Make, pair: tuple[str, str], s
     )
 
 
-def test_too_little_is_null_with_a_reason(make_vote_log: Make) -> None:
+def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> None:
     for row in measured(make_vote_log(votes([AGREE, LOST, ("tie", "tie")]))).values():
         assert (row["estimate"], row["n"], row["p_value"]) == (None, 0, None)
         assert (row["reason"], row["method"]) == (
@@ -90,7 +79,7 @@ def test_too_little_is_null_with_a_reason(make_vote_log: Make) -> None:
     assert position_effect(tallies=count_votes(make_vote_log([]))).is_empty()
 
 
-def test_repeats_and_arms(make_vote_log: Make) -> None:
+def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(
         [
             *votes([FF, SS, SS]), *votes([FF, FF, SS], repeat=1),
@@ -102,7 +91,7 @@ def test_repeats_and_arms(make_vote_log: Make) -> None:
     assert {(r["hits"], r["n"]) for r in measured(log, "boast").values()} == {(1, 3)}
 
 
-def test_votes_asked_one_by_one_count_once(make_vote_log: Make) -> None:
+def test_votes_asked_one_by_one_count_once(make_vote_log: Make, votes: Make) -> None:
     rows = [*votes([FF, SS, SS]), *votes([FF, FF, SS], repeat=1)]
     rows[-1] |= {"stopped": "pair", "choice": None}
     assert {(r["hits"], r["n"]) for r in measured(make_vote_log(rows)).values()} == {(1, 3)}
@@ -111,7 +100,7 @@ def test_votes_asked_one_by_one_count_once(make_vote_log: Make) -> None:
 @settings(max_examples=10)
 @given(st.lists(st.sampled_from([FF, SS, AGREE, LOST]), min_size=1, max_size=20))
 def test_exchanging_the_slots_turns_the_sign(
-    make_vote_log: Make, pairs: list[tuple[str, str]]
+    make_vote_log: Make, votes: Make, pairs: list[tuple[str, str]]
 ) -> None:
     other = {"first": "second", "second": "first", "invalid": "invalid"}
     turned = [(other[a], other[b]) for a, b in pairs]
@@ -151,7 +140,7 @@ def test_intervals_cover_the_planted_effect() -> None:
         assert 0.896 <= held.item() <= 1.0, name  # .95 less three standard errors at 150
 
 
-def test_against_the_conditional_logit_of_statsmodels(make_vote_log: Make) -> None:
+def test_against_the_conditional_logit_of_statsmodels(make_vote_log: Make, votes: Make) -> None:
     # Order has the coefficient 2 kappa; pairs judged alike in both orders tell nothing about it.
     pairs = [FF] * 9 + [SS] * 4
     target = np.array([[a == "second", b == "first"] for a, b in pairs], dtype=float)

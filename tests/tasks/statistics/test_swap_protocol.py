@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -21,21 +21,13 @@ OUTCOME = {
 }  # fmt: skip
 
 
-def votes(pairs: Sequence[tuple[str | None, str | None]], **more: object) -> list[dict[str, Any]]:
-    return [
-        {"sample": f"s{number:03}", "shown_first": side, "choice": choice, **more}
-        for number, pair in enumerate(pairs)
-        for side, choice in zip(("anchor", "target"), pair, strict=True)
-    ]
-
-
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> list[dict[str, Any]]:
     rows = swap_protocol(tallies=count_votes(log)).to_dicts()
     mine = {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
     return [mine[name] for name in NAMES]
 
 
-def test_docstring_example(make_vote_log: Make) -> None:
+def test_docstring_example(make_vote_log: Make, votes: Make) -> None:
     pairs = [("second", "first"), ("tie", "tie"), ("first", "first"), ("second", "tie")]
     rows = measured(make_vote_log(votes(pairs)))
     assert [row["estimate"] for row in rows] == [0.625, 0.75, 0.5]
@@ -43,14 +35,14 @@ def test_docstring_example(make_vote_log: Make) -> None:
 
 
 @pytest.mark.parametrize("pair", OUTCOME)
-def test_each_pair_of_votes(make_vote_log: Make, pair: tuple[str, str]) -> None:
+def test_each_pair_of_votes(make_vote_log: Make, votes: Make, pair: tuple[str, str]) -> None:
     rows = measured(make_vote_log(votes([pair])))
     expected = {"win": (1, 0, 0), "loss": (0, 0, 0), "tie": (0.5, 1, 0), "clash": (0.5, 1, 1)}
     assert tuple(row["estimate"] for row in rows) == expected[OUTCOME[pair]]
 
 
 @pytest.mark.parametrize("lost", ["invalid", "abstain", "ambiguous", None])
-def test_an_error_is_no_tie(make_vote_log: Make, lost: str | None) -> None:
+def test_an_error_is_no_tie(make_vote_log: Make, votes: Make, lost: str | None) -> None:
     for row in measured(make_vote_log(votes([("second", "first"), (lost, "first")]))):
         assert (row["n"], row["dropped"]) == (1, 1)
     for row in measured(make_vote_log(votes([(lost, "first"), (lost, lost)]))):
@@ -59,7 +51,7 @@ def test_an_error_is_no_tie(make_vote_log: Make, lost: str | None) -> None:
     assert swap_protocol(tallies=count_votes(make_vote_log([]))).is_empty()
 
 
-def test_repeats_and_arms(make_vote_log: Make) -> None:
+def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(
         [
             *votes([("second", "first")]), *votes([("first", "second")], repeat=1),
@@ -70,7 +62,7 @@ def test_repeats_and_arms(make_vote_log: Make) -> None:
     assert measured(log, "boast")[0]["estimate"] == 1.0
 
 
-def test_votes_asked_one_by_one_count_once(make_vote_log: Make) -> None:
+def test_votes_asked_one_by_one_count_once(make_vote_log: Make, votes: Make) -> None:
     rows = [*votes([("second", "first")] * 2), *votes([("first", "second")] * 2, repeat=1)]
     rows[-1] |= {"choice": None, "stopped": "pair"}
     assert [r["estimate"] for r in measured(make_vote_log(rows))] == [1.0, 0.0, 0.0]
@@ -78,7 +70,9 @@ def test_votes_asked_one_by_one_count_once(make_vote_log: Make) -> None:
 
 @settings(max_examples=12)
 @given(st.lists(st.tuples(CHOICE, CHOICE), min_size=1, max_size=20))
-def test_against_counting(make_vote_log: Make, pairs: list[tuple[str | None, str | None]]) -> None:
+def test_against_counting(
+    make_vote_log: Make, votes: Make, pairs: list[tuple[str | None, str | None]]
+) -> None:
     log = make_vote_log(votes(pairs))
     win, tie, clash = measured(log)
     named = [OUTCOME[a, b] for a, b in pairs if a and b and (a, b) in OUTCOME]
