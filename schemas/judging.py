@@ -30,22 +30,6 @@ def size(what: str) -> Any:
     return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
 
 
-def human_score() -> Any:
-    """Return a field for what people said of a pair."""
-    return pa.Field(
-        ge=0, le=1, nullable=True,
-        description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
-    )  # fmt: skip
-
-
-def label_chance() -> Any:
-    """Return a field for how a pair was chosen to be labelled."""
-    return pa.Field(
-        gt=0, le=1, nullable=True,
-        description="chance that the pair had to be labelled by people; null if unknown",
-    )  # fmt: skip
-
-
 class Judges(Fact, table="judges", key=("judge",)):
     """One row per judge: a model with fixed parameters, or a person."""
 
@@ -144,8 +128,27 @@ class Measured(Result):
     wave: str = pa.Field(description="label of a measurement in time")
 
 
+class Compared(Measured):
+    """What is known of the two answers of a pair, where anything is."""
+
+    anchor_author: str = author("anchor")
+    target_author: str = author("target")
+    anchor_length: int = size("characters of the anchor")
+    target_length: int = size("characters of the target")
+    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
+    target_markup: int = size("headings, list items, bold words and emoji of the target")
+    human_score: float = pa.Field(
+        ge=0, le=1, nullable=True,
+        description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
+    )  # fmt: skip
+    label_chance: float = pa.Field(
+        gt=0, le=1, nullable=True,
+        description="chance that the pair had to be labelled by people; null if unknown",
+    )  # fmt: skip
+
+
 class VoteLog(
-    Measured,
+    Compared,
     table="vote_log",
     key=(
         "dataset",
@@ -184,18 +187,10 @@ class VoteLog(
         isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
     )
     human: bool = pa.Field(nullable=True, description="whether the judge is a person")
-    anchor_author: str = author("anchor")
-    target_author: str = author("target")
-    anchor_length: int = size("characters of the anchor")
-    target_length: int = size("characters of the target")
-    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
-    target_markup: int = size("headings, list items, bold words and emoji of the target")
-    human_score: float = human_score()
-    label_chance: float = label_chance()
 
 
 class Tallies(
-    Measured,
+    Compared,
     table="tallies",
     key=("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation"),
 ):
@@ -247,17 +242,9 @@ class Tallies(
     )
     matched_voted: int = counted("matches with two votes, valid or not")
     matched_invalid: int = counted("matches with two votes, neither of them valid")
-    anchor_author: str = author("anchor")
-    target_author: str = author("target")
-    anchor_length: int = size("characters of the anchor")
-    target_length: int = size("characters of the target")
-    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
-    target_markup: int = size("headings, list items, bold words and emoji of the target")
-    human_score: float = human_score()
-    label_chance: float = label_chance()
 
 
-class Contests(Measured, table="contests", key=("dataset", "judge", "prompt", "wave", "sample")):
+class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "wave", "sample")):
     """One row per judge, prompt, wave and control pair whose answers two known models wrote."""
 
     sample: str = name("a question with its anchor and target")
@@ -275,12 +262,6 @@ class Contests(Measured, table="contests", key=("dataset", "judge", "prompt", "w
     )
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
-    anchor_length: int = size("characters of the anchor")
-    target_length: int = size("characters of the target")
-    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
-    target_markup: int = size("headings, list items, bold words and emoji of the target")
-    human_score: float = human_score()
-    label_chance: float = label_chance()
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 
