@@ -21,7 +21,6 @@ from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 SHOWN = 200
-NUMBERS = {"margin": "least margin", "first": "chance of rank 1"}
 
 
 def show_query(query: str, form: str, warehouse: Path | None) -> None:
@@ -73,8 +72,9 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
             pl.col("judge")
             + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
             "wave",
-            pl.col("margin", "first").round(2).name.map(NUMBERS.__getitem__),
+            pl.col("margin").round(2).alias("least margin"),
             pl.col("gate").alias("of"),
+            pl.col("first").round(2).alias("chance of rank 1"),
         )
     )  # fmt: skip
     print_rows(Console(), shown.columns, shown.rows())
