@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks.statistics._bootstrap import DRAWS, percentiles, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions
-from tasks.statistics._resample import DRAWS, percentiles, resampled
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"

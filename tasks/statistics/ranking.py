@@ -11,7 +11,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks._families import holm
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import weights
+from tasks.statistics._bootstrap import resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._tiers import letter, letters
@@ -68,10 +68,7 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 def bootstrapped_shifts(panel: Panel) -> Floats:
     """Return MPS by draw and judge; not a number in draws without a score of the judge."""
     told = ~np.isnan(panel.values["shift"])
-    drawn = weights(panel.clusters)
-    num = drawn @ panel.sums(np.nan_to_num(panel.values["shift"]))
-    den = drawn @ panel.sums(told)
-    return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
+    return resampled_ratios(panel.sums(np.nan_to_num(panel.values["shift"])), panel.sums(told))
 
 
 def badness(shifts: Floats, kind: str) -> Floats:
