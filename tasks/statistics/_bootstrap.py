@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from tasks.statistics._groups import Groups
 from tasks.statistics._intervals import LEVEL, Sums
 
 DRAWS, SEED = 2000, 20240612
@@ -123,45 +123,32 @@ def percentiles(point: Sums, drawn: Sums, level: float = LEVEL) -> tuple[Sums, S
     return np.minimum(ends[0], point), np.maximum(ends[1], point)
 
 
-def with_bounds(cells: pl.DataFrame, sums: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Add ``boot_low`` and ``boot_high`` to each cell's row.
+def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
+    """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
 
     Parameters
     ----------
-    cells
-        One row a cell, with ``keys``.
-    sums
-        One row a cell and cluster: ``keys``, ``dataset``, ``cluster``, ``num``, ``den``.
+    groups
+        What the sums are by.
+    num, den
+        Sums of the clusters, shape (groups.starts[-1],).
     """
-    numbered = cells.select(keys).with_columns(cell=pl.int_range(pl.len()))
-    placed = sums.select(*keys, "cluster", "num", "den").join(
-        numbered, on=keys, how="left", nulls_equal=True, maintain_order="left"
-    )
-    found = np.full((2, cells.height), np.nan)
-    for part in placed.partition_by("dataset"):
-        cluster = part["cluster"].cast(pl.String).rank("dense").to_numpy().astype(np.int64) - 1
-        count = int(cluster.max()) + 1
-        if 2 <= count <= MOST_CLUSTERS:
-            there, cell = np.unique(part["cell"].to_numpy(), return_inverse=True)
-            found[:, there] = _bounds(part, (cluster, cell), (count, len(there)))
-    return cells.with_columns(
-        pl.Series("boot_low", found[0]).fill_nan(None),
-        pl.Series("boot_high", found[1]).fill_nan(None),
-    )
-
-
-def _bounds(
-    part: pl.DataFrame,
-    place: tuple[NDArray[np.int64], NDArray[np.int64]],
-    shape: tuple[int, int],
-) -> Sums:
-    """Bound a dataset's cells, as many at a time as fit."""
-    num, den = np.zeros(shape), np.zeros(shape)
-    num[place], den[place] = part["num"].to_numpy(), part["den"].to_numpy()
-    total = den.sum(axis=0)
-    point = np.divide(num.sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0)
-    found = []
-    for start in range(0, shape[1], COLUMNS_AT_ONCE):
-        some = slice(start, start + COLUMNS_AT_ONCE)
-        found.append(percentiles(point[some], resampled_ratios(num[:, some], den[:, some])))
+    found = [np.empty((2, 0))]
+    for cells, clusters in groups.blocks():
+        count = cells.stop - cells.start
+        shape = count, (clusters.stop - clusters.start) // count
+        if 2 <= shape[1] <= MOST_CLUSTERS:
+            top, bottom = (sums[clusters].reshape(shape).T for sums in (num, den))
+            found += [
+                _bounds(top[:, at : at + COLUMNS_AT_ONCE], bottom[:, at : at + COLUMNS_AT_ONCE])
+                for at in range(0, count, COLUMNS_AT_ONCE)
+            ]
+        else:
+            found.append(np.full((2, count), np.nan))
     return np.concatenate(found, axis=1)
+
+
+def _bounds(num: Sums, den: Sums) -> Sums:
+    top, bottom = num.sum(axis=0), den.sum(axis=0)
+    point = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    return np.array(percentiles(point, resampled_ratios(num, den)))

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from tasks.statistics._canary import CANARY, DRAWS, canary
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._success import may_win, wins

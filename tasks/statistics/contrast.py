@@ -1,6 +1,6 @@
 """Two judges on the same items."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -132,7 +132,7 @@ def _shifts(duel: Duel) -> pl.DataFrame:
     told = ~np.isnan(panel.values["shift"])
     both = told[:, pairs.first] & told[:, pairs.second]
     first, second = duel.of_pairs("shift", both)
-    found = intervals.ratios(_moments(first - second, panel.sums(both)))
+    found = intervals.ratios(intervals.table_moments(first - second, panel.sums(both)))
     found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
     tested = swap_sums(pairs, duel.sums("shift", first, second))
     name = SHIFT[panel.cell["has_sham"]]
@@ -152,7 +152,7 @@ def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
     shared = both & counted[:, pairs.first] & counted[:, pairs.second]
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
     a, b = panel.sums(one), panel.sums(other)
-    narrow = intervals.ratios(_moments(a - b, panel.sums(shared), (a, b)))
+    narrow = intervals.ratios(intervals.table_moments(a - b, panel.sums(shared), (a, b)))
     narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0))
     exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
@@ -178,7 +178,8 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
     alike = several & (error < 1e-12)
     half = t_quantile(df, (1 + LEVEL) / 2) * error
     single = [
-        intervals.proportions(_moments(hits, counted)) for hits, counted in zip(k, v, strict=True)
+        intervals.proportions(intervals.table_moments(hits, counted))
+        for hits, counted in zip(k, v, strict=True)
     ]
     (low_a, high_a), (low_b, high_b) = (
         (found["low"].to_numpy(), found["high"].to_numpy()) for found in single
@@ -212,23 +213,6 @@ def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
 
     p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(b, c).astype(float), b + c, 0.5))
     return p
-
-
-def _moments(num: Floats, den: Floats, parts: tuple[Floats, Floats] | None = None) -> pl.DataFrame:
-    """Return the moments of cluster sums, a column a pair, as ``_intervals`` takes them."""
-    total = den.sum(axis=0)
-    found: dict[str, Any] = {
-        "den": total,
-        "clusters": (den > 0).sum(axis=0),
-        "den_squares": (den**2).sum(axis=0),
-    }
-    named = {"num": num} | ({"minuend": parts[0], "subtrahend": parts[1]} if parts else {})
-    for name, sums in named.items():
-        found[name] = sums.sum(axis=0)
-        rate = found[name] / np.where(total > 0, total, 1)
-        squares = "squares" if name == "num" else f"{name}_squares"
-        found[squares] = ((sums - rate * den) ** 2).sum(axis=0)
-    return pl.DataFrame(found)
 
 
 def _swapped(tested: Tested) -> pl.Series:

@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._sequence import in_turn
 
@@ -58,21 +58,21 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     clusters = in_turn(shifts)
     if clusters.is_empty():
         return Estimates.empty()
-    cells = clusters.group_by(CELL, maintain_order=True).agg(
-        pl.col("kind", "simulated").first(),
+    cells = clusters.group_by("cell", maintain_order=True).agg(
+        pl.col(*CELL, "kind", "simulated").first(),
         pl.col("dropped").sum(),
-        votes_per_pair=pl.col("votes").mode().max(),
+        votes_per_pair=pl.col("votes").first(),
         method=pl.concat_str(pl.lit("betting, "), pl.col("over").first()),
     )
     run = _evidence(clusters.filter(pl.col("counted") > 0))
-    ends = run.group_by(CELL, maintain_order=True).agg(
+    ends = run.group_by("cell", maintain_order=True).agg(
         n=pl.col("counted").sum(),
         clusters=pl.len(),
         e_value=pl.col("log_e").last().clip(upper_bound=LARGEST).exp(),
         p_value=(-pl.col("log_e").max()).exp().clip(upper_bound=1.0),
         hits=pl.col("seen").filter(pl.col("log_e") >= -math.log(ALPHA)).min(),
     )
-    found = cells.join(ends, on=CELL, how="left", nulls_equal=True).with_columns(
+    found = cells.join(ends, on="cell", how="left").with_columns(
         pl.col("n", "clusters").fill_null(0), subgroup=pl.lit("")
     )
     nothing = pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))
@@ -96,14 +96,14 @@ def _evidence(clusters: pl.DataFrame) -> pl.DataFrame:
     turns = clusters.with_columns(
         x=(pl.col("up") - pl.col("down")) / pl.col("counted")
     ).with_columns(
-        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over(CELL),
-        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over(CELL),
-        seen=pl.col("counted").cum_sum().over(CELL),
+        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over("cell"),
+        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over("cell"),
+        seen=pl.col("counted").cum_sum().over("cell"),
     )
     tilt = pl.when(pl.col("squares") > 0).then(pl.col("past") / pl.col("squares")).otherwise(0.0)
     stake = {1: tilt.clip(0.0, 0.5), -1: (-tilt).clip(0.0, 0.5)}
     won, lost = (
-        (1 + sign * bet * pl.col("x")).log().cum_sum().over(CELL) for sign, bet in stake.items()
+        (1 + sign * bet * pl.col("x")).log().cum_sum().over("cell") for sign, bet in stake.items()
     )
     most = pl.max_horizontal("won", "lost")
     total = (pl.col("won") - most).exp() + (pl.col("lost") - most).exp()
