@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._bootstrap import DRAWS, percentiles, resampled
+from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 
 Codes = NDArray[np.int32]
@@ -183,7 +183,7 @@ def estimates(
         sums = np.add.reduceat(features(part), block.starts, axis=0)
         point = solve(sums.sum(axis=0))
         drawn = None
-        if affordable and groups > 1:
+        if by_chance() and affordable and groups > 1:
             flat = resampled(sums.reshape(groups, -1))
             drawn = solve(flat.reshape(DRAWS, -1, wide))
         found += [
@@ -209,7 +209,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
     told = np.where(np.isfinite(boot[0]), "cluster bootstrap, percentile", "none")
-    unsure = TOO_MUCH if drawn is None else ALIKE_OR_FEW
+    unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
         "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
         "low": boot[0], "high": boot[1], "method": told,

@@ -5,6 +5,8 @@ draw. A draw is a row of weights; the sums of all cells of all draws are one mat
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 import numpy as np
@@ -23,6 +25,24 @@ AT_ONCE = 1_000_000
 COLUMNS_AT_ONCE = 2000
 FEWEST = 0.5
 """Share of the draws in which a statistic must exist for its interval to be told."""
+
+FORMULAS = "formulas only: no bootstrap was asked for"
+_chance = ContextVar("_chance", default=True)
+
+
+@contextmanager
+def formulas_only() -> Iterator[None]:
+    """Leave bootstrap and permutation out: what has no other interval has none."""
+    token = _chance.set(False)
+    try:
+        yield
+    finally:
+        _chance.reset(token)
+
+
+def by_chance() -> bool:
+    """Tell whether random draws are wanted, see :func:`formulas_only`."""
+    return _chance.get()
 
 
 @lru_cache(maxsize=48)
@@ -137,7 +157,7 @@ def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
     for cells, clusters in groups.blocks():
         count = cells.stop - cells.start
         shape = count, (clusters.stop - clusters.start) // count
-        if 2 <= shape[1] <= MOST_CLUSTERS:
+        if by_chance() and 2 <= shape[1] <= MOST_CLUSTERS:
             top, bottom = (sums[clusters].reshape(shape).T for sums in (num, den))
             found += [
                 _bounds(top[:, at : at + COLUMNS_AT_ONCE], bottom[:, at : at + COLUMNS_AT_ONCE])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.statistics._bootstrap import DRAWS, weights
+from tasks.statistics._bootstrap import DRAWS, by_chance, weights
 
 Floats = NDArray[np.float64]
 SEED = 20_240_404
@@ -78,8 +78,10 @@ def refits(
     """Return the coefficients of resampled clusters, shape (draws, terms).
 
     ``start`` is the fit of all items, shape (terms,). Draws without a finite fit are left out; null
-    if that are more than a tenth.
+    if that are more than a tenth, or if no draws are wanted at all.
     """
+    if not by_chance():
+        return None
     clusters = int(cluster.max()) + 1
     single, shares = design.astype(np.float32), y.astype(np.float32)
     found = []
