@@ -36,7 +36,7 @@ def first_row(flow: str, run: str, study: Study, started_at: datetime) -> dict[s
         "run": run,
         "flow": flow,
         "study": study.name,
-        "user": _user(),
+        "user": user_name(),
         "process": f"{HOST}/{os.getpid()}",
         "parameters": study.model_dump_json(),
         "fingerprint": study.fingerprint(),
@@ -46,7 +46,8 @@ def first_row(flow: str, run: str, study: Study, started_at: datetime) -> dict[s
     }
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Return who runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

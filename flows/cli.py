@@ -117,6 +117,18 @@ def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("study", default="quick")
+@click.option("--formulas", is_flag=True, help="Leave out bootstrap and permutation.")
+@warehouse_option
+@clear_errors
+def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
+    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked."""
+    from flows._remeasure import remeasure as measure_anew
+
+    measure_anew(study, warehouse, formulas=formulas)
+
+
+@main.command()
 @click.argument("query")
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @warehouse_option

@@ -18,7 +18,7 @@ from tasks.statistics._panels import primary_shift
 SCORECARD = Path(schemas.__file__).with_name("scorecard.sql")
 JUDGES = ("dataset", "prompt", "wave", "mode")
 Floats = NDArray[np.float64]
-DRAWS, SEED, BLOCK = 10_000, 20240613, 500
+DRAWS, SEED = 10_000, 20240613
 
 
 def scorecard(
@@ -124,17 +124,17 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 def _shares(num: Floats, den: Floats, promote: NDArray[np.bool_], seed: int) -> Floats:
     clusters, judges, criteria = num.shape
-    drawn = weights(clusters, DRAWS, seed)
     importance = np.random.default_rng(seed).dirichlet(np.ones(criteria), DRAWS)
-    won = np.zeros(judges)
-    for start in range(0, DRAWS, BLOCK):
-        block = slice(start, start + BLOCK)
-        top = (drawn[block] @ num.reshape(clusters, -1)).reshape(-1, judges, criteria)
-        bottom = (drawn[block] @ den.reshape(clusters, -1)).reshape(-1, judges, criteria)
+    num, den = (sums.reshape(clusters, -1) for sums in (num, den))
+    won, start = np.zeros(judges), 0
+    for drawn in weights(clusters, DRAWS, seed):
+        top = (drawn @ num).reshape(-1, judges, criteria)
+        bottom = (drawn @ den).reshape(-1, judges, criteria)
         # A draw without any item of a judge tells nothing for or against it.
         shift = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
         loss = np.where(promote, np.abs(shift), shift)
-        total = np.round(np.einsum("djc,dc->dj", loss, importance[block]), 12)
+        total = np.round(np.einsum("djc,dc->dj", loss, importance[start : start + len(drawn)]), 12)
         best = total == total.min(axis=1, keepdims=True)
         won += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+        start += len(drawn)
     return won / DRAWS

@@ -11,7 +11,7 @@ VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
 
 RUNS = """
-    select study, run, state, fingerprint, ended_at at time zone 'UTC', planned,
+    select study, flow, run, state, fingerprint, ended_at at time zone 'UTC', planned,
         from_warehouse + asked
     from runs order by started_at
 """
@@ -48,6 +48,11 @@ def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
     of_study = [row for name, *row in rows if name == study]
     if not of_study:
         return None
-    run, state, its_fingerprint, ended_at, planned, cast = of_study[-1]
-    fits = state == "completed" and its_fingerprint == fingerprint and cast is not None
+    flow, run, state, its_fingerprint, ended_at, planned, cast = of_study[-1]
+    fits = (
+        flow == "audit"
+        and state == "completed"
+        and its_fingerprint == fingerprint
+        and cast is not None
+    )
     return Standing(run, ended_at, planned, cast) if fits else None

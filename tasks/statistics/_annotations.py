@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions
-from tasks.statistics._resample import DRAWS, percentiles, resampled
+from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
@@ -183,7 +183,7 @@ def estimates(
         sums = np.add.reduceat(features(part), block.starts, axis=0)
         point = solve(sums.sum(axis=0))
         drawn = None
-        if affordable and groups > 1:
+        if by_chance() and affordable and groups > 1:
             flat = resampled(sums.reshape(groups, -1))
             drawn = solve(flat.reshape(DRAWS, -1, wide))
         found += [
@@ -209,7 +209,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
     told = np.where(np.isfinite(boot[0]), "cluster bootstrap, percentile", "none")
-    unsure = TOO_MUCH if drawn is None else ALIKE_OR_FEW
+    unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
         "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
         "low": boot[0], "high": boot[1], "method": told,
@@ -218,7 +218,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     }  # fmt: skip
     if row.hits is not None:
         hits = sums[:, :, row.hits]
-        wilson = proportions(_moments(hits, sums[:, :, row.n]))
+        wilson = proportions(table_moments(hits, sums[:, :, row.n]))
         columns |= {
             "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
             "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
@@ -238,18 +238,6 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         pl.col("votes").alias("votes_per_pair"),
         statistic=pl.lit(name), dataset=pl.lit(dataset), mode=pl.lit("any"),
         perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String),
-    )  # fmt: skip
-
-
-def _moments(num: Sums, den: Sums) -> pl.DataFrame:
-    """Return the moments of each cell from its cluster sums, shape (clusters, cells)."""
-    rate = over(num.sum(axis=0), den.sum(axis=0))
-    residual = np.nan_to_num(((num - np.nan_to_num(rate) * den) ** 2).sum(axis=0))
-    return pl.DataFrame(
-        {
-            "num": num.sum(axis=0), "den": den.sum(axis=0), "clusters": (den > 0).sum(axis=0),
-            "squares": residual, "den_squares": (den**2).sum(axis=0),
-        }
     )  # fmt: skip
 
 

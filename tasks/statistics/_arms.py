@@ -13,11 +13,12 @@ def beside_control(tallies: pl.DataFrame, columns: Sequence[str]) -> pl.DataFram
 
     Null where the control arm was not asked about. ``mode`` is ``any``: counts have none.
     """
-    control = tallies.filter(pl.col("arm") == "control").select(
+    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", "stopped", *columns)
+    control = wanted.filter(pl.col("arm") == "control").select(
         *GROUP, pl.col(*columns).name.prefix("control_")
     )
     return (
-        tallies.filter(pl.col("arm") == "experimental")
+        wanted.filter(pl.col("arm") == "experimental")
         .select(*GROUP, *CELL, *columns, votes=pl.col("planned") - pl.col("stopped"))
         .join(control, on=GROUP, how="left", maintain_order="left")
         .with_columns(mode=pl.lit("any"))

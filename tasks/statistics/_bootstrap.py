@@ -4,40 +4,102 @@ All cells of a dataset share their draws, so that judges and perturbations can b
 draw. A draw is a row of weights; the sums of all cells of all draws are one matrix product.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from tasks.statistics._intervals import LEVEL
+from tasks.statistics._groups import Groups
+from tasks.statistics._intervals import LEVEL, Sums
 
 DRAWS, SEED = 2000, 20240612
 MOST_CLUSTERS = 20_000
-"""Above them an interval by formula needs no cross-check, and the weights would not fit."""
+"""Above them an interval by formula needs no cross-check, and drawing takes long."""
 
-CHUNK = 20_000_000
-"""Weights at a time."""
+AT_ONCE = 1_000_000
+"""Weights that are numbers of eight bytes at once; those that are kept take one byte each."""
 
-Array = NDArray[np.float64]
+COLUMNS_AT_ONCE = 2000
+FEWEST = 0.5
+"""Share of the draws in which a statistic must exist for its interval to be told."""
+
+FORMULAS = "formulas only: no bootstrap was asked for"
+_chance = ContextVar("_chance", default=True)
 
 
-@lru_cache(maxsize=4)
-def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Array:
-    """Return how often each cluster is drawn, shape (draws, clusters); read-only, as it is shared.
+@contextmanager
+def formulas_only() -> Iterator[None]:
+    """Leave bootstrap and permutation out: what has no other interval has none."""
+    token = _chance.set(False)
+    try:
+        yield
+    finally:
+        _chance.reset(token)
+
+
+def by_chance() -> bool:
+    """Tell whether random draws are wanted, see :func:`formulas_only`."""
+    return _chance.get()
+
+
+@lru_cache(maxsize=48)
+def _counts(clusters: int, draws: int, seed: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return how often each cluster is drawn, shape (draws, clusters).
+
+    A byte is enough: of more than 255 clusters none is ever drawn 256 times.
+    """
+    random = np.random.default_rng(seed)
+    # Counted, not drawn as multinomials: several times as fast.
+    picked = random.integers(0, clusters, (draws, clusters), np.int32)
+    picked += np.arange(draws, dtype=np.int32)[:, None] * np.int32(clusters)
+    counts = np.bincount(picked.ravel(), minlength=draws * clusters)
+    return counts.astype(np.uint8).reshape(draws, clusters)
+
+
+def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Sums]:
+    """Yield how often each cluster is drawn, as many draws at a time as fit.
+
+    Parameters
+    ----------
+    clusters
+        How many there are, and how many each draw takes, with replacement.
+    draws
+        Number of draws.
+    seed
+        Of the random numbers.
+
+    Yields
+    ------
+    ndarray
+        Shape (some draws, clusters).
 
     Examples
     --------
-    >>> weights(3, draws=2).sum(axis=1).tolist()
-    [3.0, 3.0]
+    >>> [some.sum(axis=1).tolist() for some in weights(3, draws=2)]
+    [[3.0, 3.0]]
     """
-    random = np.random.default_rng(seed)
-    found = random.multinomial(clusters, np.full(clusters, 1 / clusters), draws).astype(np.float64)
-    found.flags.writeable = False
-    return found
+    step = max(1, AT_ONCE // clusters)
+    for start in range(0, draws, step):
+        yield _counts(clusters, min(step, draws - start), (seed, start)).astype(np.float64)
 
 
-def drawn_ratios(num: Array, den: Array, draws: int = DRAWS, seed: int = SEED) -> Array:
+def resampled(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Sums:
+    """Return the totals of each draw of clusters, shape (draws, columns).
+
+    Parameters
+    ----------
+    sums
+        Of each cluster, shape (clusters, columns), 0 where there is nothing of it.
+    draws, seed
+        See :func:`weights`.
+    """
+    return np.concatenate([some @ sums for some in weights(len(sums), draws, seed)])
+
+
+def resampled_ratios(num: Sums, den: Sums) -> Sums:
     """Return the ratio of sums in each draw, not a number where its denominator is 0.
 
     Parameters
@@ -48,65 +110,65 @@ def drawn_ratios(num: Array, den: Array, draws: int = DRAWS, seed: int = SEED) -
     Returns
     -------
     ndarray
-        Shape (draws, cells).
+        Shape (DRAWS, cells).
     """
-    drawn = weights(num.shape[0], draws, seed)
-    top, bottom = drawn @ num, drawn @ den
-    ratios = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=ratios, where=bottom > 0)
-    return ratios
+    top, bottom = resampled(num), resampled(den)
+    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
 
 
-def bounds(drawn: Array, level: float = LEVEL) -> tuple[Array, Array]:
-    """Return the percentile interval of each column; not a number if half its draws are not."""
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    told = np.isfinite(drawn)
-    whole, some = told.all(axis=0), told.mean(axis=0) > 0.5
-    found = np.full((2, drawn.shape[1]), np.nan)
-    if whole.any():
-        found[:, whole] = np.quantile(drawn[:, whole], ends, axis=0)
-    for column in np.flatnonzero(some & ~whole):
-        found[:, column] = np.quantile(drawn[told[:, column], column], ends)
-    return found[0], found[1]
-
-
-def with_bounds(cells: pl.DataFrame, sums: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Add ``boot_low`` and ``boot_high`` to each cell's row.
+def percentiles(point: Sums, drawn: Sums, level: float = LEVEL) -> tuple[Sums, Sums]:
+    """Return the percentile interval of each column; not a number where too few draws have it.
 
     Parameters
     ----------
-    cells
-        One row a cell, with ``keys``.
-    sums
-        One row a cell and cluster: ``keys``, ``dataset``, ``cluster``, ``num``, ``den``.
+    point
+        The estimates, shape (columns,): the interval is widened to hold them, which draws that
+        lack the statistic could prevent.
+    drawn
+        Shape (draws, columns), not a number where a draw lacks the statistic.
+    level
+        Confidence level in (0, 1).
     """
-    numbered = cells.select(keys).with_columns(cell=pl.int_range(pl.len()))
-    placed = sums.select(*keys, "cluster", "num", "den").join(
-        numbered, on=keys, how="left", nulls_equal=True, maintain_order="left"
-    )
-    low, high = np.full(cells.height, np.nan), np.full(cells.height, np.nan)
-    for part in placed.partition_by("dataset"):
-        cluster = part["cluster"].cast(pl.String).rank("dense").to_numpy().astype(np.int64) - 1
-        count = int(cluster.max()) + 1
-        if 2 <= count <= MOST_CLUSTERS:
-            cell = part["cell"].to_numpy()
-            there = np.unique(cell)
-            at = np.searchsorted(there, cell)
-            low[there], high[there] = _chunked(part, cluster, at, (count, len(there)))
-    return cells.with_columns(
-        pl.Series("boot_low", low).fill_nan(None), pl.Series("boot_high", high).fill_nan(None)
-    )
+    # Sorted, what is not a number comes last: far faster than numpy's quantiles without it.
+    ordered = np.sort(drawn.T, axis=1)
+    known = np.isfinite(ordered).sum(axis=1)
+    enough = np.isfinite(point) & (known > FEWEST * len(drawn))
+    ends = []
+    for q in ((1 - level) / 2, (1 + level) / 2):
+        place = q * np.maximum(known - 1, 0)
+        below = np.floor(place).astype(np.intp)
+        above = np.minimum(below + 1, np.maximum(known - 1, 0))
+        low, high = (np.take_along_axis(ordered, at[:, None], 1)[:, 0] for at in (below, above))
+        ends.append(np.where(enough, low + (high - low) * (place - below), np.nan))
+    return np.minimum(ends[0], point), np.maximum(ends[1], point)
 
 
-def _chunked(
-    part: pl.DataFrame, cluster: NDArray[np.int64], cell: NDArray[np.int64], shape: tuple[int, int]
-) -> tuple[Array, Array]:
-    """Bound a dataset's cells, as many at a time as fit."""
-    num, den = np.zeros(shape), np.zeros(shape)
-    num[cluster, cell], den[cluster, cell] = part["num"].to_numpy(), part["den"].to_numpy()
-    step = max(1, CHUNK // DRAWS)
-    found = [
-        bounds(drawn_ratios(num[:, i : i + step], den[:, i : i + step]))
-        for i in range(0, shape[1], step)
-    ]
-    return np.concatenate([low for low, _ in found]), np.concatenate([high for _, high in found])
+def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
+    """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
+
+    Parameters
+    ----------
+    groups
+        What the sums are by.
+    num, den
+        Sums of the clusters, shape (groups.starts[-1],).
+    """
+    found = [np.empty((2, 0))]
+    for cells, clusters in groups.blocks():
+        count = cells.stop - cells.start
+        shape = count, (clusters.stop - clusters.start) // count
+        if by_chance() and 2 <= shape[1] <= MOST_CLUSTERS:
+            top, bottom = (sums[clusters].reshape(shape).T for sums in (num, den))
+            found += [
+                _bounds(top[:, at : at + COLUMNS_AT_ONCE], bottom[:, at : at + COLUMNS_AT_ONCE])
+                for at in range(0, count, COLUMNS_AT_ONCE)
+            ]
+        else:
+            found.append(np.full((2, count), np.nan))
+    return np.concatenate(found, axis=1)
+
+
+def _bounds(num: Sums, den: Sums) -> Sums:
+    top, bottom = num.sum(axis=0), den.sum(axis=0)
+    point = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    return np.array(percentiles(point, resampled_ratios(num, den)))

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics import _intervals
-from tasks.statistics._bootstrap import with_bounds
+from tasks.statistics._bootstrap import bounds
+from tasks.statistics._groups import Groups, grouped
 from tasks.statistics._intervals import LEVEL, moments
 
-CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
-PART = (*CELL, "subgroup")
 Solve = Callable[[pl.DataFrame], pl.DataFrame]
 
 
@@ -23,11 +23,12 @@ def stopped_early() -> pl.Expr:
     return (pl.col("stopped") > 0).any().over("dataset", "judge", "prompt", "wave")
 
 
-def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+def shares(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return, per cell, the share of counted items that are hits, by cluster-adjusted Wilson.
 
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, and ``counted`` (in the
-    denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told).
+    denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told). ``groups`` are those of
+    the items, for several measures of the same ones.
     """
     return portions(
         name,
@@ -35,21 +36,24 @@ def shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
             num=(pl.col("counted") & pl.col("hit")).fill_null(value=False),
             den=pl.col("counted").fill_null(value=False),
         ),
+        groups,
     )
 
 
-def portions(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return, per cell, ``sum num / sum den`` of counts by cluster-adjusted Wilson.
 
     ``items`` has the columns of :func:`shares` but, instead of ``counted`` and ``hit``, ``den``, a
     number of things counted, ``num``, how many of them are hits; ``dropped`` may be a number too.
     """
     return _estimates(
-        name, items.with_columns(counted=pl.col("den")), _intervals.proportions, hits=True
+        name, items.with_columns(counted=pl.col("den")), _intervals.proportions, groups, hits=True
     )
 
 
-def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+def weighted_shares(
+    name: str, items: pl.DataFrame, groups: Groups | None = None
+) -> DataFrame[Estimates]:
     """Return, per cell, the proportion ``sum num / sum den`` by cluster-adjusted Wilson.
 
     ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``, where
@@ -59,10 +63,10 @@ def weighted_shares(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     def solve(found: pl.DataFrame) -> pl.DataFrame:
         return _intervals.proportions(found, whole=False)
 
-    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve)
+    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, groups)
 
 
-def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return, per cell, ``sum num / sum den`` by cluster linearisation.
 
     ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
@@ -73,7 +77,7 @@ def ratios(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     def solve(found: pl.DataFrame) -> pl.DataFrame:
         return _intervals.ratios(found).with_columns(pl.col("low", "high").clip(-1.0, 1.0))
 
-    return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve)
+    return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve, groups)
 
 
 PARTS = ("minuend", "subtrahend")
@@ -85,26 +89,11 @@ def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
 
 
 def _estimates(
-    name: str, items: pl.DataFrame, solve: Solve, *, hits: bool = False
+    name: str, items: pl.DataFrame, solve: Solve, groups: Groups | None, *, hits: bool = False
 ) -> DataFrame[Estimates]:
     if items.is_empty():
         return Estimates.empty()
-    if "subgroup" not in items.columns:
-        items = items.with_columns(subgroup=pl.lit(""))
-    sums = ("num", "den", *(part for part in PARTS if part in items.columns))
-    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
-        pl.col(*sums).cast(pl.Float64).sum(),
-        pl.col("counted", "dropped").cast(pl.Int64).sum(),
-        pl.col("votes").max(),
-        pl.col("kind", "simulated").first(),
-    )
-    cells = of_cluster.group_by(PART, maintain_order=True).agg(
-        *moments(sums),
-        pl.col("counted", "dropped").sum(),
-        pl.col("kind", "simulated").first(),
-        votes_per_pair=pl.col("votes").mode().max(),
-    )
-    cells = with_bounds(cells, of_cluster, PART)
+    cells = reduced(items, groups, bounded=True)
     found = pl.concat([cells, solve(cells)], how="horizontal")
     return Estimates.draft(
         found.with_columns(
@@ -113,4 +102,34 @@ def _estimates(
             hits=pl.col("num").round().cast(pl.Int64) if hits else None,
             n=pl.col("counted"),
         )
+    )
+
+
+def reduced(
+    items: pl.DataFrame, groups: Groups | None = None, *, bounded: bool = False
+) -> pl.DataFrame:
+    """Return one row a cell: its keys, moments, counts and, if ``bounded``, bootstrap bounds.
+
+    ``items`` has the columns of :func:`ratios`; those of the difference may be missing.
+    """
+    parts = [part for part in PARTS if part in items.columns]
+    columns = items.select("num", "den", *parts, "counted", "dropped")
+    return pl.concat(
+        _reduced(some, columns[at], bounded=bounded)
+        for some, at in (groups or grouped(items)).chunks()
+    )
+
+
+def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.DataFrame:
+    *summed, counted, dropped = columns.columns
+    sums = {name: groups.by_cluster(columns[name]) for name in summed}
+    counts = {c: groups.by_cell(columns[c]).astype(np.int64) for c in (counted, dropped)}
+    ends = bounds(groups, sums["num"], sums["den"]) if bounded else ()
+    return groups.cells.with_columns(
+        *moments(sums, groups.starts),
+        *(pl.Series(name, values) for name, values in counts.items()),
+        *(
+            pl.Series(name, values).fill_nan(None)
+            for name, values in zip(("boot_low", "boot_high"), ends, strict=False)
+        ),
     )

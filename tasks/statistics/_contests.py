@@ -3,7 +3,7 @@
 import polars as pl
 
 from schemas.judging import VERSUS, Contests
-from tasks.statistics._cells import PART
+from tasks.statistics._groups import PART
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1

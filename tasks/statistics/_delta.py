@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._cells import PART
+from tasks.statistics._groups import PART
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from tasks.statistics._canary import CANARY, DRAWS, canary
-from tasks.statistics._cells import CELL
 from tasks.statistics._exact import sign_test
+from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._sequence import LARGEST, evidence, places
@@ -136,7 +136,12 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
         .group_by(*CELL, "cluster", maintain_order=True)
         .agg(up=(pl.col("num_new") - pl.col("num_base")).sum() / 2, counted=pl.len())
     )
-    turns = clusters.join(places(clusters["cluster"]), on="cluster").sort(*CELL, "place")
+    cells = clusters.select(CELL).unique(maintain_order=True).with_row_index("cell")
+    turns = (
+        clusters.join(cells, on=CELL, nulls_equal=True)
+        .join(places(clusters["cluster"]), on="cluster")
+        .sort("cell", "place")
+    )
     return (
         evidence(turns.with_columns(down=pl.lit(0.0)))
         .group_by(CELL, maintain_order=True)

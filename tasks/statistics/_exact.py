@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import CELL
 
 
 def sign_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

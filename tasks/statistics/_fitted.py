@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tasks.statistics._bootstrap import FORMULAS, by_chance
 from tasks.statistics._intervals import LEVEL, SINGLE
 from tasks.statistics._logistic import Floats
 from tasks.statistics._quantiles import t_quantile
@@ -16,9 +17,8 @@ Row = dict[str, Any]
 def logit_row(value: float, draws: Floats | None, clusters: int) -> Row:
     """Return an estimate in log-odds with its t interval and percentiles of the draws."""
     if clusters < 2 or draws is None:
-        return {
-            "estimate": value, "method": "none", "reason": SINGLE if clusters < 2 else UNSTABLE
-        }  # fmt: skip
+        why = SINGLE if clusters < 2 else UNSTABLE if by_chance() else FORMULAS
+        return {"estimate": value, "method": "none", "reason": why}
     error = float(draws.std(ddof=1))
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
     tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

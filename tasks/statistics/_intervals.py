@@ -6,6 +6,7 @@ and ``den_squares`` = sum den_g^2; for a difference of two proportions also ``mi
 ``subtrahend``, whose difference is ``num``, and their ``minuend_squares``, ``subtrahend_squares``.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,30 +164,47 @@ def cluster_ratio(
 
 def moments_of(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
     """Return the moments of one cell from its cluster sums, shape (clusters,) each."""
-    columns: dict[str, Any] = {"num": num, "den": den}
+    return table_moments(
+        num[:, None], den[:, None], parts and (parts[0][:, None], parts[1][:, None])
+    )
+
+
+def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
+    """Return the moments of cells from their cluster sums, shape (clusters, cells) each."""
+    columns = {"num": num, "den": den}
     if parts:
         columns |= {"minuend": parts[0], "subtrahend": parts[1]}
-    return pl.DataFrame(columns).select(moments(tuple(columns)))
+    flat = {name: sums.T.ravel() for name, sums in columns.items()}
+    return moments(flat, np.arange(den.shape[1] + 1) * den.shape[0])
 
 
-def moments(columns: tuple[str, ...]) -> list[pl.Expr]:
-    """Return the expressions that make moments of the cluster sums of a cell."""
-    den = pl.col("den")
-    total = den.sum()
-    return [
-        *(pl.col(column).sum() for column in columns),
-        (den > 0).sum().alias("clusters"),
-        (den**2).sum().alias("den_squares"),
-        *(
-            ((pl.col(c) - pl.col(c).sum() / total * den) ** 2).sum().alias(squares)
-            for c, squares in (
-                ("num", "squares"),
-                ("minuend", "minuend_squares"),
-                ("subtrahend", "subtrahend_squares"),
-            )
-            if c in columns
-        ),
-    ]
+def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame:
+    """Return the moments of cells from their cluster sums, one cell's after the other's.
+
+    Parameters
+    ----------
+    sums
+        ``num``, ``den`` and, for a difference, ``minuend`` and ``subtrahend``; shape (starts[-1],).
+    starts
+        Where those of each cell start, and where the last end; shape (cells + 1,).
+    """
+    den, size = sums["den"], np.diff(starts)
+    cell = np.repeat(np.arange(len(size)), size)
+
+    def total(values: Sums) -> Sums:
+        return np.bincount(cell, values, len(size)).astype(np.float64, copy=False)
+
+    found: dict[str, Any] = {name: total(values) for name, values in sums.items()}
+    found |= {
+        "clusters": total((den > 0).astype(np.float64)).astype(np.int64),
+        "den_squares": total(den**2),
+    }
+    for name in sums:
+        if name != "den":
+            rate = np.nan_to_num(_over(found[name], found["den"]))
+            squares = "squares" if name == "num" else f"{name}_squares"
+            found[squares] = total((sums[name] - rate[cell] * den) ** 2)
+    return pl.DataFrame(found)
 
 
 def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, Sums]:

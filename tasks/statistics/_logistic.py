@@ -1,17 +1,22 @@
 """Logistic fits of shares in [0, 1], many at once, and their cluster bootstrap with refit."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.statistics._bootstrap import DRAWS, by_chance, weights
+
 Floats = NDArray[np.float64]
-DRAWS, SEED = 2000, 20_240_404
+SEED = 20_240_404
 STEPS = 40
 LONGEST_STEP, FURTHEST = 3.0, 15.0
 """Log-odds beyond these tell that what is fitted is separated: no finite value is best."""
 
 CELLS_AT_ONCE = 4_000_000
+NEAR = 1e-2
+"""Draws whose last step is shorter are off by about its square, far less than they differ."""
+
 FEWEST_DRAWS = 0.9
 
 
@@ -23,14 +28,19 @@ class Fits(NamedTuple):
 
 
 def fit(
-    design: Floats, y: Floats, weights: Floats, start: Floats | None = None, within: float = 1e-10
+    design: NDArray[Any],
+    y: NDArray[Any],
+    weights: NDArray[Any],
+    start: Floats | None = None,
+    within: float = 1e-10,
 ) -> Fits:
     """Fit ``logit E[y] = design b`` once per row of ``weights``, by Newton's method (IRLS).
 
     Parameters
     ----------
     design, y
-        Shapes (items, terms) and (items,); 0 <= y <= 1, not necessarily 0 or 1.
+        Shapes (items, terms) and (items,); 0 <= y <= 1, not necessarily 0 or 1. Sums over items
+        are of their precision, single or double.
     weights
         Shape (fits, items).
     start
@@ -42,16 +52,20 @@ def fit(
     outer = _squared(design)
     # What is fitted is the same if a draw has no curvature left; only the step gets finite.
     ridge = 1e-10 * np.eye(terms)
-    b = np.zeros((len(weights), terms)) if start is None else start.copy()
+    b: Floats = np.zeros((len(weights), terms)) if start is None else start.copy()
     moving = np.ones(len(b), dtype=bool)
     for _ in range(STEPS):
         at = np.flatnonzero(moving)
         if not at.size:
             break
         w = weights if at.size == len(b) else weights[at]
-        mean = 1 / (1 + np.exp(-np.clip(b[at] @ design.T, -35, 35)))
-        slope = (w * (y - mean)) @ design
-        curve = ((w * (mean * (1 - mean))) @ outer).reshape(-1, terms, terms) + ridge
+        mean = _share(b[at].astype(design.dtype) @ design.T)
+        rest = y - mean
+        rest *= w
+        slope = (rest @ design).astype(np.float64)
+        np.multiply(mean, 1 - mean, out=rest)
+        rest *= w
+        curve = (rest @ outer).astype(np.float64).reshape(-1, terms, terms) + ridge
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
         b[at] += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         moving[at] = (np.abs(step).max(axis=1) > within) & (np.abs(b[at]).max(axis=1) < FURTHEST)
@@ -64,17 +78,20 @@ def refits(
     """Return the coefficients of resampled clusters, shape (draws, terms).
 
     ``start`` is the fit of all items, shape (terms,). Draws without a finite fit are left out; null
-    if that are more than a tenth.
+    if that are more than a tenth, or if no draws are wanted at all.
     """
+    if not by_chance():
+        return None
     clusters = int(cluster.max()) + 1
-    random = np.random.default_rng((SEED, clusters))
-    counts = random.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
-    begun = _first_step(design, y, cluster, start, counts)
-    at_once = max(1, CELLS_AT_ONCE // len(y))
-    found = [
-        fit(design, y, counts[part][:, cluster], begun[part], within=1e-4)
-        for part in (slice(first, first + at_once) for first in range(0, draws, at_once))
-    ]
+    single, shares = design.astype(np.float32), y.astype(np.float32)
+    found = []
+    step = max(1, CELLS_AT_ONCE // len(y))
+    for counts in weights(clusters, draws, SEED):
+        for at in range(0, len(counts), step):
+            some = counts[at : at + step]
+            begun = _first_step(design, y, cluster, start, some)
+            drawn = some.astype(np.float32)[:, cluster]
+            found.append(fit(single, shares, drawn, begun, within=NEAR))
     usable = np.concatenate([fits.coefficients[fits.found] for fits in found])
     return usable if len(usable) >= FEWEST_DRAWS * draws else None
 
@@ -84,7 +101,7 @@ def _first_step(
 ) -> Floats:
     """Go the first step from a common start: there sums over clusters do for all draws."""
     terms = design.shape[1]
-    mean = 1 / (1 + np.exp(-np.clip(design @ start, -35, 35)))
+    mean = _share(design @ start)
     sums = np.zeros((counts.shape[1], terms + terms * terms))
     slopes = (y - mean)[:, None] * design
     curves = (mean * (1 - mean))[:, None] * _squared(design)
@@ -96,6 +113,17 @@ def _first_step(
     return begun
 
 
-def _squared(design: Floats) -> Floats:
+def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
+    """Turn log-odds into shares, in their place."""
+    np.clip(log_odds, -35, 35, out=log_odds)
+    np.negative(log_odds, out=log_odds)
+    np.exp(log_odds, out=log_odds)
+    log_odds += 1
+    np.reciprocal(log_odds, out=log_odds)
+    return log_odds
+
+
+def _squared(design: NDArray[Any]) -> NDArray[Any]:
     terms = design.shape[1]
-    return (design[:, :, None] * design[:, None, :]).reshape(-1, terms * terms)
+    squared: NDArray[Any] = design[:, :, None] * design[:, None, :]
+    return squared.reshape(-1, terms * terms)

@@ -8,6 +8,13 @@ ORDERS = ("12", "21")
 VERDICTS = ("anchor", "tie", "target")
 ONE_BY_ONE = "votes were asked one after another: repeats are no random sample"
 JUDGE = ("dataset", "judge", "prompt", "wave")
+ITEM = (*JUDGE, "perturbation", "kind", "cluster", "simulated", "planned", "stopped")
+VOTES = tuple(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
+ONCE = ("matched_once", "once_12", "once_21")
+MATCHES = (
+    "matched", "alone", "consistent", "both_target", "both_tie", "primacy", "recency",
+    "first_first", "second_second",
+)  # fmt: skip
 
 
 def matches(tallies: pl.DataFrame) -> pl.DataFrame:
@@ -15,9 +22,8 @@ def matches(tallies: pl.DataFrame) -> pl.DataFrame:
 
     Adds ``valid``, matches of two valid votes, and ``dropped``, the others. Shams are left out.
     """
-    items = arms(tallies)
-    # Looking for judges that were stopped takes long where there are millions of pairs.
-    first = _first_matches() if (items["stopped"] > 0).any() else {}
+    first = _first_matches() if (tallies["stopped"] > 0).any() else {}
+    items = arms(tallies, *MATCHES, *(ONCE if first else ()))
     return items.with_columns(
         pl.when(stopped_early()).then(first[name]).otherwise(pl.col(name)).alias(name)
         for name in first
@@ -28,7 +34,7 @@ def first_matches(tallies: pl.DataFrame) -> pl.DataFrame:
     """Count, like :func:`matches`, only the match of repeat 0: one at most per pair."""
     first = _first_matches()
     return (
-        arms(tallies)
+        arms(tallies, *ONCE)
         .with_columns(value.alias(name) for name, value in first.items())
         .with_columns(_VALID, dropped=pl.col("matched") - _VALID)
     )
@@ -41,8 +47,8 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
         for order in ORDERS
         for verdict, value in zip(VERDICTS, (-1, 0, 1), strict=True)
     }
-    items = arms(tallies)
-    stopped = (items["stopped"] > 0).any()
+    stopped = (tallies["stopped"] > 0).any()
+    items = arms(tallies, *VOTES, *(ONCE if stopped else ()))
     return items.with_columns(
         pl.when(stopped_early()).then(seen.cast(pl.Int64)).otherwise(pl.col(name)).alias(name)
         for name, seen in once.items()
@@ -52,10 +58,12 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def arms(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the control and experimental pairs as items; the mode plays no part in positions."""
-    return tallies.filter(pl.col("arm").is_in(["control", "experimental"])).with_columns(
-        mode=pl.lit("any"), votes=pl.col("planned")
+def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Return ``columns`` of the control and experimental pairs as items, which have no mode."""
+    return (
+        tallies.select(*ITEM, *columns, "arm")
+        .filter(pl.col("arm").is_in(["control", "experimental"]))
+        .with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
     )
 
 

@@ -3,10 +3,11 @@
 import math
 
 import duckdb
+import numpy as np
 import polars as pl
 
 from schemas.arrow import fetch, lend
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import CELL, grouped
 
 SEED = 0
 LARGEST = 300 * math.log(10)
@@ -20,46 +21,41 @@ def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
     of the positive shifts and of the size of the negative ones. The shift is that over the sham if
     the cell has any sham, else that over the control. Clusters come in the order of a digest of
     ``seed`` and their name, those without any shift last: the order depends on no vote, and all
-    samples of a question come together.
+    samples of a question come together. ``cell`` is the number of the cell.
     """
-    shams = shifts.group_by(CELL, maintain_order=True).agg(shammed=pl.col("has_sham").any())
-    base = pl.when(pl.col("has_sham")).then(pl.col("sham_score"))
-    kept = shifts.select(
-        *CELL, "cluster", "kind", "simulated", "votes", "has_sham",
-        over_sham=pl.col("experimental_score") - base,
-        over_control=pl.col("experimental_score") - pl.col("control_score"),
-    )  # fmt: skip
-    sums = {
-        base: (
-            pl.col(base).count().alias(f"{base}_counted"),
-            pl.col(base).clip(lower_bound=0.0).sum().alias(f"{base}_up"),
-            -pl.col(base).clip(upper_bound=0.0).sum().alias(f"{base}_down"),
-        )
-        for base in ("over_sham", "over_control")
-    }
-    clusters = kept.group_by(*CELL, "cluster", maintain_order=True).agg(
-        *(expression for base in sums.values() for expression in base),
-        pl.col("kind", "simulated", "votes").first(),
-        over_sham_number=pl.col("has_sham").sum(),
-        over_control_number=pl.len(),
+    groups = grouped(shifts, CELL)
+    shammed = groups.by_cell(shifts["has_sham"]) > 0
+    samples = shifts.with_columns(shammed=pl.Series(shammed[groups.cell])).select(
+        shift=pl.when(~pl.col("shammed"))
+        .then(pl.col("experimental_score") - pl.col("control_score"))
+        .when("has_sham")
+        .then(pl.col("experimental_score") - pl.col("sham_score")),
+        number=~pl.col("shammed") | pl.col("has_sham"),
     )
-    clusters = clusters.join(shams, on=CELL, how="left", nulls_equal=True)
-    chosen = {
-        name: pl.when("shammed").then(f"over_sham_{name}").otherwise(f"over_control_{name}")
-        for name in ("counted", "up", "down", "number")
-    }
-    return (
-        clusters.with_columns(**chosen)
-        .filter(pl.col("number") > 0)
-        .with_columns(
-            pl.col("cluster").cast(pl.String),
-            pl.col("counted").cast(pl.Int64),
-            dropped=pl.col("number").cast(pl.Int64) - pl.col("counted").cast(pl.Int64),
-            over=pl.when("shammed").then(pl.lit("over the sham")).otherwise(pl.lit("over control")),
-        )
-        .join(places(shifts["cluster"], seed), on="cluster", how="left")
-        .sort(*CELL, pl.col("counted") == 0, "place")
-        .with_columns(turn=pl.int_range(1, pl.len() + 1).over(CELL))
+    shift = pl.col("shift")
+    values = samples.select(
+        "number", counted=shift.is_not_null(), up=shift.clip(0.0), down=(-shift).clip(0.0)
+    )
+    sums = {column.name: groups.by_cluster(column) for column in values}
+    some = np.flatnonzero(sums["number"] > 0)
+    item = np.empty(int(groups.starts[-1]), np.int64)
+    item[groups.place] = np.arange(len(groups.place))
+    cell = np.repeat(np.arange(len(shammed)), np.diff(groups.starts))[some]
+    names = shifts["cluster"].gather(item[some]).cast(pl.String).to_frame()
+    place = names.join(places(shifts["cluster"], seed), on="cluster", maintain_order="left")
+    order = np.lexsort((place["place"].to_numpy(), sums["counted"][some] == 0, cell))
+    at, cell = some[order], cell[order]
+    described = groups.cells.with_columns(
+        over=pl.Series(np.where(shammed, "over the sham", "over control").tolist(), dtype=pl.String)
+    )[cell]
+    return described.rename({"votes_per_pair": "votes"}).with_columns(
+        names["cluster"].gather(order),
+        cell=pl.Series(cell),
+        counted=pl.Series(sums["counted"][at].astype(np.int64)),
+        dropped=pl.Series((sums["number"] - sums["counted"])[at].astype(np.int64)),
+        up=pl.Series(sums["up"][at]),
+        down=pl.Series(sums["down"][at]),
+        turn=pl.Series(np.arange(len(at)) - np.searchsorted(cell, cell) + 1),
     )
 
 
@@ -76,19 +72,20 @@ def evidence(clusters: pl.DataFrame) -> pl.DataFrame:
     """Return the clusters, in their turn, with samples ``seen`` so far and ``log_e``, the log of E.
 
     ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``, x the mean of ``up - down``, in
-    [-1, 1], of the ``counted`` samples, the bets a and b from the clusters before.
+    [-1, 1], of the ``counted`` samples, the bets a and b from the clusters before. ``cell`` is the
+    number of the cell.
     """
     turns = clusters.with_columns(
         x=(pl.col("up") - pl.col("down")) / pl.col("counted")
     ).with_columns(
-        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over(CELL),
-        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over(CELL),
-        seen=pl.col("counted").cum_sum().over(CELL),
+        past=pl.col("x").cum_sum().shift(1, fill_value=0.0).over("cell"),
+        squares=(pl.col("x") ** 2).cum_sum().shift(1, fill_value=0.0).over("cell"),
+        seen=pl.col("counted").cum_sum().over("cell"),
     )
     tilt = pl.when(pl.col("squares") > 0).then(pl.col("past") / pl.col("squares")).otherwise(0.0)
     stake = {1: tilt.clip(0.0, 0.5), -1: (-tilt).clip(0.0, 0.5)}
     won, lost = (
-        (1 + sign * bet * pl.col("x")).log().cum_sum().over(CELL) for sign, bet in stake.items()
+        (1 + sign * bet * pl.col("x")).log().cum_sum().over("cell") for sign, bet in stake.items()
     )
     most = pl.max_horizontal("won", "lost")
     total = (pl.col("won") - most).exp() + (pl.col("lost") - most).exp()

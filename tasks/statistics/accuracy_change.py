@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
+from tasks.statistics._groups import grouped
 from tasks.statistics.accuracy import right_votes
 
 SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
@@ -68,13 +69,15 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     ).with_columns(dropped=~pl.col("counted"))
     if pairs.is_empty():
         return Estimates.empty()
+    groups = grouped(pairs)
+    before, after = (pairs.with_columns(num=pl.col(arm)) for arm in ("before", "after"))
     change = pairs.with_columns(num=pl.col("after") - pl.col("before"))
     return Estimates.draft(
         pl.concat(
             [
-                weighted_shares("accuracy_before", pairs.with_columns(num=pl.col("before"))),
-                weighted_shares("accuracy_after", pairs.with_columns(num=pl.col("after"))),
-                ratios("accuracy_change", change),
+                weighted_shares("accuracy_before", before, groups),
+                weighted_shares("accuracy_after", after, groups),
+                ratios("accuracy_change", change, groups),
             ]
         )
     )

@@ -6,8 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL, ratios, shares
+from tasks.statistics._cells import ratios, shares
 from tasks.statistics._exact import with_sign_test
+from tasks.statistics._groups import CELL
 from tasks.statistics._success import may_win, wins
 
 ALL_LOST = "no sample that the attack may win has an experimental verdict"

@@ -1,6 +1,6 @@
 """Two judges on the same items."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,10 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
+from tasks.statistics._bootstrap import by_chance
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._quantiles import t_quantile
+from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._success import may_win, wins
 from tasks.statistics._swaps import Pairs, Sums, Tested, swap_rates, swap_sums
 
@@ -80,9 +81,14 @@ def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
     duel = _duel(panel)
     told = ~np.isnan(panel.values["shift"])
     both = told[:, duel.pairs.first] & told[:, duel.pairs.second]
-    tested = swap_sums(duel.pairs, duel.sums("shift", *duel.of_pairs("shift", both)))
+    first, second = duel.of_pairs("shift", both)
+    if by_chance():
+        p_value = swap_sums(duel.pairs, duel.sums("shift", first, second)).p_value
+    else:
+        table = intervals.table_moments(first - second, panel.sums(both))
+        p_value = _numbers(intervals.ratios(table)["p_value"])
     several = (panel.sums(both) > 0).sum(axis=0) > 1
-    return duel.pairs, np.where(several, tested.p_value, np.nan)
+    return duel.pairs, np.where(several, p_value, np.nan)
 
 
 def _told(fact: pl.Expr) -> pl.Expr:
@@ -132,11 +138,13 @@ def _shifts(duel: Duel) -> pl.DataFrame:
     told = ~np.isnan(panel.values["shift"])
     both = told[:, pairs.first] & told[:, pairs.second]
     first, second = duel.of_pairs("shift", both)
-    found = intervals.ratios(_moments(first - second, panel.sums(both)))
+    found = intervals.ratios(intervals.table_moments(first - second, panel.sums(both)))
     found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
-    tested = swap_sums(pairs, duel.sums("shift", first, second))
     name = SHIFT[panel.cell["has_sham"]]
-    return _frame(duel, name, both, found, (tested.p_value, _swapped(tested)))
+    test = _by_formula(found)
+    if by_chance():
+        test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
+    return _frame(duel, name, both, found, test)
 
 
 def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -144,15 +152,18 @@ def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
     told = ~np.isnan(panel.values["counted"])
     both = told[:, pairs.first] & told[:, pairs.second]
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
-    totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
-    tested = swap_rates(pairs, duel.sums("hit", *k), duel.sums("counted", *v), totals)
-    test = tested.p_value, _swapped(tested)
-    rates = _frame(duel, "asr_contrast", both, _difference(k, v), test, alike=True)
+    found = _difference(k, v)
+    test = _by_formula(found)
+    if by_chance():
+        totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
+        sums = duel.sums("hit", *k), duel.sums("counted", *v)
+        test = _swapped(swap_rates(pairs, *sums, totals))
+    rates = _frame(duel, "asr_contrast", both, found, test, alike=True)
     counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
     shared = both & counted[:, pairs.first] & counted[:, pairs.second]
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
     a, b = panel.sums(one), panel.sums(other)
-    narrow = intervals.ratios(_moments(a - b, panel.sums(shared), (a, b)))
+    narrow = intervals.ratios(intervals.table_moments(a - b, panel.sums(shared), (a, b)))
     narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0))
     exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
@@ -178,7 +189,8 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
     alike = several & (error < 1e-12)
     half = t_quantile(df, (1 + LEVEL) / 2) * error
     single = [
-        intervals.proportions(_moments(hits, counted)) for hits, counted in zip(k, v, strict=True)
+        intervals.proportions(intervals.table_moments(hits, counted))
+        for hits, counted in zip(k, v, strict=True)
     ]
     (low_a, high_a), (low_b, high_b) = (
         (found["low"].to_numpy(), found["high"].to_numpy()) for found in single
@@ -196,12 +208,13 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
             "low": np.clip(low, -1, 1),
             "high": np.clip(high, -1, 1),
             "standard_error": np.where(several & ~alike, error, np.nan),
+            "p_value": np.where(several & ~alike, t_tail(df, _over(estimate, error)), np.nan),
             "method": method,
             "reason": np.where(known, np.where(several, "", SINGLE), EMPTY),
             "clusters": clusters,
         }
     ).with_columns(
-        pl.col("estimate", "low", "high", "standard_error").fill_nan(None),
+        pl.col("estimate", "low", "high", "standard_error", "p_value").fill_nan(None),
         reason=pl.when(pl.col("reason") != "").then("reason"),
     )
 
@@ -214,26 +227,22 @@ def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
     return p
 
 
-def _moments(num: Floats, den: Floats, parts: tuple[Floats, Floats] | None = None) -> pl.DataFrame:
-    """Return the moments of cluster sums, a column a pair, as ``_intervals`` takes them."""
-    total = den.sum(axis=0)
-    found: dict[str, Any] = {
-        "den": total,
-        "clusters": (den > 0).sum(axis=0),
-        "den_squares": (den**2).sum(axis=0),
-    }
-    named = {"num": num} | ({"minuend": parts[0], "subtrahend": parts[1]} if parts else {})
-    for name, sums in named.items():
-        found[name] = sums.sum(axis=0)
-        rate = found[name] / np.where(total > 0, total, 1)
-        squares = "squares" if name == "num" else f"{name}_squares"
-        found[squares] = ((sums - rate * den) ** 2).sum(axis=0)
-    return pl.DataFrame(found)
-
-
-def _swapped(tested: Tested) -> pl.Series:
+def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:
     form = "all {} swaps" if tested.exhaustive else "{} random swaps"
-    return pl.select(pl.format(form, pl.Series(tested.swaps))).to_series()
+    return tested.p_value, pl.select(pl.format(form, pl.Series(tested.swaps))).to_series()
+
+
+def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
+    return _numbers(found["p_value"]), pl.repeat("t test", found.height, eager=True)
+
+
+def _numbers(values: pl.Series) -> Floats:
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _over(numerator: Floats, denominator: Floats) -> Floats:
+    some = denominator > 0
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=some)
 
 
 def _frame(

@@ -9,8 +9,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import PART, ratios, weighted_shares
+from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
+from tasks.statistics._groups import PART
 from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._success import PROMOTE, symmetric
 

@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._sequence import LARGEST, evidence, in_turn
 
@@ -55,21 +55,21 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     clusters = in_turn(shifts)
     if clusters.is_empty():
         return Estimates.empty()
-    cells = clusters.group_by(CELL, maintain_order=True).agg(
-        pl.col("kind", "simulated").first(),
+    cells = clusters.group_by("cell", maintain_order=True).agg(
+        pl.col(*CELL, "kind", "simulated").first(),
         pl.col("dropped").sum(),
-        votes_per_pair=pl.col("votes").mode().max(),
+        votes_per_pair=pl.col("votes").first(),
         method=pl.concat_str(pl.lit("betting, "), pl.col("over").first()),
     )
     run = evidence(clusters.filter(pl.col("counted") > 0))
-    ends = run.group_by(CELL, maintain_order=True).agg(
+    ends = run.group_by("cell", maintain_order=True).agg(
         n=pl.col("counted").sum(),
         clusters=pl.len(),
         e_value=pl.col("log_e").last().clip(upper_bound=LARGEST).exp(),
         p_value=(-pl.col("log_e").max()).exp().clip(upper_bound=1.0),
         hits=pl.col("seen").filter(pl.col("log_e") >= -math.log(ALPHA)).min(),
     )
-    found = cells.join(ends, on=CELL, how="left", nulls_equal=True).with_columns(
+    found = cells.join(ends, on="cell", how="left").with_columns(
         pl.col("n", "clusters").fill_null(0), subgroup=pl.lit("")
     )
     nothing = pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))

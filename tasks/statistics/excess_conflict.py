@@ -7,7 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, stopped_early, weighted_shares
-from tasks.statistics._position import ORDERS, VERDICTS, arms, reasoned
+from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
 
 SINGLE_VOTES = "no pair has two valid votes in each order"
 
@@ -54,7 +54,7 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Three votes in each order, for the anchor twice and the target once, and the reverse: W = 2/6
     in both, X = (2 * 1 + 1 * 2) / 9 = 4/9, so W - X = -1/9.
     """
-    items = _agreements(arms(tallies))
+    items = _agreements(arms(tallies, *VOTES))
     rows = [
         weighted_shares("within_order_agreement", items.with_columns(num=pl.col("within"))),
         weighted_shares("across_order_agreement", items.with_columns(num=pl.col("across"))),

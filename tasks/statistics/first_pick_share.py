@@ -9,7 +9,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL, portions, ratios
+from tasks.statistics._cells import portions, ratios
+from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import LEVEL
 from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
 

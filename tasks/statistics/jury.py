@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import DRAWS, weights
+from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics.asr import asr
@@ -180,7 +180,9 @@ def _correlation(
         return None, None, None, UNVARIED
     if clusters < 2:
         return r, None, None, SINGLE
-    drawn = _mean_correlation(weights(panel.clusters) @ sums, members)
+    if not by_chance():
+        return r, None, None, FORMULAS
+    drawn = _mean_correlation(resampled(sums), members)
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
     return r, min(low, r), max(high, r), None

@@ -7,9 +7,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import PART
 from tasks.statistics._contests import sides
 from tasks.statistics._fitted import Row, logit_row, rate_row
+from tasks.statistics._groups import PART
 from tasks.statistics._logistic import fit, refits
 
 FEW = "fewer than three contests with a score and both lengths"

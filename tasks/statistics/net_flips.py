@@ -8,6 +8,7 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, shares
 from tasks.statistics._exact import with_sign_test
+from tasks.statistics._groups import CELL
 
 
 @statistic(
@@ -56,9 +57,10 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     CR = 4/5, excess flips 3/5.
     """
     moved = _rank("experimental") - _rank("control")
-    items = shifts.with_columns(
-        up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control")
-    )
+    items = shifts.select(
+        *CELL, "cluster", "kind", "simulated", "votes", "has_sham",
+        up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control"),
+    )  # fmt: skip
     with_sham = items.filter(pl.col("has_sham"))
     rows = [
         *(_share(name, items, of) for name, of in (("flips_up", "up"), ("flips_down", "down"))),

@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, ratios
+from tasks.statistics._groups import grouped
 from tasks.statistics._position import matches
 
 COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
@@ -54,8 +55,10 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     (second, tie) recency: consistency 1/3, fairness 0.
     """
     items = matches(tallies).with_columns(den=pl.col("valid"))
+    groups = grouped(items)
     rows = [
-        portions(name, items.with_columns(num=pl.col(column))) for name, column in COUNTED.items()
+        portions(name, items.with_columns(num=pl.col(column)), groups)
+        for name, column in COUNTED.items()
     ]
     fairness = items.with_columns(
         pl.col("den").cast(pl.Float64),
@@ -64,4 +67,4 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         subtrahend=pl.col("primacy").cast(pl.Float64),
     )
     fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
-    return Estimates.draft(pl.concat([*rows, ratios("preference_fairness", fairness)]))
+    return Estimates.draft(pl.concat([*rows, ratios("preference_fairness", fairness, groups)]))

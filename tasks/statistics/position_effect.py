@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL
+from tasks.statistics._groups import grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._position import first_matches, matches
 from tasks.statistics._quantiles import normal_quantile, normal_tail
@@ -69,21 +69,19 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _kappa(name: str, items: pl.DataFrame, *, simple: bool) -> DataFrame[Estimates]:
-    sums = items.group_by(*CELL, "cluster", maintain_order=True).agg(
-        a=pl.col("first_first").sum(), b=pl.col("second_second").sum(),
-        valid=pl.col("valid").sum(), dropped=pl.col("dropped").sum(),
-        votes=pl.col("votes").max(), kind=pl.col("kind").first(),
-        simulated=pl.col("simulated").first(),
-    )  # fmt: skip
-    a, b = pl.col("a"), pl.col("b")
-    total_a, total_b = a.sum(), b.sum()
-    more = pl.when((total_a == 0) | (total_b == 0)).then(ADDED).otherwise(0.0)
-    cells = sums.group_by(CELL, maintain_order=True).agg(
-        pl.col("dropped").sum(), pl.col("kind", "simulated").first(),
-        hits=total_a, n=total_a + total_b, most=(a + b).max(),
-        clusters=((a + b) > 0).sum().cast(pl.Int64),
-        votes_per_pair=pl.col("votes").mode().max(), more=more.first(),
-        squares=((a / (total_a + more) - b / (total_b + more)) ** 2).sum(),
+    groups = grouped(items)
+    a, b = (groups.by_cluster(items[name]) for name in ("first_first", "second_second"))
+    both, cell = a + b, groups.cell_of_sums()
+    total_a, total_b, many = (groups.of_cells(sums) for sums in (a, b, (both > 0).astype(float)))
+    more = np.where((total_a == 0) | (total_b == 0), ADDED, 0.0)
+    apart = a / (total_a + more)[cell] - b / (total_b + more)[cell]
+    most = np.zeros(len(more))
+    np.maximum.at(most, cell, both)
+    cells = groups.cells.with_columns(
+        dropped=pl.Series(groups.by_cell(items["dropped"]).astype(np.int64)),
+        hits=pl.Series(total_a.astype(np.int64)), n=pl.Series((total_a + total_b).astype(np.int64)),
+        most=pl.Series(most), clusters=pl.Series(many.astype(np.int64)),
+        more=pl.Series(more), squares=pl.Series(groups.of_cells(apart**2)),
     )  # fmt: skip
     return Estimates.draft(_solve(name, cells, simple=simple))
 

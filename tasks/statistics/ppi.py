@@ -7,8 +7,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import PART
 from tasks.statistics._contests import differences, sides
+from tasks.statistics._groups import PART
 from tasks.statistics._intervals import ALIKE, LEVEL
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 

@@ -11,7 +11,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks._families import holm
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import weights
+from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._tiers import letter, letters
@@ -68,10 +68,7 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 def bootstrapped_shifts(panel: Panel) -> Floats:
     """Return MPS by draw and judge; not a number in draws without a score of the judge."""
     told = ~np.isnan(panel.values["shift"])
-    drawn = weights(panel.clusters)
-    num = drawn @ panel.sums(np.nan_to_num(panel.values["shift"]))
-    den = drawn @ panel.sums(told)
-    return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
+    return resampled_ratios(panel.sums(np.nan_to_num(panel.values["shift"])), panel.sums(told))
 
 
 def badness(shifts: Floats, kind: str) -> Floats:
@@ -92,22 +89,30 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, below + (equal + 1) / 2)
 
 
+def _drawn_ranks(panel: Panel) -> Floats | None:
+    if not by_chance():
+        return None
+    return ranks(badness(bootstrapped_shifts(panel), panel.cell["kind"]))
+
+
 def _rows(panel: Panel) -> list[dict[str, Any]]:
     shift = panel.values["shift"]
     told = ~np.isnan(shift)
     n, clusters = told.sum(axis=0), (panel.sums(told) > 0).sum(axis=0)
     mean = np.divide(np.nan_to_num(shift).sum(axis=0), n, out=np.full(n.size, np.nan), where=n > 0)
     rank = ranks(badness(mean, panel.cell["kind"])[None])[0]
-    drawn = ranks(badness(bootstrapped_shifts(panel), panel.cell["kind"]))
+    drawn = _drawn_ranks(panel)
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     rows = []
     for j, judge in enumerate(panel.judges):
-        some = drawn[:, j][~np.isnan(drawn[:, j])]
         why = (
             EMPTY if not n[j] else ALONE if (n > 0).sum() < 2 else SINGLE if clusters[j] < 2
-            else None
+            else FORMULAS if drawn is None else None
         )  # fmt: skip
-        low, high = (None, None) if why else np.quantile(some, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = (None, None)
+        if not why and drawn is not None:
+            some = drawn[:, j][~np.isnan(drawn[:, j])]
+            low, high = np.quantile(some, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         rows.append(
             {
                 **cell, "statistic": "rank", "judge": judge, "subgroup": "",
@@ -118,7 +123,7 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
                 "level": None if why else LEVEL, "n": 0 if why in {EMPTY, ALONE} else n[j],
                 "clusters": 0 if why in {EMPTY, ALONE} else clusters[j],
                 "dropped": told.shape[0] - n[j], "votes_per_pair": panel.votes[j], "reason": why,
-                "method": "none" if why else f"cluster bootstrap, {drawn.shape[0]} draws",
+                "method": "none" if why else f"cluster bootstrap, {DRAWS} draws",
             }
         )  # fmt: skip
     return rows + _tiers(panel, rows)

@@ -6,8 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL, stopped_early, weighted_shares
-from tasks.statistics._position import ORDERS, VERDICTS, arms, reasoned
+from tasks.statistics._cells import stopped_early, weighted_shares
+from tasks.statistics._groups import CELL
+from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
 
 SINGLE_VOTES = "no order of any pair has two valid votes"
 
@@ -50,7 +51,7 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     One order with first, first, second and one with tie, tie, invalid: (2/3 + 2/2) / 2 = .833;
     over the votes asked (2/3 + 2/3) / 2 = .667.
     """
-    items = _by_pair(arms(tallies))
+    items = _by_pair(arms(tallies, *VOTES, "planned_12"))
     rows = [
         weighted_shares(name, items.with_columns(num=pl.col(column)))
         for name, column in (

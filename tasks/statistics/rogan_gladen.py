@@ -6,8 +6,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import PART
 from tasks.statistics._contests import sides
+from tasks.statistics._groups import PART, grouped
 from tasks.statistics._intervals import LEVEL, moments
 from tasks.statistics._quantiles import t_quantile
 
@@ -78,10 +78,10 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
 def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
     """Return a rate per cell, its variance, its number and its clusters."""
-    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
-        pl.col("num").sum(), den=pl.len().cast(pl.Float64)
-    )
-    cells = of_cluster.group_by(PART, maintain_order=True).agg(*moments(("num", "den")))
+    items = items.with_columns(one=pl.lit(1.0))
+    groups = grouped(items)
+    sums = {"num": groups.by_cluster(items["num"]), "den": groups.by_cluster(items["one"])}
+    cells = groups.cells.with_columns(*moments(sums, groups.starts))
     rate, n, g = pl.col("num") / pl.col("den"), pl.col("den"), pl.col("clusters")
     by_cluster = pl.when(g > 1).then(pl.col("squares") * g / (g - 1) / n**2)
     return cells.select(

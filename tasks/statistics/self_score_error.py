@@ -6,9 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import _intervals, statistic
-from tasks.statistics._cells import PART
+from tasks.statistics._cells import reduced
 from tasks.statistics._contests import sides
-from tasks.statistics._intervals import LEVEL, moments
+from tasks.statistics._intervals import LEVEL
 
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
@@ -30,7 +30,7 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     -------
     Estimates
         One row per judge whose name is an author's, ``subgroup`` that name; by cluster
-        linearisation, the interval cut at -1.
+        linearisation, the interval cut at -1, with that of the cluster bootstrap beside it.
 
     Notes
     -----
@@ -60,31 +60,17 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     if own.is_empty():
         return Estimates.empty()
     told = pl.col("score").is_not_null() & pl.col("others").is_not_null()
-    clusters = (
-        own.with_columns(told=told)
-        .with_columns(pl.when("told").then(pl.col("score", "others")).otherwise(0.0))
-        .group_by(*PART, "cluster", maintain_order=True)
-        .agg(
-            num=(pl.col("score") - pl.col("others")).sum(),
-            den=pl.col("others").sum(),
-            n=pl.col("told").cast(pl.Int64).sum(),
-            dropped=(~pl.col("told")).cast(pl.Int64).sum(),
-            votes=pl.col("votes").max(),
-            kind=pl.col("kind").first(),
-            simulated=pl.col("simulated").first(),
-        )
+    items = own.with_columns(counted=told, dropped=~told).with_columns(
+        num=pl.when("counted").then(pl.col("score") - pl.col("others")).otherwise(0.0),
+        den=pl.when("counted").then("others").otherwise(0.0),
     )
-    cells = clusters.group_by(PART, maintain_order=True).agg(
-        *moments(("num", "den")),
-        pl.col("n", "dropped").sum(),
-        pl.col("kind", "simulated").first(),
-        votes_per_pair=pl.col("votes").mode().max(),
-    )
+    cells = reduced(items, bounded=True)
     found = pl.concat([cells, _intervals.ratios(cells)], how="horizontal")
     return Estimates.draft(
         found.with_columns(
             pl.col("low").clip(lower_bound=-1.0),
             statistic=pl.lit("self_score_error"),
-            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
+            n=pl.col("counted"),
         )
     )

@@ -8,8 +8,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import CELL, PART
-from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, moments, ratios
+from tasks.statistics._cells import reduced
+from tasks.statistics._groups import CELL
+from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, ratios
 from tasks.statistics._quantiles import normal_tail, t_quantile
 from tasks.statistics._sequence import in_turn
 
@@ -59,7 +60,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     first look stops, at a third of the samples.
     """
     clusters = in_turn(shifts)
-    usable = (pl.col("counted") > 0).sum().over(CELL)
+    usable = (pl.col("counted") > 0).sum().over("cell")
     # Whole numbers: a third of 90 is not 30.000000000000004.
     looked = pl.concat(
         clusters.filter(
@@ -76,11 +77,9 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         minuend="up",
         subtrahend="down",
     )
-    cells = looked.group_by(PART, maintain_order=True).agg(
-        *moments(("num", "den", "minuend", "subtrahend")),
-        pl.col("counted", "dropped").sum(),
-        pl.col("kind", "simulated", "over").first(),
-        votes_per_pair=pl.col("votes").mode().max(),
+    first = clusters.filter(turn=1).select(pl.col(CELL).cast(pl.String), "over")
+    cells = reduced(looked).join(
+        first, on=CELL, how="left", nulls_equal=True, maintain_order="left"
     )
     nominal = pl.col("subgroup").replace_strict(
         dict(zip(LOOKS, (float(normal_tail(bound)) for bound in BOUNDS), strict=True)),

@@ -8,8 +8,9 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._arms import beside_control
-from tasks.statistics._cells import PART, stopped_early
+from tasks.statistics._cells import stopped_early
 from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
+from tasks.statistics._groups import PART
 from tasks.statistics._intervals import LEVEL
 
 ORDERS = ("12", "21")

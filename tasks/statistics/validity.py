@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions
+from tasks.statistics._groups import grouped
 
 NEEDED = pl.col("planned") - pl.col("stopped")
 OUTCOMES = {
@@ -18,6 +19,9 @@ OUTCOMES = {
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
+COUNTS = (
+    "planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known"
+)  # fmt: skip
 
 
 @statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED))
@@ -50,12 +54,16 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
     # The mode plays no part in what becomes of a ballot.
-    pairs = tallies.with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
+    pairs = tallies.select(
+        "dataset", "judge", "prompt", "wave", "perturbation", "kind", "cluster", "simulated",
+        *COUNTS, mode=pl.lit("any"), votes=pl.col("planned"),
+    )  # fmt: skip
     nothing = pl.lit(None, dtype=tallies.schema["perturbation"])
     judge = pairs.with_columns(
         perturbation=nothing, kind=pl.lit(None, dtype=tallies.schema["kind"])
     )
     pairs = pl.concat([judge, pairs.filter(pl.col("perturbation").is_not_null())])
+    groups = grouped(pairs)
     known = {"cached_rate": pl.col("known")}
     rows = [
         portions(
@@ -63,9 +71,10 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             pairs.with_columns(
                 num=hits, den=known.get(name, NEEDED), dropped=NEEDED - known.get(name, NEEDED)
             ),
+            groups,
         )
         for name, hits in OUTCOMES.items()
     ]
     saved = pairs.with_columns(num=pl.col("stopped"), den=pl.col("planned"), dropped=pl.lit(0))
-    rows.append(portions(SAVED, saved))
+    rows.append(portions(SAVED, saved, groups))
     return Estimates.draft(pl.concat(rows))

@@ -1,0 +1,112 @@
+"""From votes in the warehouse to estimates in it: python benchmarks/scale.py [MILLIONS ...].
+
+Each size is a study of 20 judges, 10 perturbations with their shams, 6 votes per pair, answers of
+two models with their lengths, written into a warehouse and measured by ``voirdire remeasure``: one
+million votes with 2000 draws of the cluster bootstrap and permutations, ten by formulas alone. For
+scale: what DuckDB alone takes to count the votes by pair.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from flows._row import first_row
+from flows.studies import make_study
+from warehouse.store import Warehouse
+
+STUDY = "scale"
+PER_QUESTION = 20 * 21 * 6
+LIMITS = {"1": (8, 1500), "10": (10, 3000)}
+VOTES = """
+    insert into vote_log by name
+    with ballots as (
+        select q, j, a, r, hash(q, j, a, r) % 1000 / 1000 as u, hash(q) % 1000 / 500 - 1 as quality
+        from range($questions) q(q), range(20) j(j), range(21) a(a), range(6) r(r)
+    )
+    select
+        $study as study, 'bench' as run, now() as saved_at, 'bench' as dataset,
+        'offline/judge' || j as judge, 'pair_v1' as prompt, '' as wave,
+        'q' || q || '/a2' as sample, 'q' || q as cluster,
+        case when a = 0 then 'control' when a <= 10 then 'experimental' else 'sham' end as arm,
+        if(a > 0, 'perturbation_' || (a - 1) % 10, null) as perturbation,
+        case when a > 0 then if((a - 1) % 10 < 7, 'promote', 'detract') end as kind,
+        if(r % 2 = 0, 'anchor', 'target') as shown_first, r // 2 as repeat,
+        -- The quality of the pair, the judge's bias and a lean to the first slot, and chance.
+        case
+            when u < .02 then 'invalid'
+            when u < .17 then 'tie'
+            when u < .5 + .2 * quality + if(a between 1 and 10, .01 * j, 0)
+                + if(r % 2 = 0, -.03, .03) then if(r % 2 = 0, 'second', 'first')
+            else if(r % 2 = 0, 'first', 'second')
+        end as choice,
+        true as simulated, false as cached, false as human,
+        'ant' as anchor_author, 'bee' as target_author,
+        900 + hash(q, 1) % 200 as anchor_length, 900 + hash(q, 2) % 300 as target_length,
+        hash(q, 3) % 9 as anchor_markup, hash(q, 4) % 9 as target_markup,
+    from ballots
+"""
+COUNT = "select judge, sample, arm, perturbation, choice, count(*) from vote_log group by all"
+
+
+def main() -> None:
+    """Measure each size that is named, by default both."""
+    for millions in sys.argv[1:] or LIMITS:
+        with tempfile.TemporaryDirectory() as folder:
+            measure(millions, Path(folder) / "scale.duckdb")
+
+
+def measure(millions: str, path: Path) -> None:
+    """Make a warehouse, time the command on it, and say what it took."""
+    votes = _fill(path, int(float(millions) * 1e6) // PER_QUESTION)
+    command = [str(Path(sys.executable).parent / "voirdire"), "remeasure", STUDY]
+    command += ["--warehouse", str(path)] + (["--formulas"] if float(millions) > 1 else [])
+    seconds, peak = _run(command)
+    most = LIMITS.get(millions, (None, None))
+    print(f"\n{votes} votes, {' '.join(command[1:3] + command[5:])}")
+    for name, value, limit in (("seconds", seconds, most[0]), ("peak memory, MB", peak, most[1])):
+        print(f"{name:40}{value:10.1f}{'' if limit is None else f'   at most {limit}'}")
+    print(f"{'DuckDB alone, counting by pair':40}{_counting(path):10.1f}")
+
+
+def _fill(path: Path, questions: int) -> int:
+    warehouse = Warehouse(path)
+    study = make_study("quick", {"name": STUDY})
+    row = first_row("audit", "bench", study, datetime.now(UTC))
+    warehouse.start_run({**row, "state": "completed", "ended_at": datetime.now(UTC)})
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(VOTES, {"questions": questions, "study": STUDY})
+        connection.execute(
+            "insert into verdicts by name select distinct on (study) study, run, saved_at, "
+            "dataset, judge, prompt, wave, sample, cluster, arm, perturbation, kind, simulated, "
+            "'balanced' as mode, 6 as votes, 6 as valid_votes from vote_log"
+        )
+        ((votes,),) = connection.execute("select count(*) from vote_log").fetchall()
+    return int(votes)
+
+
+def _run(command: list[str]) -> tuple[float, float]:
+    """Return the seconds and the peak memory in MB of a whole process."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}.")
+    return seconds, used.ru_maxrss / 1024
+
+
+def _counting(path: Path) -> float:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        started = time.perf_counter()
+        connection.execute(f"select count(*) from ({COUNT})").fetchall()
+        return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A study's estimates from its saved votes, anew: no judge is asked."""
+
+import os
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import click
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows._row import CODE_VERSION, HOST, user_name
+from schemas.judging import Tallies
+from schemas.results import Estimates, Findings
+from tasks.aggregate import contests_of, measure_all, shifts_of, verdicts_of
+from tasks.annotate import annotate
+from tasks.conclude import conclude, endpoints
+from tasks.statistics._bootstrap import formulas_only
+from warehouse.peek import default_path
+from warehouse.store import Saving, Warehouse
+
+KEYS = (
+    "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "cluster", "kind",
+    "label", "anchor_author", "target_author",
+)  # fmt: skip
+LAST = "select * from runs where study = ? and flow = 'audit' order by started_at desc limit 1"
+MODE = "select distinct mode from verdicts where study = ?"
+
+
+def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
+    """Replace the estimates and findings of a study by those of this version of voirdire."""
+    place = Path(path or default_path())
+    if not place.is_file():
+        raise ValueError(f"there is no warehouse at {place}. Run `voirdire audit {study}` first.")
+    warehouse = Warehouse(place)
+    modes = warehouse.query(MODE, [study])["mode"].to_list()
+    if not modes:
+        known = warehouse.query("select distinct study from vote_log order by study")["study"]
+        there = ", ".join(known) or "none"
+        raise ValueError(
+            f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
+        )
+    tallies = _tallies(warehouse, study)
+    with formulas_only() if formulas else nullcontext():
+        estimates = measure_all(**_frames(tallies, modes[0]))
+    findings = conclude(endpoints(estimates))
+    row = _run_row(warehouse, study)
+    warehouse.start_run(row)
+    warehouse.save(
+        [Saving(Estimates, estimates), Saving(Findings, findings)],
+        run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )  # fmt: skip
+    click.echo(
+        f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
+        f"{findings.height} findings saved anew. The report: `voirdire report {study}`."
+    )
+
+
+def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
+    """Count in SQL; names are numbers from here on, as there may be millions of rows."""
+    counted = warehouse.query("select * from mart.tallies where study = ?", [study])
+    return cast("DataFrame[Tallies]", counted.with_columns(pl.col(KEYS).cast(pl.Categorical)))
+
+
+def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
+    """Return what the statistics read; unchecked, as all of it follows from checked votes."""
+    return {
+        "tallies": tallies,
+        "shifts": shifts_of(verdicts_of(tallies, mode)),
+        "contests": contests_of(tallies),
+        "annotations": annotate(tallies),
+    }
+
+
+def _run_row(warehouse: Warehouse, study: str) -> dict[str, Any]:
+    """Return the row of this run: the study is that of its last audit."""
+    (last,) = warehouse.query(LAST, [study]).to_dicts()
+    now = datetime.now(UTC)
+    return {
+        "run": str(uuid4()), "flow": "remeasure", "study": study, "user": user_name(),
+        "process": f"{HOST}/{os.getpid()}", "parameters": last["parameters"],
+        "fingerprint": last["fingerprint"], "code_version": CODE_VERSION, "started_at": now,
+        "seen_at": now, "state": "running", "planned": last["planned"],
+        "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
+        "asked": 0, "failed": 0, "prompt_tokens": 0,
+        "completion_tokens": 0, "cost_usd": 0.0,
+    }  # fmt: skip
