@@ -60,7 +60,8 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
 
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
     """Count in SQL; names are numbers from here on, as there may be millions of rows."""
-    counted = warehouse.query("select * from mart.tallies where study = ?", [study])
+    query = "select * from mart.tallies where study = ?"
+    counted = warehouse.query(query, [study], ordered=False)
     return cast("DataFrame[Tallies]", counted.with_columns(pl.col(KEYS).cast(pl.Categorical)))
 
 

@@ -89,9 +89,20 @@ class Warehouse:
                 )
         return model.of(found)
 
-    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> pl.DataFrame:
-        """Run one query on the file, opened for reading only."""
+    def query(
+        self,
+        sql: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        ordered: bool = True,
+    ) -> pl.DataFrame:
+        """Run one query on the file, opened for reading only.
+
+        Of millions of rows that need no order it is several times as fast without one.
+        """
         with self._visit(write=False) as connection:
+            if not ordered:
+                connection.execute("set preserve_insertion_order = false")
             return fetch(connection, sql, parameters)
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
