@@ -15,6 +15,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions
+from tasks.statistics._quantiles import widened
 from tasks.statistics._resample import DRAWS, percentiles, resampled
 
 Codes = NDArray[np.int32]
@@ -204,11 +205,13 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     clusters = (sums[:, :, row.n] > 0).sum(axis=0)
     boot = np.full((2, *point.shape), np.nan)
     if drawn is not None:
-        boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
+        for count in np.unique(clusters[clusters > 1]):
+            at = clusters == count
+            boot[:, at] = percentiles(point[at], drawn[:, at], float(widened(LEVEL, count)))
         # All draws alike: nothing varies, so nothing is known of how it would.
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
-    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, percentile", "none")
+    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded percentile", "none")
     unsure = TOO_MUCH if drawn is None else ALIKE_OR_FEW
     columns = {
         "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
