@@ -64,7 +64,7 @@ check: lint test ## all that CI checks
 
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals
 	$(BIN)/python benchmarks/audit.py
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/characteristics.py coverage --only audit
 
 # The peer has requirements of its own, so it gets an environment of its own.
 $(PEER): Makefile | $(SET_UP)

@@ -52,6 +52,8 @@ def simulate(
     judge: str = "simulated/judge",
     perturbation: str = "planted",
     replicates: bool = False,
+    studies: int = 1,
+    gap_seed: int | None = None,
 ) -> DataFrame[VoteLog]:
     """Simulate a study with ``votes`` per pair of each arm, anchor and target first in turn.
 
@@ -71,23 +73,31 @@ def simulate(
         Length of the perturbed and of the sham target over the original's.
     replicates
         Whether control is asked about once more; its prompts, so their noise, are the same.
+    studies
+        How many independent studies of ``items`` to simulate; of several, each has its own judge,
+        ``judge/0`` and so on, and all name their samples alike.
+    gap_seed
+        Seed of the gaps alone: judges with the same one see the same answers.
     """
     clusters = items if clusters is None else clusters
-    if min(items, votes, clusters) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
+    if min(items, votes, clusters, studies) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
         raise ValueError(
-            f"items {items}, votes {votes} and clusters {clusters} must be at least 1, "
-            f"shared {shared} within 0 and 1, length_ratio {length_ratio} above 0."
+            f"items {items}, votes {votes}, clusters {clusters} and studies {studies} must be at "
+            f"least 1, shared {shared} within 0 and 1, length_ratio {length_ratio} above 0."
         )
     random = np.random.default_rng(seed)
     cluster = np.arange(items) % clusters
-    gaps = mu + traits.omega * _correlated(random, cluster, shared)
-    effects = _effects(random, traits, beta, items)
+    everywhere = (np.arange(studies)[:, None] * clusters + cluster).reshape(-1)
+    of_gaps = random if gap_seed is None else np.random.default_rng(gap_seed)
+    gaps = mu + traits.omega * _correlated(of_gaps, everywhere, shared)
+    effects = _effects(random, traits, beta, studies * items)
     length = traits.lam * math.log(length_ratio)
     margins = _margins(random, traits, gaps, effects, length)
     if replicates:
         margins = np.concatenate([margins, margins[:, [ASKED.index("control")]]], axis=1)
     choices = _choices(random, traits, margins, votes)
-    return VoteLog.of(_frame(choices, cluster, kind, judge, perturbation))
+    names = [judge] if studies == 1 else [f"{judge}/{study}" for study in range(studies)]
+    return VoteLog.of(_frame(choices, cluster, kind, names, perturbation))
 
 
 def _correlated(random: np.random.Generator, cluster: NDArray[np.int64], shared: float) -> Floats:
@@ -135,10 +145,10 @@ def _frame(
     choices: NDArray[np.int8],
     cluster: NDArray[np.int64],
     kind: Kind,
-    judge: str,
+    judges: list[str],
     perturbation: str,
 ) -> pl.DataFrame:
-    items = choices.shape[0]
+    items = cluster.size
     grid = np.indices(choices.shape, dtype=np.int32).reshape(3, -1)
     width = len(str(items))
     sample = pl.Series([f"sample_{item:0{width}}" for item in range(items)])
@@ -146,8 +156,9 @@ def _frame(
     planted = pl.col("arm").is_in(["experimental", "sham"])
     return pl.DataFrame(
         {
-            "sample": sample.gather(grid[0]),
-            "cluster": group.gather(grid[0]),
+            "judge": pl.Series(judges).gather(grid[0] // items),
+            "sample": sample.gather(grid[0] % items),
+            "cluster": group.gather(grid[0] % items),
             "arm": pl.Series(ARMS).gather(grid[1]),
             "shown_first": pl.Series(SIDES).gather(grid[2] % len(SIDES)),
             "repeat": grid[2] // len(SIDES),
@@ -155,7 +166,6 @@ def _frame(
         }
     ).with_columns(
         dataset=pl.lit("simulated"),
-        judge=pl.lit(judge),
         prompt=pl.lit("none"),
         wave=pl.lit(""),
         perturbation=pl.when(planted).then(pl.lit(perturbation)),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks.statistics._bca import bca
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 
@@ -95,6 +96,8 @@ class Row(NamedTuple):
     hits: int | None = None
     """Of a proportion hits / n, which gets a Wilson interval beside that of the bootstrap."""
     undefined: str = EMPTY
+    several: bool = False
+    """Whether an item may have several hits, which vary less than as many items do."""
 
 
 class Measured(NamedTuple):
@@ -104,6 +107,8 @@ class Measured(NamedTuple):
     row: Row
     point: Sums
     drawn: Sums | None
+    without: Sums | None
+    """The same without one cluster each, (clusters, cells)."""
 
 
 Features = Callable[[slice], Sums]
@@ -155,7 +160,9 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
 def estimates(
     block: Block, cells: pl.DataFrame, features: Features, solve: Solve, rows: dict[str, Row]
 ) -> list[pl.DataFrame]:
-    """Return the estimates of all cells, each with the percentile interval of a cluster bootstrap.
+    """Return the estimates of all cells, each with the BCa interval of a cluster bootstrap.
+
+    Proportions have Wilson's interval and beside it, as a cross-check, bootstrap percentiles.
 
     Parameters
     ----------
@@ -182,15 +189,22 @@ def estimates(
         part = slice(start, start + step)
         sums = np.add.reduceat(features(part), block.starts, axis=0)
         point = solve(sums.sum(axis=0))
-        drawn = None
+        drawn = without = None
         if by_chance() and affordable and groups > 1:
             flat = resampled(sums.reshape(groups, -1))
             drawn = solve(flat.reshape(DRAWS, -1, wide))
+            without = solve(sums.sum(axis=0) - sums)
         found += [
             _rows(
                 block.dataset,
                 cells[part],
-                Measured(name, row, point[name], drawn[name] if drawn else None),
+                Measured(
+                    name,
+                    row,
+                    point[name],
+                    drawn[name] if drawn else None,
+                    without[name] if without else None,
+                ),
                 sums,
             )
             for name, row in rows.items()
@@ -199,16 +213,19 @@ def estimates(
 
 
 def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> pl.DataFrame:
-    name, row, point, drawn = measured
+    name, row, point, drawn, without = measured
     n = sums[:, :, row.n].sum(axis=0)
     clusters = (sums[:, :, row.n] > 0).sum(axis=0)
     boot = np.full((2, *point.shape), np.nan)
-    if drawn is not None:
-        boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
+    if drawn is not None and without is not None:
+        if row.hits is None:
+            boot[:] = bca(point, drawn, without, clusters.astype(np.float64), LEVEL)
+        else:
+            boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
         # All draws alike: nothing varies, so nothing is known of how it would.
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
-    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, percentile", "none")
+    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
     unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
         "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
@@ -218,7 +235,8 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     }  # fmt: skip
     if row.hits is not None:
         hits = sums[:, :, row.hits]
-        wilson = proportions(table_moments(hits, sums[:, :, row.n]))
+        table = table_moments(hits, sums[:, :, row.n])
+        wilson = proportions(table, whole=not row.several)
         columns |= {
             "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
             "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.statistics._groups import Groups
 from tasks.statistics._intervals import LEVEL, Sums
+from tasks.statistics._quantiles import widened
 
 DRAWS, SEED = 2000, 20240612
 MOST_CLUSTERS = 20_000
@@ -116,7 +118,7 @@ def resampled_ratios(num: Sums, den: Sums) -> Sums:
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
 
 
-def percentiles(point: Sums, drawn: Sums, level: float = LEVEL) -> tuple[Sums, Sums]:
+def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sums]:
     """Return the percentile interval of each column; not a number where too few draws have it.
 
     Parameters
@@ -127,24 +129,50 @@ def percentiles(point: Sums, drawn: Sums, level: float = LEVEL) -> tuple[Sums, S
     drawn
         Shape (draws, columns), not a number where a draw lacks the statistic.
     level
-        Confidence level in (0, 1).
+        Confidence level in (0, 1), a number or one for each column.
     """
-    # Sorted, what is not a number comes last: far faster than numpy's quantiles without it.
-    ordered = np.sort(drawn.T, axis=1)
-    known = np.isfinite(ordered).sum(axis=1)
-    enough = np.isfinite(point) & (known > FEWEST * len(drawn))
-    ends = []
-    for q in ((1 - level) / 2, (1 + level) / 2):
-        place = q * np.maximum(known - 1, 0)
+    ordered = Ordered.of(drawn)
+    enough = np.isfinite(point) & ordered.enough
+    low, high = (
+        np.where(enough, ordered.quantile(q), np.nan) for q in ((1 - level) / 2, (1 + level) / 2)
+    )
+    return np.minimum(low, point), np.maximum(high, point)
+
+
+class Ordered(NamedTuple):
+    """Draws of each column in ascending order."""
+
+    values: Sums
+    """Shape (columns, draws), what is not a number last."""
+    known: NDArray[np.intp]
+    """How many are numbers, shape (columns,)."""
+
+    @classmethod
+    def of(cls, drawn: Sums) -> "Ordered":
+        """Sort draws, shape (draws, columns): far faster than numpy's quantiles, which do not."""
+        values = np.sort(drawn.T, axis=1)
+        return cls(values, np.isfinite(values).sum(axis=1))
+
+    @property
+    def enough(self) -> NDArray[np.bool_]:
+        """Tell in which columns enough draws have the statistic."""
+        return np.asarray(self.known > FEWEST * self.values.shape[1])
+
+    def quantile(self, q: Any) -> Sums:
+        """Return the quantile ``q``, a number or one for each column, of the known values."""
+        last = np.maximum(self.known - 1, 0)
+        place = q * last
         below = np.floor(place).astype(np.intp)
-        above = np.minimum(below + 1, np.maximum(known - 1, 0))
-        low, high = (np.take_along_axis(ordered, at[:, None], 1)[:, 0] for at in (below, above))
-        ends.append(np.where(enough, low + (high - low) * (place - below), np.nan))
-    return np.minimum(ends[0], point), np.maximum(ends[1], point)
+        above = np.minimum(below + 1, last)
+        low, high = (np.take_along_axis(self.values, at[:, None], 1)[:, 0] for at in (below, above))
+        found: Sums = low + (high - low) * (place - below)
+        return found
 
 
 def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
     """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
+
+    It is widened for few clusters, of which draws vary too little.
 
     Parameters
     ----------
@@ -171,4 +199,5 @@ def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
 def _bounds(num: Sums, den: Sums) -> Sums:
     top, bottom = num.sum(axis=0), den.sum(axis=0)
     point = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
-    return np.array(percentiles(point, resampled_ratios(num, den)))
+    level = widened(LEVEL, np.maximum((den > 0).sum(axis=0), 2))
+    return np.array(percentiles(point, resampled_ratios(num, den), level))

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.statistics._groups import PART
+from tasks.statistics._groups import grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
-from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
+from tasks.statistics._quantiles import t_quantile, t_tail
 
 Sums = NDArray[np.float64]
 ROUNDING = 1e-12
+METHOD = "cluster linearisation, t"
 
 
 class Linear(NamedTuple):
@@ -45,44 +46,45 @@ def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
     of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
     items).
     """
-    if "subgroup" not in items.columns:
-        items = items.with_columns(subgroup=pl.lit(""))
-    counted = pl.col("counted").fill_null(value=False)
-    of_cluster = items.group_by(*PART, "cluster", maintain_order=True).agg(
-        pl.col(*sums).cast(pl.Float64).filter(counted).sum(),
-        counted.cast(pl.Int64).sum().alias("n"),
-        pl.col("dropped").cast(pl.Int64).sum(),
+    counted = items["counted"].fill_null(value=False)
+    kept = items.select(pl.when(counted).then(pl.col(*sums).cast(pl.Float64)).otherwise(0.0))
+    groups = grouped(items)
+    n, cell = groups.by_cluster(counted.cast(pl.Int64)), groups.cell_of_sums()
+    number = groups.of_cells(n)
+    share = over(n, number[cell])
+    totals: dict[str, Sums] = {}
+    centred: dict[str, Sums] = {}
+    for name in sums:
+        value = groups.by_cluster(kept[name])
+        totals[name] = groups.of_cells(value)
+        centred[name] = _centred(value, np.nan_to_num(share) * totals[name][cell])
+    products = {
+        f"{a} x {b}": groups.of_cells(centred[a] * centred[b])
+        for a, b in combinations_with_replacement(sums, 2)
+    }
+    counts = {
+        "n": number,
+        "dropped": groups.by_cell(items["dropped"]),
+        "clusters": groups.of_cells((n > 0).astype(np.float64)),
+    }
+    return groups.cells.with_columns(
+        *(pl.Series(name, values) for name, values in (totals | products).items()),
+        *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
     )
-    centred = {c: _centred(c) for c in sums}
-    cells = of_cluster.group_by(PART, maintain_order=True).agg(
-        pl.col(*sums, "n", "dropped").sum(),
-        *(
-            (centred[a] * centred[b]).sum().alias(f"{a} x {b}")
-            for a, b in combinations_with_replacement(sums, 2)
-        ),
-        clusters=(pl.col("n") > 0).sum().cast(pl.Int64),
-    )
-    # Both groupings keep the order in which cells first occur.
-    design = items.group_by(PART, maintain_order=True).agg(
-        pl.col("kind", "simulated").first(), votes_per_pair=pl.col("votes").mode().max()
-    )
-    described = design.select("kind", "simulated", "votes_per_pair")
-    return pl.concat([cells, described], how="horizontal")
 
 
-def _centred(column: str) -> pl.Expr:
-    """Return what a cluster has beyond its share; 0 where only rounding is left of it."""
-    value, share = pl.col(column), pl.col("n") / pl.col("n").sum() * pl.col(column).sum()
-    rounded = (value - share).abs() <= ROUNDING * (value.abs() + share.abs())
-    return pl.when(rounded).then(0.0).otherwise(value - share)
+def _centred(value: Sums, share: Sums) -> Sums:
+    """Return what clusters have beyond their share; 0 where only rounding is left of it."""
+    rounded = np.abs(value - share) <= ROUNDING * (np.abs(value) + np.abs(share))
+    beyond: Sums = np.where(rounded, 0.0, value - share)
+    return beyond
 
 
-def linearised(
-    name: str, cells: pl.DataFrame, solve: Solve, *, normal: bool = False
-) -> DataFrame[Estimates]:
+def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estimates]:
     """Return ``f(sums)`` of each cell, by ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
 
-    f_k are the derivatives: ``SE^2 = G / (G - 1) sum_g u_g^2``.
+    f_k are the derivatives: ``SE^2 = G / (G - 1) sum_g u_g^2``, and the interval is of t with G - 1
+    degrees of freedom.
 
     Parameters
     ----------
@@ -92,8 +94,6 @@ def linearised(
         As :func:`summed` returns them.
     solve
         From the sums of the cells, and ``n``, to the function and its derivatives.
-    normal
-        Whether to take the normal quantile; else t with G - 1 degrees of freedom.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def linearised(
     """
     sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
     linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
-    found = _intervals(cells, linear, normal=normal)
+    found = _intervals(cells, linear)
     return Estimates.draft(cells.with_columns(*found, statistic=pl.lit(name)))
 
 
@@ -120,15 +120,14 @@ def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:
     return error
 
 
-def _intervals(cells: pl.DataFrame, linear: Linear, *, normal: bool) -> list[pl.Series]:
+def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
     estimate, clusters = linear.estimate, cells["clusters"].to_numpy().astype(np.float64)
     told, df = np.isfinite(estimate), np.maximum(clusters - 1, 1)
     error = np.where(told, _error(cells, linear, clusters), 0.0)
     known = told & (clusters > 1) & (error > 0)
-    wide = normal_quantile((1 + LEVEL) / 2) if normal else t_quantile(df, (1 + LEVEL) / 2)
+    wide = t_quantile(df, (1 + LEVEL) / 2)
     ratio = np.divide(estimate, error, out=np.zeros_like(estimate), where=known)
-    tail = normal_tail(ratio) if normal else t_tail(df, ratio)
-    method = f"cluster linearisation, {'normal' if normal else 't'}"
+    tail = t_tail(df, ratio)
     flag = np.full(estimate.shape, "") if linear.flag is None else linear.flag
     untested = np.where(known, "", np.where(clusters > 1, ALIKE, SINGLE))
     why = np.where(told, untested, linear.reason)
@@ -139,7 +138,7 @@ def _intervals(cells: pl.DataFrame, linear: Linear, *, normal: bool) -> list[pl.
         _float("level", known, np.full(estimate.shape, LEVEL)),
         _float("standard_error", known, error),
         _float("p_value", known, np.minimum(1.0, tail)),
-        pl.Series("method", np.where(known, method, "none").tolist(), pl.String)
+        pl.Series("method", np.where(known, METHOD, "none").tolist(), pl.String)
         + pl.Series(flag.tolist(), dtype=pl.String),
         pl.Series("reason", why.tolist(), pl.String).replace("", None),
     ]

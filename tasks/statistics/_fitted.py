@@ -19,7 +19,7 @@ def logit_row(value: float, draws: Floats | None, clusters: int) -> Row:
     if clusters < 2 or draws is None:
         why = SINGLE if clusters < 2 else UNSTABLE if by_chance() else FORMULAS
         return {"estimate": value, "method": "none", "reason": why}
-    error = float(draws.std(ddof=1))
+    error = float(draws.std(ddof=1)) * _missed(clusters)
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
     tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return {
@@ -35,8 +35,14 @@ def rate_row(value: float, draws: Floats | None, clusters: int) -> Row:
     ends = ("estimate", "low", "high", "boot_low", "boot_high")
     row |= {end: expit(row[end]) for end in ends if end in row}
     if "standard_error" in row and draws is not None:
-        row["standard_error"] = float((1 / (1 + np.exp(-draws))).std(ddof=1))
+        spread = float((1 / (1 + np.exp(-draws))).std(ddof=1))
+        row["standard_error"] = spread * _missed(clusters)
     return row
+
+
+def _missed(clusters: int) -> float:
+    """Return by how much draws of few clusters vary less than what they are drawn from."""
+    return float(np.sqrt(clusters / (clusters - 1)))
 
 
 def expit(value: float) -> float:

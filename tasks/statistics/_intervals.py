@@ -79,12 +79,19 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
         One row a cell, see above.
     whole
         Whether an item is a hit or not. If its hits are averages, it varies less than 0 and 1 do,
-        and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %.
+        and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %. Without that floor
+        the variance of few clusters is often too small, so the effective size is multiplied by
+        ``(z / t)^2``, t with G - 1 degrees of freedom: of 20 clusters z covered 92 to 94 %.
 
     Returns
     -------
     DataFrame
         Columns of :class:`Interval`, one row a cell.
+
+    References
+    ----------
+    methods.md, section 3. Korn and Graubard (1998), Surv. Methodol. 24, 193-201 (effective size by
+    degrees of freedom).
     """
     num, den, clusters = _columns(moments, "num", "den", "clusters")
     known = (den > 0) & (clusters > 1)
@@ -229,7 +236,11 @@ def _wilson_of(
     variance = residual * _over(clusters, clusters - 1) * _over(np.ones_like(den), den) ** 2
     spread = np.maximum(least, _over(variance * den, rate * (1 - rate)))
     edge = np.maximum(1.0, _over(den_squares, den))
-    deff = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
+    deff: Sums = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
+    if least < 1.0:
+        middle = (1 + level) / 2
+        far = t_quantile(np.maximum(clusters - 1, 1), middle) / normal_quantile(middle)
+        deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
     n = np.where(den > 0, _over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
     return wilson(np.where(np.isfinite(rate), rate, 0.0) * n, n, level)

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions, ratios
+from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import LEVEL
 from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
@@ -69,7 +69,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     items = items.with_columns(
         pl.when(told).then(pl.col("first", "second")).otherwise(0), told=told
     ).with_columns(den=pl.col("first") + pl.col("second"))
-    share = portions("first_pick_share", items.with_columns(num=pl.col("first")))
+    share = _share(items)
     gap = ratios(
         "position_gap",
         items.with_columns(
@@ -82,6 +82,17 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     )
     votes = _with_reason(pl.concat([share, _halved(gap, share)]), items)
     return Estimates.draft(pl.concat([votes, _exact(tallies)]))
+
+
+def _share(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the share of first picks: balanced orders vary less than single votes would."""
+    rows = weighted_shares(
+        "first_pick_share",
+        items.with_columns(num=pl.col("first").cast(pl.Float64), counted=pl.col("den")),
+    )
+    return rows.with_columns(
+        hits=(pl.col("estimate") * pl.col("n")).round().cast(pl.Int64).fill_null(0)
+    )
 
 
 def _both_orders() -> pl.Expr:
@@ -103,7 +114,8 @@ def _with_reason(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
     """Turn first minus second into share minus 1/2."""
-    halves = gap.with_columns(pl.col("estimate", "low", "high", "standard_error") / 2)
+    doubled = ("estimate", "low", "high", "boot_low", "boot_high", "standard_error")
+    halves = gap.with_columns(pl.col(doubled) / 2)
     alike = gap["method"] == "Newcombe"
     return halves.with_columns(
         # Of two shares that sum to 1 one is enough.

@@ -66,7 +66,10 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
         if not block.human.any():
             continue
         undefined = NO_SCALE if block.scale is None else NONE_LEFT
-        rows = {name: Row(2 * at, 2 * at + 1, undefined=undefined) for at, name in enumerate(NAMES)}
+        rows = {
+            name: Row(2 * at, 2 * at + 1, undefined=undefined, several=True)
+            for at, name in enumerate(NAMES)
+        }
         cells = block.cells(models, HUMANS)
         found += estimates(
             block, cells, partial(_features, block, block.codes[:, models]), _solve, rows

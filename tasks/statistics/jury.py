@@ -14,6 +14,7 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels
+from tasks.statistics._quantiles import widened
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
 from tasks.statistics.mps import mps
@@ -53,7 +54,8 @@ def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Estimates
         Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``asr`` and ``dasr``
         give, named ``jury_...``, ``subgroup`` empty for the whole jury, else the member left out
-        (of three or more); and size and correlation, with percentiles of 2000 cluster bootstraps.
+        (of three or more); and size and correlation, with expanded percentiles of 2000 cluster
+        bootstraps.
 
     Notes
     -----
@@ -183,7 +185,8 @@ def _correlation(
     if not by_chance():
         return r, None, None, FORMULAS
     drawn = _mean_correlation(resampled(sums), members)
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    level = float(widened(LEVEL, clusters))
+    tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
     return r, min(low, r), max(high, r), None
 

@@ -31,8 +31,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        One row per cell, in logits, with the normal interval and p-value. n counts the samples
-        with a valid vote in both arms in the same order.
+        One row per cell, in logits, with the interval and p-value of t with G - 1 degrees of
+        freedom. n counts the samples with a valid vote in both arms in the same order.
 
     Notes
     -----
@@ -41,7 +41,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     ``method`` says so; the half counts as one more cluster, else an interval would overlook that
     the rarer event was never seen. If both are 0: null. As each stratum is one order, votes that
     were stopped early do not bend it: the expected counts of both answers are their chances times
-    the expected number of votes (Wald).
+    the expected number of votes (Wald). Not the normal quantile of methods.md: of 20 questions it
+    found an effect that is not there in up to 7 % of studies, and covered in 92 %.
 
     References
     ----------
@@ -53,7 +54,7 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     A = 2 * 2 = 4, B = 1 * 1 = 1, LOS = ln 4 = 1.386.
     """
     cells = summed(_products(tallies), ("a", "b"))
-    return linearised("los", cells, _log_odds, normal=True)
+    return linearised("los", cells, _log_odds)
 
 
 def _products(tallies: pl.DataFrame) -> pl.DataFrame:

@@ -65,7 +65,7 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
             continue
         models = np.flatnonzero(~block.human)
         rows = {
-            f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None)
+            f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None, several=True)
             for at, setup in zip((0, 4), SETUPS, strict=True)
             for pool, shift in (("micro", 0), ("macro", 2))
         }

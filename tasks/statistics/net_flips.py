@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, shares
+from tasks.statistics._cells import portions, ratios, shares
 from tasks.statistics._exact import with_sign_test
 from tasks.statistics._groups import CELL
 
@@ -34,8 +34,9 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        ``flips_up`` and ``flips_down`` (shares), ``flip_direction`` in [-1, 1] with the p-value of
-        an exact sign test, ``robustness_rate``; where there are shams ``consistency_rate`` and
+        ``flips_up`` and ``flips_down`` (shares), ``flip_direction`` in [-1, 1], with ``hits`` up,
+        the interval of the share of flips that go up (twice it less 1) and the p-value of an exact
+        sign test, ``robustness_rate``; where there are shams ``consistency_rate`` and
         ``excess_flips`` in [-1, 1], by cluster linearisation.
 
     Notes
@@ -83,15 +84,17 @@ def _share(name: str, items: pl.DataFrame, column: str) -> DataFrame[Estimates]:
 
 
 def _direction(items: pl.DataFrame) -> DataFrame[Estimates]:
-    up, down = (pl.col(name).cast(pl.Float64).fill_null(0.0) for name in ("up", "down"))
-    rows = ratios(
+    up, down = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("up", "down"))
+    # Few flips, most of them one way: t around their difference missed the truth on that side.
+    share = portions(
         "flip_direction",
-        items.with_columns(
-            counted=up + down > 0, dropped=pl.col("up").is_null(),
-            num=up - down, den=up + down, minuend=up, subtrahend=down,
-        ),
-    )  # fmt: skip
-    return with_sign_test(rows, items, pl.col("up"), pl.col("down"))
+        items.with_columns(num=up, den=up + down, dropped=pl.col("up").is_null()),
+    )
+    rows = share.with_columns(
+        pl.col("low", "high", "boot_low", "boot_high") * 2 - 1,
+        estimate=pl.when(pl.col("n") > 0).then((pl.col("hits") * 2 - pl.col("n")) / pl.col("n")),
+    )
+    return with_sign_test(Estimates.draft(rows), items, pl.col("up"), pl.col("down"))
 
 
 def _excess(items: pl.DataFrame) -> DataFrame[Estimates]:

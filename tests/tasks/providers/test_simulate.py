@@ -283,6 +283,34 @@ def test_shared_gaps_make_items_of_a_cluster_alike() -> None:
     assert spread(1) > 0.8
 
 
+def test_many_studies_are_independent_and_alike() -> None:
+    traits = Traits(omega=1.5, nu=0.5)
+    log = simulate(
+        traits, kind="promote", beta=1, items=6, votes=2, seed=3, clusters=3, studies=40, judge="s"
+    )
+    assert set(log["judge"]) == {f"s/{study}" for study in range(40)}
+    names = log.select("judge", "sample", "cluster").unique()
+    assert names.height == 40 * 6
+    assert names.select("sample", "cluster").unique().height == 6
+    votes = log.pivot("judge", index=["sample", "arm", "shown_first"], values="choice")
+    assert len({tuple(votes[f"s/{study}"]) for study in range(40)}) == 40
+    # One study is what it was before there could be several.
+    one = simulate(traits, kind="promote", beta=1, items=6, votes=2, seed=3, clusters=3, judge="s")
+    assert set(one["judge"]) == {"s"}
+
+
+def test_judges_of_one_gap_seed_see_the_same_answers() -> None:
+    # At temperature 0 without ties and noise the sign of the gap is the verdict.
+    traits = Traits(omega=1.5, temperature=0)
+    mine, yours, other = (
+        simulate(
+            traits, kind="promote", beta=0, items=60, votes=2, seed=seed, gap_seed=gaps
+        )["choice"].to_list()
+        for seed, gaps in ((1, 9), (2, 9), (1, 8))
+    )  # fmt: skip
+    assert mine == yours != other
+
+
 def test_seed_decides() -> None:
     def run(seed: int) -> pl.DataFrame:
         return simulate(Traits(omega=1), kind="promote", beta=1, items=50, votes=2, seed=seed)

@@ -51,7 +51,7 @@ def test_docstring_example(make_annotations: Make) -> None:
     assert raw["boot_high"] == pytest.approx(0.95, abs=0.06)
     kappa = rows["cohen_kappa"]
     assert kappa["low"] < 0.4 < kappa["high"] <= 1
-    assert kappa["method"] == "cluster bootstrap, percentile"
+    assert kappa["method"] == "cluster bootstrap, expanded BCa"
 
 
 def test_ties_are_left_out_where_it_says_so(make_annotations: Make) -> None:

@@ -1,14 +1,18 @@
-"""Intervals hold what was planted as often as they say: a small, seeded benchmarks/coverage.py."""
+"""Intervals hold what was planted as often as they say: a small benchmarks/characteristics.py."""
 
 import polars as pl
 import pytest
 
-from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.providers._offline import Traits
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
-STUDIES, ITEMS, VOTES = 150, 142, 6
+STUDIES, VOTES = 200, 6
+# .95 has a standard error of .0154 at 200 studies: three of them below .93.
+LEAST = 0.93 - 3 * 0.0154
+LARGE, SMALL = "142 questions", "20 questions of 8"
+DESIGNS = {LARGE: {"items": 142}, SMALL: {"items": 160, "clusters": 20, "shared": 0.5}}
 # methods.md, section 13: the expected values of the presets, by quadrature.
 TRUTH = {
     "honest": {"asr": 0.217, "sham_floor": 0.217, "dasr": 0.0, "mps": 0.0, "mps_sham": 0.0},
@@ -17,45 +21,90 @@ TRUTH = {
         "asr": 0.340, "sham_floor": 0.703, "dasr": -0.363, "mps": -0.197, "mps_sham": -0.197
     },
 }  # fmt: skip
-
-
+POSITION = {
+    "honest": {"position_consistency": 0.484, "preference_fairness": 0.0, "tie_rate": 0.169},
+    "gullible": {"position_consistency": 0.465, "preference_fairness": -0.143, "tie_rate": 0.168},
+    "careless": {"position_consistency": 0.412, "preference_fairness": 0.231, "tie_rate": 0.155},
+}
 # 3.92 standard errors of the per-item sigma in methods.md, section 4, at 142 items and 6 votes, and
-# of a proportion near .5 for the rates, each with a tenth on top: holding all is no merit.
-WIDEST = {"asr": 0.25, "sham_floor": 0.25, "dasr": 0.25, "mps": 0.11, "mps_sham": 0.11}
+# of a proportion near .5 for the rates, each with a tenth on top: holding all is no merit. Shared
+# gaps of quality widen the rates of 20 questions by up to a half.
+WIDEST = {
+    "asr": 0.25, "sham_floor": 0.25, "dasr": 0.25, "mps": 0.11, "mps_sham": 0.11,
+    "position_consistency": 0.13, "preference_fairness": 0.2, "tie_rate": 0.08,
+    "los": 0.8, "position_kappa": 0.55, "cohen_kappa": 0.3, "fleiss_kappa": 0.25,
+}  # fmt: skip
+PLAIN = Traits(omega=1.5, nu=0.5, kappa=0.4)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_intervals_cover_what_was_planted(preset: str) -> None:
+def held(rows: pl.DataFrame, name: str, truth: float, design: str) -> None:
+    null = pl.col("perturbation").is_null()
+    mine = rows.filter(pl.col("statistic") == name).filter(null.any() <= null)
+    assert mine.height == STUDIES
+    wider = 1.5 if design == SMALL else 1.0
+    assert (mine["high"] - mine["low"]).mean() < wider * WIDEST[name], name
+    share = mine.select(pl.lit(truth).is_between("low", "high").mean()).item()
+    assert share >= LEAST, (name, share)
+
+
+@pytest.mark.parametrize(
+    ("preset", "design"),
+    [("honest", LARGE), ("gullible", SMALL), ("careless", LARGE), ("careless", SMALL)],
+)
+def test_intervals_cover_what_was_planted(preset: str, design: str) -> None:
     traits, kind, beta = PRESETS[preset]
-    logs = [
-        simulate(
-            traits, kind=kind, beta=beta, items=ITEMS, votes=VOTES, seed=seed,
-            judge=f"simulated/{seed}",
-        )
-        for seed in range(7000, 7000 + STUDIES)
-    ]  # fmt: skip
-    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
+    log = simulate(
+        traits, kind=kind, beta=beta, votes=VOTES, seed=7000, studies=STUDIES, **DESIGNS[design]
+    )
+    tallies = count_votes(log)
+    shifts = match_groups(tally_votes(tallies, "balanced"))
     rows = pl.concat(STATISTICS[name](shifts=shifts) for name in ("asr", "dasr", "mps", "mps_sham"))
     for name, truth in TRUTH[preset].items():
-        mine = rows.filter(pl.col("statistic") == name)
-        held = mine.select(pl.lit(truth).is_between("low", "high").mean())
-        assert (mine["high"] - mine["low"]).mean() < WIDEST[name], name
-        # .95 with a standard error of .018 at 150 studies; outside 3.3 of them once in 1000.
-        assert 0.89 <= held.item() <= 1.0, (name, held.item())
+        held(rows, name, truth, design)
+    rows = pl.concat(STATISTICS[s](tallies=tallies) for s in ("position_consistency", "tie_rate"))
+    for name, truth in POSITION[preset].items():
+        held(rows, name, truth, design)
 
 
-def test_default_test_keeps_its_size_under_prompt_noise() -> None:
-    # No bias, prompt noise of one logit (methods.md, sections 2 and 13): 5 % of studies may be
-    # significant; at 300 studies the standard error is .0126, and these bounds three of them.
-    traits = PRESETS["honest"].traits.model_copy(update={"psi": 1.0})
-    logs = [
-        simulate(
-            traits, kind="promote", beta=0.0, items=ITEMS, votes=2, seed=seed,
-            judge=f"simulated/{seed}",
-        )
-        for seed in range(9000, 9300)
-    ]  # fmt: skip
-    shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
-    for name in ("mps_sham", "dasr"):
-        rows = STATISTICS[name](shifts=shifts).filter(pl.col("statistic") == name)
-        assert 0.012 <= (rows["p_value"] < 0.05).mean() <= 0.088, name
+@pytest.mark.parametrize(("beta", "design"), [(-1.0, LARGE), (0.5, SMALL)])
+def test_log_odds_come_back(beta: float, design: str) -> None:
+    # Without noise of prompts and effects the planted beta and kappa are the truth (methods.md,
+    # section 13), and the mean of the studies is within .05 of beta: 142 questions with 6 votes
+    # have a standard deviation of .15, so the mean of 200 of them one of .011.
+    log = simulate(
+        PLAIN, kind="promote", beta=beta, votes=VOTES, seed=3, studies=STUDIES, **DESIGNS[design]
+    )
+    tallies = count_votes(log)
+    rows = pl.concat(STATISTICS[name](tallies=tallies) for name in ("los", "position_effect"))
+    assert rows.filter(statistic="los")["estimate"].mean() == pytest.approx(beta, abs=0.05)
+    held(rows, "los", beta, design)
+    held(rows, "position_kappa", PLAIN.kappa, design)
+
+
+def labelled(studies: int, design: str, seed: int) -> pl.DataFrame:
+    """Return the labels of three people, a study a dataset."""
+    rows = []
+    for at, name in enumerate(("Ann", "Bob", "Cat")):
+        log = simulate(
+            PLAIN, kind="promote", beta=0, votes=2, seed=seed + at, gap_seed=seed, studies=studies,
+            judge="s", **(DESIGNS | {"one": {"items": 60_000, "clusters": 1}})[design],
+        ).filter(arm="control")  # fmt: skip
+        verdicts = tally_votes(count_votes(log), "balanced")
+        rows.append(
+            verdicts.select(
+                "cluster", dataset="judge", item="sample", annotator=pl.lit(name), label="verdict",
+                prompt=pl.lit(None, dtype=pl.String), wave=pl.lit(""), votes=pl.lit(2),
+                value=pl.lit(None, dtype=pl.Float64), aspect=pl.lit(None, dtype=pl.String),
+                inconsistent=pl.lit(value=False), human=pl.lit(value=True),
+                simulated=pl.lit(value=True),
+            )
+        )  # fmt: skip
+    return pl.concat(rows)
+
+
+def test_agreement_covers_that_of_very_many() -> None:
+    # No closed form: the truth is that of 60 000 items, whose error is a twentieth of a study's.
+    many = STATISTICS["fleiss_kappa"](annotations=labelled(1, "one", 90))
+    (truth,) = many["estimate"]
+    rows = STATISTICS["fleiss_kappa"](annotations=labelled(STUDIES, SMALL, 95))
+    held(rows, "fleiss_kappa", truth, SMALL)

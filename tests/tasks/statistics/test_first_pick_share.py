@@ -82,6 +82,23 @@ def test_conflicts_of_one_cluster_are_not_independent(make_vote_log: Make, votes
     assert "not independent" in row["reason"]
 
 
+def test_the_gap_is_the_share_less_half_in_every_draw_too(make_vote_log: Make, votes: Make) -> None:
+    pairs = [("first", "first")] * 8 + [("first", "second")] * 5 + [("second", "second")] * 3
+    rows = measured(make_vote_log(votes(pairs)))
+    share, gap = rows["first_pick_share"], rows["position_gap"]
+    for end in ("boot_low", "boot_high"):
+        assert gap[end] == pytest.approx(share[end] - 0.5, abs=1e-9)
+
+
+def test_balanced_orders_vary_less_than_votes(make_vote_log: Make, votes: Make) -> None:
+    # Pairs judged alike in both orders give one vote to each slot: no spread but for the other 2.
+    pairs = [("first", "second")] * 18 + [("first", "first"), ("second", "second")]
+    share = measured(make_vote_log(votes(pairs)))["first_pick_share"]
+    # u = 1, -1: var = 20/19 * 2 / 40^2; Wilson of single votes would be .5 -+ .148.
+    assert share["estimate"] == 0.5
+    assert share["high"] - 0.5 == pytest.approx(2.0930 * (20 / 19 * 2) ** 0.5 / 40, rel=0.02)
+
+
 def test_one_share_in_all_clusters(make_vote_log: Make, votes: Make) -> None:
     always = measured(make_vote_log(votes([("first", "first")] * 12)))
     gap, share = always["position_gap"], always["first_pick_share"]

@@ -61,11 +61,12 @@ def test_by_hand(make_vote_log: Make) -> None:
     row = one(make_vote_log, strata)
     assert row["estimate"] == pytest.approx(log(5))
     assert row["standard_error"] == pytest.approx(sqrt(0.12))
-    assert row["low"] == pytest.approx(log(5) - 1.959964 * sqrt(0.12), abs=1e-6)
-    # z = 1.609438 / .346410 = 4.646 (scipy.stats.norm.sf doubled)
-    assert row["p_value"] == pytest.approx(3.384e-6, rel=1e-3)
+    # Two degrees of freedom: 4.302653 from a table.
+    assert row["low"] == pytest.approx(log(5) - 4.302653 * sqrt(0.12), abs=1e-6)
+    # t = 1.609438 / .346410 = 4.6460; with two degrees P = 1 - t / sqrt(t^2 + 2) = .043338.
+    assert row["p_value"] == pytest.approx(0.043338, rel=1e-4)
     assert (row["n"], row["clusters"]) == (3, 3)
-    assert row["method"] == "cluster linearisation, normal"
+    assert row["method"] == "cluster linearisation, t"
 
 
 def test_against_statsmodels_where_strata_are_of_one_size(make_vote_log: Make) -> None:

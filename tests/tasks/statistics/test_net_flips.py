@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from statsmodels.stats.proportion import proportion_confint
 
 from tasks.statistics.net_flips import net_flips
 
@@ -70,6 +71,16 @@ def test_against_counting(make_shifts: Make, triples: list[tuple[str | None, ...
         excess = sum((s == c) - (e == c) for c, s, e in told) / len(told)
         assert rows["excess_flips"]["estimate"] == pytest.approx(excess)
         assert rows["excess_flips"]["n"] == len(told)
+
+
+def test_the_direction_has_the_interval_of_the_share_that_goes_up(make_shifts: Make) -> None:
+    # Nine up, one down: the effective size is 10, as deff = 10/9 * .9 / 10^2 / (.09 / 10) = 10/9
+    # times 1, so 9: Wilson of 8.1 in 9 by statsmodels, turned to [-1, 1].
+    triples = [("anchor", "anchor", "target")] * 9 + [("target", "target", "anchor")]
+    row = by_name(make_shifts(samples(triples)))["flip_direction"]
+    low, high = proportion_confint(8.1, 9, method="wilson")
+    assert (row["estimate"], row["hits"], row["n"]) == (0.8, 9, 10)
+    assert (row["low"], row["high"]) == pytest.approx((2 * low - 1, 2 * high - 1))
 
 
 def test_exchanging_the_answers_turns_the_direction(make_shifts: Make) -> None:

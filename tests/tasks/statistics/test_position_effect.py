@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
 from schemas.judging import VoteLog
@@ -44,7 +45,11 @@ def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
         # A = 4, B = 2; clusters (3, 0), (1, 1), (0, 1): differences 3/4, -1/4, -1/2.
         expected = math.sqrt(3 / 2 * (9 / 16 + 1 / 16 + 1 / 4)) / 2
         assert row["standard_error"] == pytest.approx(expected)
-        assert row["method"] == "cluster linearisation, normal"
+        assert row["method"] == "cluster linearisation, t"
+        # Two degrees of freedom: 4.303, from a table.
+        half = 4.3027 * expected
+        assert row["high"] - row["estimate"] == pytest.approx(half, rel=1e-4)
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(row["estimate"] / expected, 2))
 
 
 @pytest.mark.parametrize(("pair", "sign"), [(FF, 1), (SS, -1)])

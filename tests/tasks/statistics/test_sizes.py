@@ -1,0 +1,77 @@
+"""Tests find what is not there as often as they say: a small, seeded benchmarks/characteristics."""
+
+import polars as pl
+import pytest
+
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.providers._offline import Traits
+from tasks.providers._simulate import simulate
+from tasks.statistics import STATISTICS
+
+STUDIES = 250
+ALPHA = 0.05
+# A share of .05 has a standard error of .0138 at 250 studies: three of them on either side.
+LEAST, MOST = 0.0086, 0.0914
+DESIGNS = {
+    "142 questions": {"items": 142},
+    "20 questions of 8": {"items": 160, "clusters": 20, "shared": 0.5},
+}
+SHIFTS = {
+    "mps": "mps", "mps_sham": "mps_sham", "dasr": "dasr", "excess_flips": "net_flips",
+    "flip_direction": "net_flips",
+}  # fmt: skip
+TALLIES = {
+    "los": "los", "position_gap": "first_pick_share", "preference_fairness": "position_consistency",
+    "position_kappa": "position_effect",
+}  # fmt: skip
+
+
+def studies(psi: float, design: str) -> pl.DataFrame:
+    """Count the votes of judges without any bias, one a study."""
+    traits = Traits(omega=1.5, nu=0.5, psi=psi)
+    log = simulate(
+        traits, kind="promote", beta=0, votes=4, seed=5, studies=STUDIES, **DESIGNS[design]
+    )
+    return count_votes(log)
+
+
+def found(statistic: str, row: str, **frames: pl.DataFrame) -> float:
+    """Return the share of studies whose p-value is at most .05; all must have one."""
+    rows = STATISTICS[statistic](**frames).filter(pl.col("statistic") == row)
+    rows = rows.filter(pl.col("perturbation").is_null().any() <= pl.col("perturbation").is_null())
+    assert rows["p_value"].count() == STUDIES
+    return float(rows.select((pl.col("p_value") <= ALPHA).mean()).item())
+
+
+@pytest.mark.parametrize(("design", "psi"), [("142 questions", 1.0), ("20 questions of 8", 0.0)])
+def test_default_tests_keep_their_size(design: str, psi: float) -> None:
+    tallies = studies(psi, design)
+    shifts = match_groups(tally_votes(tallies, "balanced"))
+    for row, statistic in SHIFTS.items():
+        assert LEAST <= found(statistic, row, shifts=shifts) <= MOST, row
+    for row, statistic in TALLIES.items():
+        assert LEAST <= found(statistic, row, tallies=tallies) <= MOST, row
+
+
+def test_what_prompt_noise_does_to_the_conflict_between_orders() -> None:
+    # W - X is 1/2 sum (p - p')^2: 0 without an effect of the order, be it by whim of the prompt.
+    quiet, noisy = (studies(psi, "142 questions") for psi in (0.0, 1.0))
+    assert found("excess_conflict", "excess_conflict", tallies=quiet) <= MOST
+    assert found("excess_conflict", "excess_conflict", tallies=noisy) > 0.2
+
+
+def test_two_judges_alike_on_the_same_answers() -> None:
+    logs = [
+        simulate(
+            Traits(omega=1.5, nu=0.5, psi=1.0), kind="promote", beta=0, items=142, votes=2,
+            seed=seed, studies=100, gap_seed=1, judge="s",
+        ).with_columns(dataset="judge", judge=pl.lit(f"judge {seed}"))
+        for seed in (2, 3)
+    ]  # fmt: skip
+    shifts = match_groups(tally_votes(count_votes(pl.concat(logs)), "balanced"))
+    rows = STATISTICS["contrast"](shifts=shifts)
+    for name in ("mps_sham_contrast", "asr_contrast", "mcnemar"):
+        p = rows.filter(statistic=name)["p_value"]
+        assert p.count() == 100
+        # Three standard errors of .0218 at 100 studies; McNemar's is exact, so conservative.
+        assert (p <= ALPHA).mean() <= 0.116, name
