@@ -60,8 +60,7 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
 
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
     """Count in SQL; names are numbers from here on, as there may be millions of rows."""
-    query = "select * from mart.tallies where study = ?"
-    counted = warehouse.query(query, [study], ordered=False)
+    counted = warehouse.tallies(study)
     return cast("DataFrame[Tallies]", counted.with_columns(pl.col(KEYS).cast(pl.Categorical)))
 
 

@@ -1,5 +1,8 @@
 """From votes to verdicts, shifts and estimates."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -28,6 +31,9 @@ from tasks.statistics._cells import stopped_early
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 TALLIES = Path(schemas.__file__).with_name("tallies.sql")
 LAST_REPEAT = 62
+AT_ONCE, MANY_ROWS = 2, 50_000
+"""Statistics of so many rows are measured at once."""
+
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
 """A heading, an item of a list, a row of a table, a block of code, a bold word or an emoji."""
 BESIDE = ("control", "sham", "replicate")
@@ -195,8 +201,13 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
 
 def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
     """Apply the whole catalogue; one task, as a task for each would digest all frames each time."""
-    drafts = [STATISTICS[name].draft(**frames) for name in STATISTICS]
-    return Estimates.of(pl.concat(drafts))
+    many = max(frame.height for frame in frames.values()) > MANY_ROWS
+    with ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
+        drafts = [
+            pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
+            for name in STATISTICS
+        ]
+        return Estimates.of(pl.concat(draft.result() for draft in drafts))
 
 
 def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:

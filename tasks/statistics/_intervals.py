@@ -6,7 +6,7 @@ and ``den_squares`` = sum den_g^2; for a difference of two proportions also ``mi
 ``subtrahend``, whose difference is ``num``, and their ``minuend_squares``, ``subtrahend_squares``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,8 +181,7 @@ def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) 
     columns = {"num": num, "den": den}
     if parts:
         columns |= {"minuend": parts[0], "subtrahend": parts[1]}
-    flat = {name: sums.T.ravel() for name, sums in columns.items()}
-    return moments(flat, np.arange(den.shape[1] + 1) * den.shape[0])
+    return _moments(columns, lambda sums: sums.sum(axis=0), lambda cells: cells)
 
 
 def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame:
@@ -195,12 +194,20 @@ def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame
     starts
         Where those of each cell start, and where the last end; shape (cells + 1,).
     """
-    den, size = sums["den"], np.diff(starts)
+    size = np.diff(starts)
     cell = np.repeat(np.arange(len(size)), size)
 
     def total(values: Sums) -> Sums:
         return np.bincount(cell, values, len(size)).astype(np.float64, copy=False)
 
+    return _moments(sums, total, lambda cells: cells[cell])
+
+
+def _moments(
+    sums: Mapping[str, Sums], total: Callable[[Sums], Sums], each: Callable[[Sums], Sums]
+) -> pl.DataFrame:
+    """Return moments: ``total`` sums by cell, ``each`` gives what is of a cell to its clusters."""
+    den = sums["den"]
     found: dict[str, Any] = {name: total(values) for name, values in sums.items()}
     found |= {
         "clusters": total((den > 0).astype(np.float64)).astype(np.int64),
@@ -210,7 +217,7 @@ def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame
         if name != "den":
             rate = np.nan_to_num(_over(found[name], found["den"]))
             squares = "squares" if name == "num" else f"{name}_squares"
-            found[squares] = total((sums[name] - rate[cell] * den) ** 2)
+            found[squares] = total((sums[name] - each(rate) * den) ** 2)
     return pl.DataFrame(found)
 
 
