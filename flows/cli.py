@@ -123,6 +123,9 @@ def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
 @clear_errors
 def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
     """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked."""
+    from tasks._memory import keep_what_is_freed
+
+    keep_what_is_freed()
     from flows._remeasure import remeasure as measure_anew
 
     measure_anew(study, warehouse, formulas=formulas)

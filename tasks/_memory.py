@@ -1,9 +1,12 @@
 """How much memory a process holds on to."""
 
 import ctypes
+import os
 
-M_ARENA_MAX = -8
-"""The number by which ``mallopt(3)`` knows the most heaps a process may have."""
+M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -8, -1, -3
+"""The numbers by which ``mallopt(3)`` knows what a process may hold."""
+
+GIB = 1 << 30
 
 
 def share_one_heap() -> None:
@@ -14,3 +17,15 @@ def share_one_heap() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         mallopt(M_ARENA_MAX, 1)
+
+
+def keep_what_is_freed() -> None:
+    """Give nothing back to the system: a third of the time of sums over millions of rows is that.
+
+    To be called before Polars is imported, whose allocator reads its settings once.
+    """
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:20000,muzzy_decay_ms:20000")
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt:
+        mallopt(M_MMAP_THRESHOLD, GIB)
+        mallopt(M_TRIM_THRESHOLD, GIB)

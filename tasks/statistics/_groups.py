@@ -125,18 +125,28 @@ def _numbered(column: pl.Series) -> tuple[Numbers, int]:
         if column.null_count() == 0 and column.min() == column.max():
             return np.zeros(len(column), np.int64), 1
         column = column.cast(pl.Categorical)
-    codes = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy() + 1
-    present, codes = _dense(codes, int(codes.max()) + 1)
-    names = column.gather(_first_of(codes)).cast(pl.String)
-    rank = np.empty(len(present), np.int64)
-    rank[names.arg_sort(nulls_last=False).to_numpy()] = np.arange(len(present))
+    physical = column.to_physical()
+    if physical.null_count():
+        physical = physical.cast(pl.Int64).fill_null(-1) + 1
+    elif physical.min() == physical.max():
+        return np.zeros(len(column), np.int64), 1
+    codes = physical.to_numpy()
+    if codes.max() > max(LARGEST, 4 * len(codes)):
+        codes = np.unique(codes, return_inverse=True)[1]
+    size = int(codes.max()) + 1
+    somewhere, rank = np.empty((2, size), np.int64)
+    somewhere[codes] = np.arange(len(codes))
+    present = np.flatnonzero(np.bincount(codes))
+    names = column.gather(somewhere[present]).cast(pl.String)
+    rank[present[names.arg_sort(nulls_last=False).to_numpy()]] = np.arange(len(present))
     return rank[codes], len(present)
 
 
 def _combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
     """Return the place of each combination among those that occur, and which occur."""
-    code, size = columns[0]
-    for more, number in columns[1:]:
+    several = [column for column in columns if column[1] > 1] or columns[:1]
+    code, size = several[0]
+    for more, number in several[1:]:
         if size * number > 2**62:
             present, code = _dense(code, size)
             size = len(present)
@@ -166,6 +176,8 @@ def _first_of(numbers: Numbers) -> Numbers:
 def _most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
     """Return the most common number of votes in each cell, the largest of several."""
     number = votes.cast(pl.Int64).to_numpy()
+    if number.min() == number.max():
+        return np.full(cells, number[0])
     present, code = _dense(number - number.min(), int(number.max() - number.min()) + 1)
     counts = np.bincount(cell * len(present) + code, minlength=cells * len(present))
     table = counts.reshape(cells, len(present))[:, ::-1]

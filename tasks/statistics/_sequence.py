@@ -46,7 +46,10 @@ def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
     order = np.lexsort((place["place"].to_numpy(), sums["counted"][some] == 0, cell))
     at, cell = some[order], cell[order]
     described = groups.cells.with_columns(
-        over=pl.Series(np.where(shammed, "over the sham", "over control").tolist(), dtype=pl.String)
+        pl.col(*CELL).cast(pl.Categorical),
+        over=pl.Series(
+            np.where(shammed, "over the sham", "over control").tolist(), dtype=pl.String
+        ),
     )[cell]
     return described.rename({"votes_per_pair": "votes"}).with_columns(
         names["cluster"].gather(order),

@@ -12,6 +12,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
+from tasks.statistics._groups import PART
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics._quantiles import widened
@@ -93,9 +94,9 @@ def jury_of(
         _derived(panel, chosen, out, name)
         for panel, chosen in juries
         for out in (None, *(range(len(chosen)) if len(chosen) > 2 else ()))
-    )
+    ).with_columns(pl.col(*PART, "cluster").cast(pl.String).cast(pl.Categorical))
     found = [
-        evaluate(shifts=derived).with_columns(statistic=pl.format("jury_{}", "statistic"))
+        evaluate.draft(shifts=derived).with_columns(statistic=pl.format("jury_{}", "statistic"))
         for evaluate in EVALUATED
     ]
     sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]

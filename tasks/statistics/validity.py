@@ -1,5 +1,7 @@
 """How many ballots became valid votes, and what became of the others."""
 
+from collections.abc import Iterator
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -62,19 +64,15 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     judge = pairs.with_columns(
         perturbation=nothing, kind=pl.lit(None, dtype=tallies.schema["kind"])
     )
-    pairs = pl.concat([judge, pairs.filter(pl.col("perturbation").is_not_null())])
+    cells = pairs.filter(pl.col("perturbation").is_not_null())
+    return Estimates.draft(pl.concat(row for part in (judge, cells) for row in _rates(part)))
+
+
+def _rates(pairs: pl.DataFrame) -> Iterator[DataFrame[Estimates]]:
     groups = grouped(pairs)
     known = {"cached_rate": pl.col("known")}
-    rows = [
-        portions(
-            name,
-            pairs.with_columns(
-                num=hits, den=known.get(name, NEEDED), dropped=NEEDED - known.get(name, NEEDED)
-            ),
-            groups,
-        )
-        for name, hits in OUTCOMES.items()
-    ]
+    for name, hits in OUTCOMES.items():
+        den = known.get(name, NEEDED)
+        yield portions(name, pairs.with_columns(num=hits, den=den, dropped=NEEDED - den), groups)
     saved = pairs.with_columns(num=pl.col("stopped"), den=pl.col("planned"), dropped=pl.lit(0))
-    rows.append(portions(SAVED, saved, groups))
-    return Estimates.draft(pl.concat(rows))
+    yield portions(SAVED, saved, groups)
