@@ -1,9 +1,10 @@
 """From votes in the warehouse to estimates in it: python benchmarks/scale.py [MILLIONS ...].
 
-Each size is a study of 20 judges, 10 perturbations with their shams, 6 votes per pair, answers of
-two models with their lengths, written into a warehouse and measured by ``voirdire remeasure``: one
-million votes with 2000 draws of the cluster bootstrap and permutations, ten by formulas alone. For
-scale: what DuckDB alone takes to count the votes by pair.
+Each size is a study of 20 judges, 10 perturbations with their shams, control asked twice, 6 votes
+per pair, answers of three models with their lengths, the right verdict of each pair, and of every
+fifth three people's votes and scores, written into a warehouse and measured by ``voirdire
+remeasure``: one million votes with 2000 draws of the cluster bootstrap and permutations, ten by
+formulas alone. For scale: what DuckDB alone takes to count the votes by pair.
 """
 
 import os
@@ -21,21 +22,25 @@ from flows.studies import make_study
 from warehouse.store import Warehouse
 
 STUDY = "scale"
-PER_QUESTION = 20 * 21 * 6
+PER_QUESTION = 20 * 22 * 6
 LIMITS = {"1": (8, 1500), "10": (10, 3000)}
 VOTES = """
     insert into vote_log by name
     with ballots as (
         select q, j, a, r, hash(q, j, a, r) % 1000 / 1000 as u, hash(q) % 1000 / 500 - 1 as quality
-        from range($questions) q(q), range(20) j(j), range(21) a(a), range(6) r(r)
+        from range($questions) q(q), range(23) j(j), range(22) a(a), range(6) r(r)
+        where j < 20 or a = 0 and r = j % 2 and q % 5 = 0
     )
     select
         $study as study, 'bench' as run, now() as saved_at, 'bench' as dataset,
-        'offline/judge' || j as judge, 'pair_v1' as prompt, '' as wave,
+        if(j < 20, 'offline/judge', 'person') || j as judge, 'pair_v1' as prompt, '' as wave,
         'q' || q || '/a2' as sample, 'q' || q as cluster,
-        case when a = 0 then 'control' when a <= 10 then 'experimental' else 'sham' end as arm,
-        if(a > 0, 'perturbation_' || (a - 1) % 10, null) as perturbation,
-        case when a > 0 then if((a - 1) % 10 < 7, 'promote', 'detract') end as kind,
+        case
+            when a = 0 then 'control' when a <= 10 then 'experimental'
+            when a <= 20 then 'sham' else 'replicate'
+        end as arm,
+        if(a between 1 and 20, 'perturbation_' || (a - 1) % 10, null) as perturbation,
+        case when a between 1 and 20 then if((a - 1) % 10 < 7, 'promote', 'detract') end as kind,
         if(r % 2 = 0, 'anchor', 'target') as shown_first, r // 2 as repeat,
         -- The quality of the pair, the judge's bias and a lean to the first slot, and chance.
         case
@@ -45,8 +50,11 @@ VOTES = """
                 + if(r % 2 = 0, -.03, .03) then if(r % 2 = 0, 'second', 'first')
             else if(r % 2 = 0, 'first', 'second')
         end as choice,
-        true as simulated, false as cached, false as human,
-        'ant' as anchor_author, 'bee' as target_author,
+        true as simulated, false as cached, j >= 20 as human,
+        if(quality < 0, 'anchor', 'target') as label,
+        ['ant', 'bee', 'cat'][1 + q % 3] as anchor_author,
+        ['ant', 'bee', 'cat'][1 + (q + 1) % 3] as target_author,
+        if(q % 5 = 0, (quality > 0)::integer, null) as human_score, .2 as label_chance,
         900 + hash(q, 1) % 200 as anchor_length, 900 + hash(q, 2) % 300 as target_length,
         hash(q, 3) % 9 as anchor_markup, hash(q, 4) % 9 as target_markup,
     from ballots

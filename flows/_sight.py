@@ -17,10 +17,12 @@ from tasks.statistics._design import (
     SPREADS,
     rescaled_sigma,
     samples_needed,
+    share_used,
     shift_sigma,
     smallest_dasr,
     smallest_effect,
 )
+from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -166,6 +168,14 @@ def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
             if kind != "typical"
         )
         text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
+    yield text
+    one, two = (f"{100 * share_used(times, BOUNDS):.0f} %" for times in (1, 2))
+    text = (
+        "Stopping early: looks at 1/3, 2/3 and all samples "
+        f"(`sequential_stop`) take {one} of the samples on average if the true shift is the "
+        f"smallest, {two} if it is twice that; bets after each sample (`e_stop`) may be looked at "
+        "any time, and find small shifts half as often (docs/operating_characteristics.md)."
+    )
     if study.votes_per_pair == ASR_VOTES:
         text += f" dASR of a typical judge: {_three(smallest_dasr(samples) or 1.0)}."
     yield text

@@ -3,7 +3,10 @@
 import math
 from typing import NamedTuple
 
-from tasks.statistics._quantiles import normal_quantile
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.statistics._quantiles import normal_quantile, normal_tail
 
 POWER = 0.8
 ALPHA = 0.05
@@ -132,6 +135,46 @@ def smallest_drift(
     """
     sigma = math.sqrt(2 * SPREADS["typical"].votes / votes_per_pair)
     return smallest_effect(samples, sigma, power, alpha)
+
+
+def share_used(times: float, bounds: tuple[float, float, float]) -> float:
+    """Return the share of the samples that three looks, a third apart, take on average.
+
+    Parameters
+    ----------
+    times
+        The true shift, in units of the smallest one that the design sees with 80 % power.
+    bounds
+        Of |z| at each look.
+
+    Notes
+    -----
+    ``S_k = z_k sqrt(k / 3)`` is a sum of independent normal steps of mean ``times (z_.975 + z_.8) /
+    3`` and variance 1/3. The chance to stop at the second look is an integral over the first.
+
+    References
+    ----------
+    O'Brien and Fleming (1979), Biometrics 35, 549-556. methods.md, section 4.
+
+    Examples
+    --------
+    >>> [round(share_used(times, (3.471, 2.454, 2.004)), 2) for times in (0, 1, 2)]
+    [1.0, 0.84, 0.54]
+    """
+    step, spread = times * _reach(POWER, ALPHA) / 3, math.sqrt(1 / 3)
+    first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
+    at = np.linspace(-first, first, 4001)
+    density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
+    stops = _beyond((second - at - step) / spread) + _beyond((second + at + step) / spread)
+    here, next_ = float(np.trapezoid(density, at)), float(np.trapezoid(density * stops, at))
+    return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
+
+
+def _beyond(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the chance that a standard normal variable is above ``z``."""
+    tail = normal_tail(z) / 2
+    chance: NDArray[np.float64] = np.where(z > 0, tail, 1 - tail)
+    return chance
 
 
 def _reach(power: float, alpha: float) -> float:
