@@ -17,13 +17,14 @@ from tasks._catalogue import unknown
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
+from tasks.drift import fresh_votes
 from tasks.read_votes import read_votes
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
 
 def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
-    """Apply every statistic of the catalogue to a vote log."""
+    """Apply every statistic of the catalogue to a vote log; drift is of fresh votes only."""
     tallies = count_votes(vote_log)
     shifts = match_groups(tally_votes(tallies, mode))
     frames: dict[str, pl.DataFrame] = {
@@ -32,7 +33,15 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
         "contests": match_models(tallies),
         "annotations": annotate(tallies),
     }
-    return measure_all(**frames)
+    estimates = measure_all(**frames)
+    fresh = fresh_votes(vote_log)
+    if fresh["choice"].null_count() == vote_log["choice"].null_count():
+        return estimates
+    drift = STATISTICS["drift"]
+    others = estimates.filter(~pl.col("statistic").is_in(drift.gives))
+    new = count_votes(fresh)
+    changed = drift(tallies=new, shifts=match_groups(tally_votes(new, mode)))
+    return Estimates.of(pl.concat([others, changed]))
 
 
 def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ import math
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Shifts, Tallies
+from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.results import Drifts
 from tasks._families import holm, rejected_by_e_values
 from tasks.statistics._canary import DRAWS, canary
@@ -92,6 +92,24 @@ def watch(
         epochs = pl.concat([epochs.join(alerted, on=JUDGE, how="anti"), moved])
         pending = _pending(rows, pending, alerted)
     return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
+
+
+def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
+    """Take back the votes that are copies: those from a cache in any wave but a judge's first.
+
+    Their ballots stay, without a vote. They stay marked as cached only where a wave has no other
+    vote, which is then *not measured*.
+    """
+    later = pl.col("wave") > pl.col("wave").min().over(JUDGE)
+    copied = pl.col("cached") & pl.col("choice").is_not_null() & later
+    # In two steps: Polars does not look from one window into another.
+    marked = vote_log.with_columns(copy=copied.fill_null(value=False)).with_columns(
+        choice=pl.when(~pl.col("copy")).then("choice")
+    )
+    nothing_else = pl.col("choice").is_null().all().over(*JUDGE, "wave")
+    return VoteLog.of(
+        marked.with_columns(cached=pl.col("cached") & (nothing_else | ~pl.col("copy")))
+    )
 
 
 def _measured(

@@ -38,7 +38,8 @@ def changes(
     if pool is None:
         pool = bases.select(*JUDGE, old="base").unique()
     marks = tallies.group_by(*JUDGE, "wave").agg(
-        cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() == pl.col("voted").sum())
+        # More are cached than voted where `fresh_votes` took back all that a wave had.
+        cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() >= pl.col("voted").sum())
     )
     rows = pl.concat(
         [

@@ -237,3 +237,20 @@ def test_no_frame_breaks_the_statistics(make_vote_log: Make, study: Any) -> None
         for row in conclude(estimates).to_dicts():
             assert row["finding"] is None  # three clusters at most
             assert row["reason"]
+
+
+def test_copies_in_a_half_cached_wave_are_left_out_of_drift_only(make_vote_log: Make) -> None:
+    log = make_vote_log(
+        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "repeat": repeat,
+         "choice": "first" if wave == "n0" or n < 10 else "second",
+         "cached": wave == "n1" and n < 10}
+        for wave in ("n0", "n1") for n in range(20) for side in SIDES for repeat in range(2)
+    )  # fmt: skip
+    found = estimates_of(log, "balanced")
+    moved = {row["statistic"]: row for row in found.filter(wave="n1", subgroup="n0").to_dicts()}
+    # The ten new pairs always pick the other slot; with ten copies it would be half of that.
+    assert moved["position_drift"]["estimate"] == -1.0
+    # Each of the twenty new prompts has two votes a wave, alike within and unlike across.
+    assert (moved["verdict_drift"]["estimate"], moved["verdict_drift"]["n"]) == (2.0, 20)
+    gap = found.filter(wave="n1", statistic="position_gap").row(0, named=True)
+    assert (gap["estimate"], gap["n"]) == (0.0, 80)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import Tallies
-from tasks.drift import watch
+from tasks.drift import fresh_votes, watch
 
 Make = Callable[..., Any]
 VERDICTS = np.array(["anchor", "target"])
@@ -71,6 +71,56 @@ def test_a_night_from_the_cache_neither_confirms_nor_clears(
         ("n01", 1, "n00", "suspect"), ("n02", 1, "n00", "not measured"),
         ("n03", 1, "n00", "alert"), ("n04", 2, "n03", "quiet"),
     ]  # fmt: skip
+
+
+def half_cached(make: Make, copied: int) -> Any:
+    """Forty pairs; the first wave is won by the anchor, what is new in the next by the target.
+
+    The next wave's votes on the first ``copied`` pairs are copies of those of the first.
+    """
+    slots = {"anchor": ("first", "second"), "target": ("second", "first")}
+    return make(
+        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "choice": choice,
+         "label": "anchor", "cached": wave == "n1" and n < copied}
+        for wave in ("n0", "n1")
+        for n in range(40)
+        for side, choice in zip(
+            ("anchor", "target"), slots["target" if wave == "n1" and n >= copied else "anchor"],
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def test_copies_in_a_wave_are_no_new_measurement(make_vote_log: Make, make_shifts: Make) -> None:
+    from tasks.aggregate import count_votes
+
+    fresh = fresh_votes(half_cached(make_vote_log, 20))
+    found = watch(count_votes(fresh), make_shifts([]))
+    row = found.filter(measure="agreement_drift").row(0, named=True)
+    # Of the twenty new ones all are wrong now: with the copies it would be half of forty.
+    assert (row["estimate"], row["n"], row["state"]) == (-1.0, 20, "suspect")
+    assert row["p_value"] == 2.0**-19
+
+
+def test_a_wave_of_copies_is_not_measured(make_vote_log: Make, make_shifts: Make) -> None:
+    from tasks.aggregate import count_votes
+
+    log = half_cached(make_vote_log, 40)
+    for votes in (log, fresh_votes(log)):
+        found = watch(count_votes(votes), make_shifts([]))
+        assert set(found["state"]) == {"not measured"}
+        assert set(found["reason"]) == {"not measured: every vote is from a cache"}
+
+
+def test_what_is_not_a_copy_stays(make_vote_log: Make) -> None:
+    # A first wave has nothing to be a copy of; of others it may be unknown.
+    log = make_vote_log(
+        [{"wave": wave, "judge": judge, "cached": cached}
+         for wave, judge, cached in (
+             ("n0", "ada", True), ("n1", "ada", None), ("n1", "bea", True), ("n2", "bea", False),
+         )]
+    )  # fmt: skip
+    assert fresh_votes(log).equals(log)
 
 
 def test_a_change_below_its_minimum_is_no_alert(make_shifts: Make, tallies: Make) -> None:
