@@ -1,20 +1,23 @@
 """Drift of a study's judges: its votes of all waves, held against each other."""
 
+from typing import Any
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
-from schemas.judging import Ballots, VoteLog
+from schemas.judging import Ballots, VoteLog, Votes
 from schemas.results import Drifts
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift import watch
+from tasks.sequential import KEY, Schedule, mark_stops
 from warehouse.store import Warehouse
 
 ASKED = """
     from ballots as b
     join pairs as p using (pair_id)
     join judges as j using (judge)
-    join votes as v using (ballot_id)
+    left join votes as v using (ballot_id)
     where b.prompt = $prompt and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
         and b.pair_id in (
             select pair_id from ballots
@@ -23,16 +26,20 @@ ASKED = """
 """
 # The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
 LOG = f"""
-    select p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster, p.arm, p.perturbation,
-        p.kind, b.shown_first, b.repeat, v.choice, j.simulated, false as cached
+    select b.ballot_id, b.pair_id, p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster,
+        p.arm, p.perturbation, p.kind, b.shown_first, b.repeat, v.choice, j.simulated,
+        false as cached
     {ASKED}
 """
 TEXTS = f"""
     select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
         md5(lower(regexp_replace(trim(v.raw), '\\s+', ' ', 'g'))) as outcome, count(*) as votes
-    {ASKED} group by all
+    {ASKED} and v.choice is not null group by all
 """
-WAVES = f"select b.wave {ASKED} group by b.wave order by min(v.cast_at), b.wave"
+WAVES = f"""
+    select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
+"""
+RUNS = "select parameters from runs where study = ? and flow = 'audit' order by started_at"
 
 
 def drift_of(study: Study, ballots: DataFrame[Ballots], warehouse: Warehouse) -> DataFrame[Drifts]:
@@ -50,10 +57,36 @@ def drift_of(study: Study, ballots: DataFrame[Ballots], warehouse: Warehouse) ->
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
     if len(waves) < 2:
         return Drifts.empty()
-    log = VoteLog.of(warehouse.query(LOG, asked))
-    tallies = count_votes(log)
+    tallies = count_votes(_log(study, warehouse, asked))
     shifts = match_groups(tally_votes(tallies, study.mode))
     return watch(tallies, shifts, warehouse.query(TEXTS, asked), waves=waves)
+
+
+def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:
+    """Return the votes of all waves, and which ballots were not needed by each wave's own rule."""
+    voted = pl.col("choice").is_not_null().any().over("judge", "wave")
+    log = warehouse.query(LOG, asked).filter(voted)
+    rules = _schedules(study, warehouse)
+    own = _schedule(study)
+    stops = pl.concat(
+        mark_stops(
+            Ballots.of(wave), Votes.draft(wave.filter(pl.col("choice").is_not_null())),
+            rules.get(str(name), own),
+        )
+        for (name,), wave in log.partition_by("wave", as_dict=True).items()
+    )  # fmt: skip
+    return VoteLog.of(log.join(stops.select(*KEY, "stopped"), on=KEY))
+
+
+def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:
+    """Return how the last audit of each wave asked: the study may have changed since."""
+    runs = warehouse.query(RUNS, [study.name])["parameters"]
+    studies = map(Study.model_validate_json, runs)
+    return {each.wave: _schedule(each) for each in studies}
+
+
+def _schedule(study: Study) -> Schedule:
+    return Schedule(study.votes_per_pair, study.stop, study.probe)
 
 
 def drift_line(drifts: DataFrame[Drifts], wave: str) -> str:

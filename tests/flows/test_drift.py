@@ -10,6 +10,7 @@ import pytest
 
 from flows._drift import drift_line, drift_of
 from flows._plan import _prepare
+from flows._row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
@@ -25,7 +26,10 @@ JUDGE = "offline/honest"
 
 @pytest.fixture
 def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
-    """Cast a night's votes of 12 questions as each letter says: a anchor, t target, else a tie."""
+    """Cast a night's votes of 12 questions as each letter says: a anchor, t target, else a tie.
+
+    s asks every other pair once in each order (target); the rest twice, tied and then the anchor.
+    """
 
     def cast(verdicts: list[str]) -> tuple[Study, Any, Warehouse]:
         warehouse = Warehouse(tmp_path / "v.duckdb")
@@ -37,7 +41,8 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
             (Pairs, pairs),
         )  # fmt: skip
         warehouse.save([Saving(*each) for each in frames], run="r")
-        arms = pairs.select("pair_id", "arm")
+        arms = pairs.select("pair_id", "arm", odd=pl.col("sample").rank("dense") % 2 == 1)
+        asking = ["ballot_id", "arm", "shown_first", "odd", "repeat"]
         for night, verdict in enumerate(verdicts):
             # Later nights have earlier names, lest the order of names be that of time.
             wave = f"night {9 - night}"
@@ -47,15 +52,24 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
             rows = [
                 {
                     "ballot_id": ballot,
-                    "choice": _choice(verdict if arm == "experimental" else "-", first),
+                    "choice": _choice(letter, first),
                     "cast_at": datetime(2024, 1, 1 + night, tzinfo=UTC),
                 }
-                for ballot, arm, first in placed.select("ballot_id", "arm", "shown_first").rows()
+                for ballot, arm, first, odd, repeat in placed.select(asking).rows()
+                if (letter := _letter(verdict, arm, repeat, odd=odd))
             ]
             warehouse.save([Saving(Ballots, ballots), Saving(Votes, make_votes(rows))], run="r")
         return study.model_copy(update={"wave": wave}), ballots, warehouse
 
     return cast
+
+
+def _letter(verdict: str, arm: str, repeat: int, *, odd: bool) -> str | None:
+    if arm != "experimental":
+        return "-"
+    if verdict != "s":
+        return verdict
+    return ("t", None)[repeat] if odd else ("-", "a")[repeat]
 
 
 def _choice(verdict: str, shown_first: str) -> str:
@@ -79,6 +93,25 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
     assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
     assert f"{JUDGE} mps_drift of rich_content +1.00" in drift_line(found, "night 6")
     assert drift_line(found, "night 8") == ""
+
+
+@pytest.mark.parametrize(("stop", "expected"), [("none", 0.125), ("pair", 0.25)])
+def test_stopped_votes_count_by_their_first_pair_of_orders(
+    nights: Any, stop: str, expected: float
+) -> None:
+    study, ballots, warehouse = nights(["-", "s"])
+    found = drift_of(study.model_copy(update={"stop": stop}), ballots, warehouse)
+    row = found.filter(measure="mps_drift").row(0, named=True)
+    # Half the pairs go from 1/2 to 1. The others to (1/2 + 1/2 + 0 + 0) / 4, or 1/2 at first.
+    assert row["estimate"] == expected
+
+
+def test_each_wave_stopped_by_its_own_rule(nights: Any) -> None:
+    study, ballots, warehouse = nights(["-", "s"])
+    row = first_row("audit", "r", study.model_copy(update={"stop": "pair"}), datetime.now(UTC))
+    warehouse.start_run({**row, "state": "completed"})
+    found = drift_of(study, ballots, warehouse)
+    assert found.filter(measure="mps_drift")["estimate"].to_list() == [0.25]
 
 
 def test_a_first_night_and_a_study_without_waves_have_no_drift(nights: Any) -> None:
