@@ -42,17 +42,19 @@ WAVES = f"""
 RUNS = "select parameters from runs where study = ? and flow = 'audit' order by started_at"
 
 
-def drift_of(study: Study, ballots: DataFrame[Ballots], warehouse: Warehouse) -> DataFrame[Drifts]:
+def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:
     """Return what changed since each baseline, for a study that has waves.
 
     Nothing of it is kept but the result: baselines and epochs follow from the votes alone, and are
     found anew each time.
     """
+    # At random positions all votes may fall into one order; replicates count on from control.
+    orders = 1 if study.mode == "paper" else 2
     asked = {
         "prompt": study.prompt, "judges": study.judges, "wave": study.wave,
-        "repeats": int(ballots["repeat"].max() or 0) + 1,  # type: ignore[arg-type]
+        "repeats": study.votes_per_pair * (1 + study.replicates) // orders,
     }  # fmt: skip
-    if not study.wave or ballots.is_empty():
+    if not study.wave:
         return Drifts.empty()
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
     if len(waves) < 2:

@@ -11,9 +11,11 @@ import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows._drift import drift_of
 from flows._row import CODE_VERSION, HOST, user_name
+from flows.studies import Study
 from schemas.judging import Tallies
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import contests_of, measure_all, shifts_of, verdicts_of
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
@@ -30,7 +32,7 @@ MODE = "select distinct mode from verdicts where study = ?"
 
 
 def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
-    """Replace the estimates and findings of a study by those of this version of voirdire."""
+    """Replace estimates, findings and drifts of a study by those of this version of voirdire."""
     place = Path(path or default_path())
     if not place.is_file():
         raise ValueError(f"there is no warehouse at {place}. Run `voirdire audit {study}` first.")
@@ -47,9 +49,10 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
         estimates = measure_all(**_frames(tallies, modes[0]))
     findings = conclude(endpoints(estimates))
     row = _run_row(warehouse, study)
+    drifts = drift_of(Study.model_validate_json(row["parameters"]), warehouse)
     warehouse.start_run(row)
     warehouse.save(
-        [Saving(Estimates, estimates), Saving(Findings, findings)],
+        [Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts)],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
     click.echo(

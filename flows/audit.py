@@ -86,7 +86,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         }
         estimates = stages.measure(**frames)
         findings = stages.conclude_findings(endpoints(estimates))
-        drifts = drift_of(study, ballots, record.warehouse)
+        drifts = drift_of(study, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
             (Annotations, annotations), (Estimates, estimates), (Findings, findings),

@@ -7,13 +7,17 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from flows._drift import drift_line, drift_of
 from flows._plan import _prepare
+from flows._remeasure import remeasure
 from flows._row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Verdicts, VoteLog, Votes
+from schemas.results import Drifts
+from tasks.aggregate import count_votes, tally_votes
 from tasks.curate import import_dataset
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.providers import JUDGES
@@ -31,7 +35,7 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
     s asks every other pair once in each order (target); the rest twice, tied and then the anchor.
     """
 
-    def cast(verdicts: list[str]) -> tuple[Study, Any, Warehouse]:
+    def cast(verdicts: list[str]) -> tuple[Study, Warehouse]:
         warehouse = Warehouse(tmp_path / "v.duckdb")
         study = Study(judges=[JUDGE], perturbations=["rich_content"], limit=12, votes_per_pair=4)
         pairs, _ = _prepare(study)
@@ -59,7 +63,7 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
                 if (letter := _letter(verdict, arm, repeat, odd=odd))
             ]
             warehouse.save([Saving(Ballots, ballots), Saving(Votes, make_votes(rows))], run="r")
-        return study.model_copy(update={"wave": wave}), ballots, warehouse
+        return study.model_copy(update={"wave": wave}), warehouse
 
     return cast
 
@@ -80,8 +84,8 @@ def _choice(verdict: str, shown_first: str) -> str:
 
 
 def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
-    study, ballots, warehouse = nights(["a", "a", "t", "t", "t"])
-    found = drift_of(study, ballots, warehouse)
+    study, warehouse = nights(["a", "a", "t", "t", "t"])
+    found = drift_of(study, warehouse)
     mps = found.filter(measure="mps_drift").sort("wave", descending=True)
     assert mps.select("wave", "epoch", "estimate", "state").rows() == [
         ("night 8", 1, 0.0, "quiet"), ("night 7", 1, 1.0, "suspect"),
@@ -99,26 +103,39 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
 def test_stopped_votes_count_by_their_first_pair_of_orders(
     nights: Any, stop: str, expected: float
 ) -> None:
-    study, ballots, warehouse = nights(["-", "s"])
-    found = drift_of(study.model_copy(update={"stop": stop}), ballots, warehouse)
+    study, warehouse = nights(["-", "s"])
+    found = drift_of(study.model_copy(update={"stop": stop}), warehouse)
     row = found.filter(measure="mps_drift").row(0, named=True)
     # Half the pairs go from 1/2 to 1. The others to (1/2 + 1/2 + 0 + 0) / 4, or 1/2 at first.
     assert row["estimate"] == expected
 
 
 def test_each_wave_stopped_by_its_own_rule(nights: Any) -> None:
-    study, ballots, warehouse = nights(["-", "s"])
+    study, warehouse = nights(["-", "s"])
     row = first_row("audit", "r", study.model_copy(update={"stop": "pair"}), datetime.now(UTC))
     warehouse.start_run({**row, "state": "completed"})
-    found = drift_of(study, ballots, warehouse)
+    found = drift_of(study, warehouse)
     assert found.filter(measure="mps_drift")["estimate"].to_list() == [0.25]
 
 
+def test_remeasuring_renews_what_drifted(nights: Any, make_vote_log: Make) -> None:
+    study, warehouse = nights(["a", "t"])
+    row = first_row("audit", "old", study, datetime.now(UTC))
+    warehouse.start_run({**row, "state": "completed"})
+    log = make_vote_log([{"judge": JUDGE, "wave": study.wave}])
+    verdicts = tally_votes(count_votes(log), "balanced")
+    stale = drift_of(study, warehouse).with_columns(estimate=pl.lit(0.5), state=pl.lit("alert"))
+    frames = ((VoteLog, log), (Verdicts, verdicts), (Drifts, stale))
+    warehouse.save([Saving(*each) for each in frames], run="old", study=study.name)
+    remeasure(study.name, warehouse.path, formulas=False)
+    assert_frame_equal(warehouse.read(Drifts), drift_of(study, warehouse))
+
+
 def test_a_first_night_and_a_study_without_waves_have_no_drift(nights: Any) -> None:
-    study, ballots, warehouse = nights(["a"])
-    assert drift_of(study, ballots, warehouse).is_empty()
+    study, warehouse = nights(["a"])
+    assert drift_of(study, warehouse).is_empty()
     without = study.model_copy(update={"wave": ""})
-    assert drift_of(without, ballots, warehouse).is_empty()
+    assert drift_of(without, warehouse).is_empty()
 
 
 def test_the_canary_is_small_and_nightly() -> None:
