@@ -9,7 +9,7 @@ from flows.studies import Study
 from schemas.judging import Ballots, VoteLog, Votes
 from schemas.results import Drifts
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.drift import watch
+from tasks.drift import fresh_votes, watch
 from tasks.sequential import KEY, Schedule, mark_stops
 from warehouse.store import Warehouse
 
@@ -62,6 +62,14 @@ def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:
     tallies = count_votes(_log(study, warehouse, asked))
     shifts = match_groups(tally_votes(tallies, study.mode))
     return watch(tallies, shifts, warehouse.query(TEXTS, asked), waves=waves)
+
+
+def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:
+    """Return what changed between the waves of a file of votes, in the order of their names."""
+    if log["wave"].n_unique() < 2:
+        return Drifts.empty()
+    tallies = count_votes(fresh_votes(log))
+    return watch(tallies, match_groups(tally_votes(tallies, mode)))
 
 
 def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:

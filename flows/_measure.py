@@ -1,4 +1,4 @@
-"""Estimates of votes collected elsewhere; no server, no model, no file left behind."""
+"""Estimates of votes collected elsewhere; no server, no model, and no file unless asked for."""
 
 import json
 import tempfile
@@ -10,6 +10,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows._keep import Measures, keep_measures, require_free
 from flows._terminal import print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
@@ -25,15 +26,24 @@ from warehouse.store import Saving, Warehouse
 
 def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
     """Apply every statistic of the catalogue to a vote log; drift is of fresh votes only."""
+    return measures_of(vote_log, mode).estimates
+
+
+def measures_of(vote_log: DataFrame[VoteLog], mode: str) -> Measures:
+    """Return the estimates of a vote log with the frames that they come from."""
     tallies = count_votes(vote_log)
-    shifts = match_groups(tally_votes(tallies, mode))
-    frames: dict[str, pl.DataFrame] = {
-        "tallies": tallies,
-        "shifts": shifts,
-        "contests": match_models(tallies),
-        "annotations": annotate(tallies),
-    }
-    estimates = measure_all(**frames)
+    verdicts = tally_votes(tallies, mode)
+    shifts = match_groups(verdicts)
+    annotations = annotate(tallies)
+    estimates = measure_all(
+        tallies=tallies, shifts=shifts, contests=match_models(tallies), annotations=annotations
+    )
+    return Measures(verdicts, shifts, annotations, _with_fresh_drift(estimates, vote_log, mode))
+
+
+def _with_fresh_drift(
+    estimates: DataFrame[Estimates], vote_log: DataFrame[VoteLog], mode: str
+) -> DataFrame[Estimates]:
     fresh = fresh_votes(vote_log)
     if fresh["choice"].null_count() == vote_log["choice"].null_count():
         return estimates
@@ -44,10 +54,24 @@ def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates
     return Estimates.of(pl.concat([others, changed]))
 
 
-def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> None:
-    """Print the estimates of a file of votes."""
-    estimates = estimates_of(read_votes(votes), mode)
-    chosen = estimates.filter(pl.col("statistic").is_in(_rows_of(only))) if only else estimates
+def show_measures(
+    votes: Path, mode: str, form: str, only: Sequence[str], warehouse: Path | None = None
+) -> None:
+    """Print the estimates of a file of votes, after saving all that follows from it if asked to."""
+    rows = _rows_of(only)
+    log = read_votes(votes)
+    if warehouse:
+        require_free(votes, warehouse)
+    measures = measures_of(log, mode)
+    estimates = measures.estimates
+    if warehouse:
+        study = keep_measures(votes, mode, log, measures, warehouse)
+        click.echo(
+            f"{log.height} votes and all results saved as study {study} in {warehouse}. "
+            f"The report: `voirdire report {study} --warehouse {warehouse}`.",
+            err=True,
+        )
+    chosen = estimates.filter(pl.col("statistic").is_in(rows)) if only else estimates
     if form == "json":
         click.echo(json.dumps(chosen.to_dicts(), indent=1))
     elif form == "csv":
@@ -68,8 +92,8 @@ def show_measures(votes: Path, mode: str, form: str, only: Sequence[str]) -> Non
         )
         print_rows(Console(), shown.columns, shown.rows())
     else:
-        rows = _bias(estimates, conclude(estimates))
-        Console().print(result_table(rows.to_dicts(), f"{votes.name}, mode {mode}"))
+        table = _bias(estimates, conclude(estimates))
+        Console().print(result_table(table.to_dicts(), f"{votes.name}, mode {mode}"))
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:

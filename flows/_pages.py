@@ -1,5 +1,6 @@
 """Report pages: from a run as it ends, or from what is in the warehouse."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def write_page(page: str, path: Path) -> None:
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     """Return what a report says about a run, from its row in ``runs``."""
-    study = Study.model_validate_json(run["parameters"])
+    study = _study_of(run)
     return ReportFacts(
         study=study.name,
         dataset=study.dataset,
@@ -50,8 +51,19 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         gaps=run["error"] or "",
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
-        prompts={study.prompt: content_key(PROMPTS[study.prompt].model_dump())[:12]},
+        prompts={
+            name: content_key(PROMPTS[name].model_dump())[:12]
+            for name in [study.prompt]
+            if name in PROMPTS
+        },
     )
+
+
+def _study_of(run: Mapping[str, Any]) -> Study:
+    """Return the study of a run; of votes from a file no name in it need be known here."""
+    if run["flow"] == "measure":
+        return Study.model_construct(**json.loads(run["parameters"]))
+    return Study.model_validate_json(run["parameters"])
 
 
 def stored_page(warehouse: Warehouse, study: str) -> str:
@@ -77,7 +89,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         facts_of(run, warehouse.path),
         estimates,
         warehouse.read(Findings, among=results),
-        _perturbed(warehouse, Study.model_validate_json(run["parameters"]), estimates),
+        _perturbed(warehouse, _study_of(run), estimates),
         warehouse.read(Drifts, among=results),
     )
     return page
@@ -90,7 +102,10 @@ def _perturbed(
     datasets = estimates["dataset"].unique().implode()
     rows = warehouse.read(
         PerturbedAnswers,
-        among=pl.DataFrame({"perturbation": study.perturbations, "seed": study.seed}),
+        among=pl.DataFrame(
+            {"perturbation": study.perturbations, "seed": [study.seed] * len(study.perturbations)},
+            schema={"perturbation": pl.String, "seed": pl.Int64},
+        ),
     )
     return PerturbedAnswers.of(
         rows.filter(pl.col("question_id").str.split("/").list.first().is_in(datasets))

@@ -44,11 +44,11 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
         raise ValueError(
             f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
         )
+    row = _run_row(warehouse, study)
     tallies = _tallies(warehouse, study)
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, modes[0]))
     findings = conclude(endpoints(estimates))
-    row = _run_row(warehouse, study)
     drifts = drift_of(Study.model_validate_json(row["parameters"]), warehouse)
     warehouse.start_run(row)
     warehouse.save(
@@ -79,7 +79,13 @@ def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
 
 def _run_row(warehouse: Warehouse, study: str) -> dict[str, Any]:
     """Return the row of this run: the study is that of its last audit."""
-    (last,) = warehouse.query(LAST, [study]).to_dicts()
+    found = warehouse.query(LAST, [study]).to_dicts()
+    if not found:
+        raise ValueError(
+            f"study {study!r} was measured from a file, not asked. "
+            f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
+        )
+    (last,) = found
     now = datetime.now(UTC)
     return {
         "run": str(uuid4()), "flow": "remeasure", "study": study, "user": user_name(),

@@ -30,8 +30,13 @@ HOST = host_of(Path("/proc"))
 CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
-def first_row(flow: str, run: str, study: Study, started_at: datetime) -> dict[str, Any]:
-    """Return what is known of a run at its start: columns of ``runs``."""
+def first_row(
+    flow: str, run: str, study: Study, started_at: datetime, fingerprint: str | None = None
+) -> dict[str, Any]:
+    """Return what is known of a run at its start: columns of ``runs``.
+
+    The fingerprint is that of the study, unless it asks nobody and has another.
+    """
     return {
         "run": run,
         "flow": flow,
@@ -39,7 +44,7 @@ def first_row(flow: str, run: str, study: Study, started_at: datetime) -> dict[s
         "user": user_name(),
         "process": f"{HOST}/{os.getpid()}",
         "parameters": study.model_dump_json(),
-        "fingerprint": study.fingerprint(),
+        "fingerprint": fingerprint or study.fingerprint(),
         "code_version": CODE_VERSION,
         "started_at": started_at,
         "seen_at": datetime.now(UTC),

@@ -105,15 +105,22 @@ def plan(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option("--mode", type=MODES, default="balanced", show_default=True)
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
+@click.option(
+    "--warehouse",
+    type=click.Path(path_type=Path),
+    help="Also save all results in this DuckDB file, as a study named after VOTES.",
+)
 @clear_errors
-def measure(votes: Path, mode: str, form: str, only: tuple[str, ...]) -> None:
+def measure(
+    votes: Path, mode: str, form: str, only: tuple[str, ...], warehouse: Path | None
+) -> None:
     """Measure a file of votes collected elsewhere.
 
     VOTES is a .jsonl, .csv or .parquet file; the README describes its columns.
     """
     from flows._measure import show_measures
 
-    show_measures(votes, mode, form, only)
+    show_measures(votes, mode, form, only, warehouse)
 
 
 @main.command()
