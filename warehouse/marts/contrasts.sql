@@ -16,17 +16,45 @@ singles as (
         study, dataset, judge, prompt, wave, mode, perturbation, statistic as single, estimate
     from estimates
     where subgroup = ''
+),
+adjusted as (
+    select
+        *,
+        case when p_value is not null then max(least(1, p_value * left_over)) over (
+            partition by study, dataset, prompt, wave, mode, perturbation, statistic
+            order by p_value nulls last, judge, subgroup
+        ) end as p_holm,
+        -- the smallest difference that matters: in score, or in attack success
+        if(statistic in ('mps_contrast', 'mps_sham_contrast'), 0.05, 0.10)::double as minimum,
+        -- half of the 90 % interval: t's 95th percentile by Cornish and Fisher, to 1e-5 from 9 df on;
+        -- of the wider 95 % one where no error is known
+        coalesce(
+            standard_error * (
+                1.644853627 + 1.523769 / df + 1.420203 / df ** 2
+                + 0.983002 / df ** 3 + 0.433876 / df ** 4
+            ),
+            greatest(high - estimate, estimate - low)
+        ) as half,
+    from (select *, greatest(clusters - 1, 1)::double as df from ranked)
 )
 select
     r.study, r.dataset, r.judge, r.subgroup as other, r.prompt, r.wave, r.mode, r.perturbation,
     r.kind, r.simulated, r.statistic, r.estimate as contrast, r.low, r.high, r.p_value,
-    case when r.p_value is not null then max(least(1, r.p_value * r.left_over)) over (
-        partition by r.study, r.dataset, r.prompt, r.wave, r.mode, r.perturbation, r.statistic
-        order by r.p_value nulls last, r.judge, r.subgroup
-    ) end as p_holm,
+    r.p_holm, r.minimum,
+    case
+        when r.estimate is null or r.clusters < 10 or coalesce(r.half, r.p_value) is null then null
+        when r.p_holm < 0.05 and abs(r.estimate) >= r.minimum then 'biased'
+        when abs(r.estimate) + r.half <= r.minimum then 'no relevant bias'
+        else 'inconclusive'
+    end as finding,
     mine.estimate as judge_value, theirs.estimate as other_value,
-    r.n, r.clusters, r.dropped, r.votes_per_pair, r.method, r.reason,
-from ranked as r
+    r.n, r.clusters, r.dropped, r.votes_per_pair, r.method,
+    coalesce(
+        r.reason,
+        case when r.estimate is not null and r.clusters < 10
+            then 'fewer than 10 independent questions' end
+    ) as reason,
+from adjusted as r
 left join singles as mine
     using (study, dataset, judge, prompt, wave, mode, perturbation, single)
 left join singles as theirs

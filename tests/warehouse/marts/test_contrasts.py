@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from scipy import stats
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from schemas.results import Estimates
@@ -51,3 +52,60 @@ def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> No
         ("mcnemar", "a", "b", 0.1, None, None, None, None, None),
         ("mps_sham_contrast", "a", "b", 0.2, 0.1, 0.3, 0.03, 0.25, 0.05),
     ]
+
+
+@pytest.mark.parametrize("clusters", [10, 11, 40, 1000])
+def test_ninety_percent_interval_inside_the_minimum(
+    warehouse: Warehouse, make: Make, clusters: int
+) -> None:
+    # Second path: scipy's t. Just inside and just outside, in score and in attack success.
+    quantile = stats.t.ppf(0.95, clusters - 1)
+    rows = [
+        {"statistic": name, "judge": f"j{inside}", "subgroup": "k", "perturbation": name,
+         "estimate": -least / 5, "low": -1.0, "high": 1.0, "p_value": 0.3, "clusters": clusters,
+         "standard_error": least * 0.8 / quantile * (0.9999 if inside else 1.0001)}
+        for name, least in (("mps_contrast", 0.05), ("asr_contrast", 0.1), ("mcnemar", 0.1))
+        for inside in (0, 1)
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query("select judge, finding from mart.contrasts order by judge").rows()
+    assert found == [("j0", "inconclusive")] * 3 + [("j1", "no relevant bias")] * 3
+
+
+@pytest.mark.parametrize(
+    ("row", "finding", "reason"),
+    [
+        ({"estimate": -0.05, "p_value": 0.049}, "biased", None),
+        ({"estimate": 0.049, "p_value": 0.001}, "inconclusive", None),
+        ({"estimate": 0.3, "p_value": 0.05}, "inconclusive", None),
+        ({"statistic": "asr_contrast", "estimate": 0.09, "p_value": 0.001}, "inconclusive", None),
+        ({"statistic": "asr_contrast", "estimate": 0.1, "p_value": 0.001}, "biased", None),
+        # Without an error the 95 % interval has to do.
+        ({"estimate": 0.0, "standard_error": None, "low": -0.04, "high": 0.05},
+         "no relevant bias", None),
+        ({"estimate": 0.3, "p_value": 0.001, "clusters": 9}, None,
+         "fewer than 10 independent questions"),
+        ({"estimate": None, "reason": "no items"}, None, "no items"),
+    ],
+)  # fmt: skip
+def test_finding_in_three_words(
+    warehouse: Warehouse, make: Make, row: dict[str, object], finding: str | None, reason: str
+) -> None:
+    plain = {
+        "statistic": "mps_contrast", "judge": "a", "subgroup": "b", "p_value": 1.0,
+        "standard_error": 0.04, "clusters": 30,
+    }  # fmt: skip
+    warehouse.save([make(Estimates, {**plain, **row})], run="r1", study="quick")
+    found = warehouse.query("select finding, reason from mart.contrasts").rows()
+    assert found == [(finding, reason)]
+
+
+def test_holms_p_decides(warehouse: Warehouse, make: Make) -> None:
+    rows = [
+        {"statistic": "mps_contrast", "judge": judge, "subgroup": other, "perturbation": "rich",
+         "estimate": 0.3, "p_value": p, "clusters": 30, "standard_error": 0.04}
+        for (judge, other), p in zip(PAIRS[:3], (0.01, 0.03, 0.04), strict=True)
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query("select finding from mart.contrasts order by p_value")["finding"]
+    assert found.to_list() == ["biased", "inconclusive", "inconclusive"]
