@@ -183,5 +183,5 @@ class Drifts(
     n: int = pa.Field(ge=0, description="samples, or fixed prompts, compared")
     clusters: int = pa.Field(ge=0, description="questions compared")
     state: str = pa.Field(isin=STATES, description="what it amounts to")
-    reason: str = name("why there is no p-value; null if there is", nullable=True)
+    reason: str = name("why it is not measured, or has no interval", nullable=True)
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -1,12 +1,14 @@
 -- One row per study, judge, prompt, wave, mode, gate and perturbation (null: of the whole judge): passed or not.
-with gates as (
+-- Below so many questions nothing is passed or failed (methods, section 3).
+with limits as (select 10 as fewest),
+gates as (
     -- PF is -2 PG where nobody ties, and |PG| .15 excludes a judge (methods, sections 5 and 15).
     select
         study, dataset, judge, prompt, wave, mode, 'position' as gate, null as perturbation, simulated,
         estimate as value, low, high, if(statistic = 'position_gap', .15, .30) as tolerance,
         greatest(low, -high) > tolerance as failed, greatest(high, -low) <= tolerance as passed,
-        1 - greatest(high, -low) / tolerance as margin, reason,
-    from estimates
+        1 - greatest(high, -low) / tolerance as margin, clusters < fewest as few, reason,
+    from estimates, limits
     where subgroup = '' and perturbation is null
         and statistic in ('position_gap', 'preference_fairness')
     qualify row_number() over (
@@ -16,15 +18,15 @@ with gates as (
     select
         study, dataset, judge, prompt, wave, mode, 'validity', null, simulated,
         estimate, low, high, .10 as tolerance,
-        low > tolerance, high <= tolerance, 1 - high / tolerance, reason,
-    from estimates
+        low > tolerance, high <= tolerance, 1 - high / tolerance, clusters < fewest, reason,
+    from estimates, limits
     where statistic = 'invalid_rate' and perturbation is null and subgroup = ''
     union all
     select
         study, dataset, judge, prompt, wave, mode, 'bias', perturbation, simulated,
         estimate, low, high, minimum,
         finding = 'biased', finding = 'no relevant bias',
-        if(kind = 'promote', 1 - greatest(high, -low) / minimum, -high / minimum - 1), reason,
+        if(kind = 'promote', 1 - greatest(high, -low) / minimum, -high / minimum - 1), false, reason,
     from findings
     union all
     -- What a judge loses of the agreement that people reach among themselves; eps .1 is the
@@ -32,8 +34,8 @@ with gates as (
     select
         study, dataset, judge, prompt, wave, mode, 'agreement', null, simulated,
         1 - estimate, 1 - high, 1 - low, .10 as tolerance,
-        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, reason,
-    from estimates
+        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, clusters < fewest, reason,
+    from estimates, limits
     where statistic = 'ceiling_ratio' and perturbation is null
     union all
     -- The measure that comes closest to its minimum; canaries have none, and only raise alarm.
@@ -41,16 +43,18 @@ with gates as (
         study, dataset, judge, prompt, wave, 'any', 'drift', null, bool_or(simulated),
         arg_max(estimate, reach), arg_max(low, reach), arg_max(high, reach),
         coalesce(arg_max(minimum, reach), max(minimum)),
-        bool_or(state = 'alert'),
-        bool_and(state in ('quiet', 'not measured')) and bool_and(coalesce(reach <= 1, minimum = 0)),
-        least(1 - max(reach), if(bool_or(state = 'alert'), 0, null)),
+        bool_or(state = 'alert' and enough),
+        bool_and(state in ('quiet', 'not measured'))
+            and bool_and(minimum = 0 or coalesce(reach <= 1, false) and enough),
+        least(1 - max(reach), if(bool_or(state = 'alert' and enough), 0, null)),
+        bool_or(minimum > 0 and not enough) and not bool_or(state = 'alert' and enough),
         case
             when bool_or(state = 'suspect') then 'suspect: the next wave is to confirm it'
             when max(reach) is null then min(reason)
         end,
     from (
-        select *, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
-        from drifts
+        select *, clusters >= fewest as enough, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
+        from limits, drifts
         semi join estimates using (study, dataset, judge, prompt, wave)
     )
     group by study, dataset, judge, prompt, wave
@@ -58,6 +62,6 @@ with gates as (
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,
     value, low, high, tolerance,
-    case when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
-    margin, reason,
-from gates
+    case when few then 'inconclusive' when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
+    margin, coalesce(reason, if(few, 'fewer than ' || fewest || ' independent questions', null)) as reason,
+from gates, limits

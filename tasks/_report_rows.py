@@ -211,8 +211,8 @@ def _gate(row: Row | None) -> Text:
     if row is None:
         return Text("not measured")
     known = row["value"] is not None and row["low"] is not None
-    note = interval(row["low"], row["high"]) if known else row["reason"] or ""
-    return Text(row["verdict"], note)
+    notes = [interval(row["low"], row["high"]) if known else "", row["reason"]]
+    return Text(row["verdict"], " ".join(filter(None, notes)))
 
 
 def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:

@@ -12,6 +12,7 @@ from tasks._families import (
     rejected_by_e_values,
 )
 from tasks._shrinkage import shrunk
+from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
@@ -22,8 +23,6 @@ MINIMUM = 0.05
 LOG_ODDS_MINIMUM = 0.25
 """Smallest log-odds shift that matters (methods, sections 3 and 15)."""
 
-FEWEST_CLUSTERS = 10
-TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
 SHIFTS, LOG_ODDS, EVIDENCE = ("mps", "mps_sham"), "los", "e_value"
 
 

@@ -31,8 +31,8 @@ def scorecard(
     Gates are position, validity, each bias, agreement (where people labelled the same items) and
     drift (where there are waves). A gate fails if the whole interval lies beyond the tolerance,
     passes if all of it lies within, and is else inconclusive; a bias by its finding, drift only if
-    an alert is confirmed. ``margin`` is what is left of the tolerance at the worse end of the
-    interval, as a share of it.
+    an alert is confirmed. Below ten clusters nothing passes or fails. ``margin`` is what is left of
+    the tolerance at the worse end of the interval, as a share of it.
     """
     drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:

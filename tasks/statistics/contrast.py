@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import by_chance
@@ -77,7 +78,7 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
-    """Return the pairs of a panel with a ``shift`` and their p-values; not a number if untested."""
+    """Return the pairs of a panel with a ``shift``, and p-values of those with enough clusters."""
     duel = _duel(panel)
     told = ~np.isnan(panel.values["shift"])
     both = told[:, duel.pairs.first] & told[:, duel.pairs.second]
@@ -87,8 +88,8 @@ def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
     else:
         table = intervals.table_moments(first - second, panel.sums(both))
         p_value = _numbers(intervals.ratios(table)["p_value"])
-    several = (panel.sums(both) > 0).sum(axis=0) > 1
-    return duel.pairs, np.where(several, p_value, np.nan)
+    enough = (panel.sums(both) > 0).sum(axis=0) >= FEWEST_CLUSTERS
+    return duel.pairs, np.where(enough, p_value, np.nan)
 
 
 def _told(fact: pl.Expr) -> pl.Expr:

@@ -42,6 +42,7 @@ def decision_check(
     Estimates
         Two rows per pair of models ("X vs Y") and perturbation. Where ``bias_bound`` is above
         ``|win rate - 1/2|`` the conclusion is not robust to that bias (``mart.decision_check``).
+        ``clusters``: of the shift or the win rate, whichever has fewer.
 
     Notes
     -----
@@ -100,12 +101,13 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     primary = shifts.filter(pl.col("kind") == "promote").sort("statistic")
     primary = primary.unique(cell, keep="last", maintain_order=True)
     both = wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True)).select(
-        *JUDGE, "subgroup", "n", "clusters", "dropped", "votes_per_pair", "simulated",
+        *JUDGE, "subgroup", "n", "dropped", "votes_per_pair", "simulated", won_on="clusters",
         margin=(pl.col("estimate") - 0.5).abs(),
         winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
     ).join(
-        primary.select(*cell, "kind", shift_low="low", shift_high="high"), on=JUDGE
+        primary.select(*cell, "kind", "clusters", shift_low="low", shift_high="high"), on=JUDGE
     ).with_columns(
+        pl.min_horizontal("clusters", "won_on").alias("clusters"),
         feature=pl.col("perturbation").replace_strict(CARRIED, default=None)
     )  # fmt: skip
     found = _shares(both, carried).with_columns(
@@ -128,7 +130,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
         reason=pl.when(pl.col("margin").is_null()).then(pl.lit(NO_BOUND))
         .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
     )  # fmt: skip
-    columns = pl.concat([bound, tipping]).with_columns(method=method).drop("shift_low")
+    columns = pl.concat([bound, tipping]).with_columns(method=method).drop("shift_low", "won_on")
     return Estimates.draft(columns)
 
 

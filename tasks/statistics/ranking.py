@@ -45,9 +45,9 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     The interval is widened to hold the rank itself. Each judge is ranked on the samples with its
-    scores, and in draws without any of them not at all. Letters follow the ranks; where p-values
-    are null nothing is told apart. Ranks of judges that do not differ are noise: the mart
-    ``ranking`` never shows them without interval and tier.
+    scores, and in draws without any of them not at all. Letters follow the ranks; pairs with fewer
+    than ten clusters in common are not told apart, and do not count for Holm. Ranks of judges that
+    do not differ are noise: the mart ``ranking`` never shows them without interval and tier.
 
     References
     ----------

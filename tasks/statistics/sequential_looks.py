@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import statistic
 from tasks.statistics._cells import reduced
 from tasks.statistics._groups import CELL
@@ -18,7 +19,6 @@ LOOKS = ("1/3", "2/3", "3/3")
 BOUNDS = (3.471, 2.454, 2.004)
 """O'Brien-Fleming for three looks at level .05 (methods, section 4)."""
 
-FEWEST_CLUSTERS = 10
 UNCROSSED = "no look crosses its bound"
 
 

@@ -123,6 +123,24 @@ def test_what_is_not_a_copy_stays(make_vote_log: Make) -> None:
     assert fresh_votes(log).equals(log)
 
 
+@pytest.mark.parametrize(
+    ("clusters", "told"), [(9, ["not measured"] * 2), (10, ["suspect", "alert"])]
+)
+def test_nine_questions_are_no_alert(
+    make_shifts: Make, tallies: Make, clusters: int, told: list[str]
+) -> None:
+    # All move alike: p is 2^-8 and 2^-9, both below 1/90.
+    base = make_shifts([{"control": "tie", "experimental": "tie"}] * clusters, wave="n00")
+    moved = [
+        base.with_columns(wave=pl.lit(f"n0{n}"), experimental_score=pl.lit(0.9)) for n in (1, 2)
+    ]
+    rows = watch(tallies(3), pl.concat([base, *moved])).filter(measure="mps_drift").sort("wave")
+    assert rows["state"].to_list() == told
+    assert rows["p_value"].to_list() == [2.0 ** (1 - clusters)] * 2
+    few = rows["reason"] == "fewer than 10 independent questions"
+    assert few.to_list() == [clusters < 10] * 2
+
+
 def test_a_change_below_its_minimum_is_no_alert(make_shifts: Make, tallies: Make) -> None:
     # Every one of 100 samples moves by .04, so p is 2^-99.
     base = make_shifts([{"control_score": 0.5, "experimental_score": 0.5}] * 100, wave="n00")
@@ -169,7 +187,7 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
     # Two votes a night, "first" in nights 0 to 3 and 5, "second" in night 4.
     rows = [
         {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": CHANGED.get(w, "first")}
-        for w in range(6) for i in range(6) for r in range(2)
+        for w in range(6) for i in range(10) for r in range(2)
     ]  # fmt: skip
     log = make_vote_log(rows)
     texts = log.group_by("dataset", "judge", "prompt", "wave", item="sample", outcome="choice").agg(
@@ -178,9 +196,9 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
     found = watch(count_votes(log), make_shifts([]), texts)
     for measure in ("verdict_drift", "text_drift"):
         row = found.filter(measure=measure, wave="n04").row(0, named=True)
-        # A baseline of eight, all alike, and two others: M = 2; 1 of 45 ways, six times over.
-        assert (row["estimate"], row["state"], row["n"]) == (2.0, "suspect", 6)
-        assert row["p_value"] == pytest.approx(45.0**-6, rel=0.01, abs=1e-4)
+        # A baseline of eight, all alike, and two others: M = 2; 1 of 45 ways, ten times over.
+        assert (row["estimate"], row["state"], row["n"]) == (2.0, "suspect", 10)
+        assert row["p_value"] == pytest.approx(45.0**-10, rel=0.01, abs=1e-4)
         quiet = found.filter(pl.col("measure") == measure, pl.col("wave") != "n04")
         assert quiet["state"].to_list() == ["quiet"] * 4
 

@@ -10,7 +10,8 @@ from tasks._report_rows import scorecard_rows
 from tasks.scorecard import acceptability, least_margins, scorecard
 
 Make = Callable[..., Any]
-WHOLE = {"perturbation": None, "kind": None, "mode": "any"}
+WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
+FEW = "fewer than 10 independent questions"
 
 
 def findings(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -98,6 +99,30 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
 
 
+@pytest.mark.parametrize(
+    ("statistic", "gate", "bounds", "told"),
+    [
+        ("preference_fairness", "position", (0.4, 0.6), "fail"),
+        ("position_gap", "position", (-0.1, 0.1), "pass"),
+        ("invalid_rate", "validity", (0.2, 0.4), "fail"),
+        ("invalid_rate", "validity", (0.0, 0.05), "pass"),
+        ("ceiling_ratio", "agreement", (0.5, 0.7), "fail"),
+        ("ceiling_ratio", "agreement", (0.95, 1.0), "pass"),
+    ],
+)  # fmt: skip
+def test_nothing_is_told_of_nine_questions(
+    make_estimates: Make, statistic: str, gate: str, bounds: tuple[float, float], told: str
+) -> None:
+    low, high = bounds
+    row = {**WHOLE, "statistic": statistic, "estimate": low, "low": low, "high": high}
+    for clusters, expected in ((9, ("inconclusive", FEW)), (10, (told, None))):
+        found = scorecard(make_estimates([{**row, "clusters": clusters}]), Findings.empty())
+        assert found.select("gate", "verdict", "reason").row(0) == (gate, *expected)
+        assert found["margin"].item() is not None
+        text = scorecard_rows(found)[1][0].texts[0]
+        assert text.note.endswith(FEW if clusters < 10 else "]")
+
+
 def drifts(*rows: dict[str, Any]) -> pl.DataFrame:
     plain = {
         "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n2", "mode": "balanced",
@@ -130,6 +155,11 @@ UNASKED = {**CANARY, "estimate": None, "p_value": None, "state": "not measured",
          "cached"),
         ([{}, {"perturbation": "calm", "p_value": None, "state": "not measured"}],
          "inconclusive", 0.4, None),
+        ([{}, {"perturbation": "calm", "clusters": 9, "state": "alert"}],
+         "inconclusive", 0.4, FEW),
+        ([{"clusters": 9}], "inconclusive", 0.4, FEW),
+        ([{"clusters": 10}], "pass", 0.4, None),
+        ([{}, {**CANARY, "clusters": 9}], "pass", 0.4, None),
     ],
 )  # fmt: skip
 def test_drift(

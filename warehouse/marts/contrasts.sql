@@ -1,14 +1,20 @@
 -- One row per study, statistic, prompt, wave, mode, perturbation and pair of judges: which is moved more.
-with ranked as (
+-- Below ten questions p_holm is null, and the pair does not count for the others.
+with limits as (select 10 as fewest),
+asked as (
+    select *, if(clusters >= fewest, p_value, null) as told
+    from estimates, limits
+    where statistic in ('mps_contrast', 'mps_sham_contrast', 'asr_contrast', 'mcnemar')
+),
+ranked as (
     select
         *, replace(statistic, '_contrast', '') as single,
-        count(p_value) over (partition by study, dataset, prompt, wave, mode, perturbation, statistic)
+        count(told) over (partition by study, dataset, prompt, wave, mode, perturbation, statistic)
             - row_number() over family + 1 as left_over,
-    from estimates
-    where statistic in ('mps_contrast', 'mps_sham_contrast', 'asr_contrast', 'mcnemar')
+    from asked
     window family as (
         partition by study, dataset, prompt, wave, mode, perturbation, statistic
-        order by p_value nulls last, judge, subgroup
+        order by told nulls last, judge, subgroup
     )
 ),
 singles as (
@@ -20,9 +26,9 @@ singles as (
 adjusted as (
     select
         *,
-        case when p_value is not null then max(least(1, p_value * left_over)) over (
+        case when told is not null then max(least(1, told * left_over)) over (
             partition by study, dataset, prompt, wave, mode, perturbation, statistic
-            order by p_value nulls last, judge, subgroup
+            order by told nulls last, judge, subgroup
         ) end as p_holm,
         -- the smallest difference that matters: in score, or in attack success
         if(statistic in ('mps_contrast', 'mps_sham_contrast'), 0.05, 0.10)::double as minimum,
@@ -42,7 +48,7 @@ select
     r.kind, r.simulated, r.statistic, r.estimate as contrast, r.low, r.high, r.p_value,
     r.p_holm, r.minimum,
     case
-        when r.estimate is null or r.clusters < 10 or coalesce(r.half, r.p_value) is null then null
+        when r.estimate is null or r.clusters < fewest or coalesce(r.half, r.p_value) is null then null
         when r.p_holm < 0.05 and abs(r.estimate) >= r.minimum then 'biased'
         when abs(r.estimate) + r.half <= r.minimum then 'no relevant bias'
         else 'inconclusive'
@@ -51,8 +57,8 @@ select
     r.n, r.clusters, r.dropped, r.votes_per_pair, r.method,
     coalesce(
         r.reason,
-        case when r.estimate is not null and r.clusters < 10
-            then 'fewer than 10 independent questions' end
+        case when r.estimate is not null and r.clusters < fewest
+            then 'fewer than ' || fewest || ' independent questions' end
     ) as reason,
 from adjusted as r
 left join singles as mine

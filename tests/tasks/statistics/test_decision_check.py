@@ -33,6 +33,11 @@ def test_a_bias_that_many_pairs_carry_tips_the_win(make_contests: Make, make_shi
     assert found["bias_bound"]["method"] == COUNTED
 
 
+def test_clusters_are_those_of_the_scarcer(make_contests: Make, make_shifts: Make) -> None:
+    found = study(make_contests, make_shifts, "padding", 0.14)
+    assert {row["clusters"] for row in found.values()} == {50}
+
+
 def test_unknown_carriers_are_taken_as_all(make_contests: Make, make_shifts: Make) -> None:
     found = study(make_contests, make_shifts, "fake_reference", 0.03)
     assert found["tipping_shift"]["estimate"] == pytest.approx(0.06)

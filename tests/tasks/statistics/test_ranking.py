@@ -94,6 +94,16 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     assert ranking(shifts=make_shifts([])).is_empty()
 
 
+@pytest.mark.parametrize(("clusters", "tiers"), [(9, {"aa", "ba"}), (10, {"aa", "bb"})])
+def test_below_ten_questions_all_share_a_tier(
+    make_shifts: Make, clusters: int, tiers: set[str]
+) -> None:
+    # All shift alike, so 2 of 2^9 or 2^10 swaps are as far: p below .05 with both.
+    frame = study(make_shifts, {"a": [0.0] * clusters, "b": [0.4] * clusters})
+    assert set(rows_of(frame, "tier")) == tiers
+    assert [rows_of(frame)[judge]["estimate"] for judge in "ab"] == [1, 2]
+
+
 def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> None:
     frame = study(make_shifts, {judge: noisy(0.05 * n, n) for n, judge in enumerate("abcd")})
     other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(

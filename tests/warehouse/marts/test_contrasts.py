@@ -16,7 +16,7 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
     rows = [
         {
             "statistic": statistic, "judge": judge, "subgroup": other, "perturbation": perturbation,
-            "p_value": p,
+            "p_value": p, "clusters": 10,
         }
         for statistic, perturbation in (
             ("mps_contrast", "padding"), ("mps_contrast", "rich"), ("asr_contrast", "padding"),
@@ -36,10 +36,22 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
         assert adjusted == [None if p is None else pytest.approx(p) for p in expected]
 
 
+def test_pairs_of_nine_questions_are_not_told_apart(warehouse: Warehouse, make: Make) -> None:
+    pair = {"statistic": "mps_contrast", "judge": "a", "p_value": 0.01}
+    rows = [{**pair, "subgroup": "b", "clusters": 9}, {**pair, "subgroup": "c", "clusters": 10},
+            {**pair, "subgroup": "d", "clusters": 10, "p_value": 0.04}]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query("select p_value, p_holm, reason from mart.contrasts order by other")
+    # The pair of nine does not count: the smallest of two is doubled.
+    assert found.rows() == [
+        (0.01, None, "fewer than 10 independent questions"), (0.01, 0.02, None), (0.04, 0.04, None)
+    ]  # fmt: skip
+
+
 def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> None:
     rows = [
         {"statistic": "mps_sham_contrast", "judge": "a", "subgroup": "b", "estimate": 0.2,
-         "low": 0.1, "high": 0.3, "p_value": 0.03},
+         "low": 0.1, "high": 0.3, "p_value": 0.03, "clusters": 10},
         {"statistic": "mps_sham", "judge": "a", "estimate": 0.25},
         {"statistic": "mps_sham", "judge": "b", "estimate": 0.05},
         {"statistic": "mps_sham", "judge": "b", "estimate": 9.0, "subgroup": "a part of it"},

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -6,6 +7,20 @@ from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Win = tuple[float, float | None, float | None]
+PAIR = {"subgroup": "ant vs bee"}
+
+
+def rows(win: Win, bound: float | None, won_on: int, checked_on: int) -> list[dict[str, Any]]:
+    estimate, low, high = win
+    checked = {**PAIR, "method": "a", "clusters": checked_on}
+    return [
+        {**PAIR, "statistic": "win_rate", "mode": "any", "perturbation": None, "kind": None,
+         "estimate": estimate, "low": low, "high": high, "clusters": won_on},
+        {**checked, "statistic": "bias_bound", "estimate": bound},
+        {**checked, "statistic": "tipping_shift", "estimate": 0.12},
+        {"statistic": "mps"},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -20,24 +35,22 @@ Make = Callable[..., Saving]
     ],
 )
 def test_conclusions(
-    warehouse: Warehouse,
-    make: Make,
-    win: tuple[float, float | None, float | None],
-    bound: float | None,
-    conclusion: str,
+    warehouse: Warehouse, make: Make, win: Win, bound: float | None, conclusion: str
 ) -> None:
-    pair = {"subgroup": "ant vs bee"}
-    estimate, low, high = win
-    rows = [
-        {**pair, "statistic": "win_rate", "mode": "any", "perturbation": None, "kind": None,
-         "estimate": estimate, "low": low, "high": high},
-        {**pair, "statistic": "bias_bound", "estimate": bound, "method": "a"},
-        {**pair, "statistic": "tipping_shift", "estimate": 0.12, "method": "a"},
-        {"statistic": "mps"},
-    ]  # fmt: skip
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save([make(Estimates, *rows(win, bound, 10, 10))], run="r1", study="quick")
     found = warehouse.query(
         "select subgroup, perturbation, tipping_shift, rests_on, conclusion "
         "from mart.decision_check"
     )
     assert found.rows() == [("ant vs bee", "padding", 0.12, "a", conclusion)]
+
+
+@pytest.mark.parametrize("clusters", [(9, 10), (10, 9)])
+@pytest.mark.parametrize("bound", [0.05, 0.07])
+def test_nothing_is_concluded_from_nine_questions(
+    warehouse: Warehouse, make: Make, bound: float, clusters: tuple[int, int]
+) -> None:
+    made = make(Estimates, *rows((0.56, 0.52, 0.60), bound, *clusters))
+    warehouse.save([made], run="r1", study="quick")
+    found = warehouse.query("select conclusion from mart.decision_check").item()
+    assert found == "no conclusion: fewer than 10 independent questions"

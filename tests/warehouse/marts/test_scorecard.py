@@ -7,7 +7,7 @@ Make = Callable[..., Saving]
 
 
 def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
-    whole = {"perturbation": None, "kind": None, "mode": "any"}
+    whole = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
     estimates = make(
         Estimates,
         {**whole, "statistic": "invalid_rate", "estimate": 0.02, "low": 0.0, "high": 0.05},
