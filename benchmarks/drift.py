@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.drift import BUDGET, NIGHTS, watch
+from tasks.defaults import BUDGET, NIGHTS
+from tasks.drift import watch
 from tasks.providers._offline import Traits, probabilities
 from tasks.providers._simulate import simulate
 from tasks.statistics._canary import canary

@@ -11,7 +11,7 @@ from flows._terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.conclude import MINIMUM
+from tasks.defaults import MINIMUM
 from tasks.statistics._design import (
     ASR_VOTES,
     SPREADS,

@@ -12,17 +12,10 @@ from tasks._families import (
     rejected_by_e_values,
 )
 from tasks._shrinkage import shrunk
-from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
+from tasks.defaults import ALPHA, FEWEST_CLUSTERS, LOG_ODDS_MINIMUM, MINIMUM, TOO_FEW
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
-ALPHA = 0.05
-MINIMUM = 0.05
-"""Smallest shift that matters, in score (methods, sections 3 and 15)."""
-
-LOG_ODDS_MINIMUM = 0.25
-"""Smallest log-odds shift that matters (methods, sections 3 and 15)."""
-
 SHIFTS, LOG_ODDS, EVIDENCE = ("mps", "mps_sham"), "los", "e_value"
 
 

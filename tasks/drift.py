@@ -8,23 +8,22 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.results import Drifts
 from tasks._families import holm, rejected_by_e_values
-from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
-from tasks.statistics._canary import DRAWS, canary
+from tasks.defaults import (
+    BUDGET,
+    FEWEST_CLUSTERS,
+    MINIMA,
+    NIGHTS,
+    PERMUTATIONS,
+    POWER,
+    TOO_FEW,
+)
+from tasks.statistics._canary import canary
 from tasks.statistics._drift import JUDGE, TWICE, changes
 from tasks.statistics._quantiles import normal_quantile
-
-BUDGET, NIGHTS = 1.0, 90
-"""One false alert per 90 nights, whatever the number of cells."""
-
-MINIMA = {
-    "mps_drift": 0.05, "dasr_drift": 0.10, "position_drift": 0.05, "agreement_drift": 0.05,
-}  # fmt: skip
-"""Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
 
 CELLS = 9
 """Cells of a judge among which a canary can stand out by its smallest p."""
 
-POWER = 0.8
 REPEATS = 8
 """Votes of the baseline on each fixed prompt, from as many waves as that takes."""
 
@@ -68,7 +67,7 @@ def watch(
     level = budget / nights
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
     asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
-    draws = max(DRAWS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
+    draws = max(PERMUTATIONS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
     epochs = pl.DataFrame(
         schema={**dict.fromkeys(JUDGE, pl.String), "base": pl.String, "epoch": pl.Int64}
     )

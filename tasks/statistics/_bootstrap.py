@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.defaults import BOOTSTRAPS
 from tasks.statistics._groups import Groups
 from tasks.statistics._intervals import LEVEL, Sums
 from tasks.statistics._quantiles import widened
 
-DRAWS, SEED = 2000, 20240612
+DRAWS, SEED = BOOTSTRAPS, 20240612
 MOST_CLUSTERS = 20_000
 """Above them an interval by formula needs no cross-check, and drawing takes long."""
 

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-DRAWS = 9999
+from tasks.defaults import PERMUTATIONS
+
 EXHAUSTIVE = 4096
 """Up to so many sums of the prompts' values are all gone through."""
 
@@ -30,7 +31,7 @@ class Null(NamedTuple):
     chances: NDArray[np.float64]
 
 
-def canary(counts: pl.DataFrame, seed: int = 0, draws: int = DRAWS) -> pl.DataFrame:
+def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl.DataFrame:
     """Return, per dataset, judge, prompt and wave, the mean of M over its fixed prompts, and its p.
 
     ``counts`` has one row per fixed prompt (``item``) and ``outcome``: how often it came in the

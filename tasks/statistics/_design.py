@@ -6,10 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.defaults import ALPHA, POWER
 from tasks.statistics._quantiles import normal_quantile, normal_tail
-
-POWER = 0.8
-ALPHA = 0.05
 
 
 class Spread(NamedTuple):

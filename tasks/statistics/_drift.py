@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from tasks.statistics._canary import CANARY, DRAWS, canary
+from tasks.defaults import PERMUTATIONS
+from tasks.statistics._canary import CANARY, canary
 from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
@@ -26,7 +27,7 @@ def changes(
     *,
     pool: pl.DataFrame | None = None,
     seed: int = 0,
-    draws: int = DRAWS,
+    draws: int = PERMUTATIONS,
 ) -> pl.DataFrame:
     """Return what changed since the base, one row per cell, wave and measure.
 

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.defaults import PERMUTATIONS
+
 EXHAUSTIVE = 4096
 """Most swaps that are tried one by one; it takes 12 clusters."""
 
-DRAWS = 9999
 BLOCK = 1000
 CLEAR = 0.1
 """A pair whose p-value is above after the first block is drawn for no further."""
@@ -156,8 +157,8 @@ def _test(
         return Tested(counts / every, np.full(pairs, every), exhaustive=True)
     random = np.random.default_rng(seed)
     tried = np.zeros(pairs, np.int64)
-    for start in range(0, DRAWS, BLOCK):
-        some = range(start, min(start + BLOCK, DRAWS))
+    for start in range(0, PERMUTATIONS, BLOCK):
+        some = range(start, min(start + BLOCK, PERMUTATIONS))
         counts[chosen] += beyond(signs(clusters, some, random), chosen)
         tried[chosen] += len(some)
         if start == 0:

@@ -7,12 +7,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.defaults import ALPHA
 from tasks.statistics import statistic
 from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._sequence import LARGEST, evidence, in_turn
 
-ALPHA = 0.05
 UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
 
 

@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks._families import holm
+from tasks.defaults import ALPHA
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
@@ -17,7 +18,6 @@ from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
-ALPHA = 0.05
 ALONE = "a single judge: nothing to rank"
 Floats = NDArray[np.float64]
 

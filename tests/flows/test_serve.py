@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES
-from tasks.conclude import TOO_FEW
+from tasks.defaults import TOO_FEW
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]

@@ -8,7 +8,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from schemas.results import FINDINGS, READINGS
-from tasks.conclude import MINIMUM, conclude
+from tasks.conclude import conclude
+from tasks.defaults import MINIMUM
 from tasks.statistics.mps import mps
 
 Make = Callable[..., Any]

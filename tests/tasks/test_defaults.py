@@ -1,0 +1,58 @@
+"""Defaults stand in one place, and SQL, which cannot import it, says the same."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import schemas
+import warehouse
+from tasks import defaults
+
+SHARED = Path(schemas.__file__).parent
+MARTS = Path(warehouse.__file__).parent / "marts"
+NAMES = {name for name, value in vars(defaults).items() if name.isupper() and value != str(value)}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [SHARED / "exclusions.sql", SHARED / "scorecard.sql", MARTS / "contrasts.sql",
+     MARTS / "decision_check.sql"],
+    ids=lambda file: file.stem,
+)  # fmt: skip
+def test_sql_refuses_below_as_many_clusters(file: Path) -> None:
+    found = re.findall(r"(\d+) as fewest", file.read_text(encoding="utf-8"))
+    assert found == [str(defaults.FEWEST_CLUSTERS)]
+
+
+def test_limits_of_exclusion_and_gates() -> None:
+    text = (SHARED / "exclusions.sql").read_text(encoding="utf-8")
+    limits = {name: float(limit) for limit, name in re.findall(r"([\d.]+) as (\w+)_limit\b", text)}
+    assert limits == defaults.EXCLUSION_LIMITS
+    gates = (SHARED / "scorecard.sql").read_text(encoding="utf-8")
+    gap, fairness = re.findall(r"'position_gap', ([\d.]+), ([\d.]+)\) as tolerance", gates)[0]
+    assert (float(gap), float(fairness)) == (limits["position_gap"], 2 * limits["position_gap"])
+    invalid = re.findall(r"([\d.]+) as tolerance,\n\s*low > tolerance", gates)
+    assert [float(limit) for limit in invalid] == [limits["invalid_rate"]]
+
+
+def test_no_other_module_has_its_own() -> None:
+    tasks = Path(defaults.__file__).parent
+    again = [
+        f"{file.relative_to(tasks)}: {node.id}"
+        for file in tasks.rglob("*.py")
+        if file.name != "defaults.py" and file.parent.name != "charts"  # whose NIGHTS are shown
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES
+    ]
+    assert again == []
+
+
+def test_defaults_are_those_of_the_methods() -> None:
+    told = (
+        defaults.ALPHA, defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"],
+        defaults.BOOTSTRAPS, defaults.PERMUTATIONS, defaults.BUDGET / defaults.NIGHTS,
+        defaults.FEWEST_CLUSTERS,
+    )  # fmt: skip
+    assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10)
