@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
@@ -48,10 +49,9 @@ def test_docstring_example(make_vote_log: Make) -> None:
 def test_a_judge_of_one_slot_conflicts_without_noise(make_vote_log: Make) -> None:
     rows = measured(make_vote_log(votes([(["first"] * 2, ["first"] * 2)] * 12)))
     assert [row["estimate"] for row in rows] == [1.0, 0.0, 1.0]
-    assert (rows[2]["n"], rows[2]["p_value"]) == (12, 2.0**-11)
+    assert (rows[2]["n"], rows[2]["p_value"]) == (12, None)
     firm = measured(make_vote_log(votes([(["first"] * 2, ["second"] * 2)] * 12)))
     assert [row["estimate"] for row in firm] == [1.0, 1.0, 0.0]
-    assert firm[2]["p_value"] == 1.0
 
 
 def test_items_need_two_valid_votes_in_each_order(make_vote_log: Make) -> None:
@@ -105,13 +105,14 @@ def control(traits: Traits, seed: int, items: int = 142, votes: int = 6) -> pl.D
     return log.filter(pl.col("arm") == "control")
 
 
-def test_size_and_power() -> None:
+def test_the_interval_leaves_zero_as_often_as_it_should() -> None:
     flat, pulled = (Traits(omega=1.5, nu=0.5, kappa=kappa) for kappa in (0.0, 1.0))
     rejected = []
     for traits in (flat, pulled):
         logs = [control(traits, seed) for seed in range(100)]
         rows = excess_conflict(tallies=count_votes(VoteLog.of(pl.concat(logs))))
-        rejected.append((rows.filter(statistic="excess_conflict")["p_value"] < 0.05).mean())
+        excess = rows.filter(statistic="excess_conflict")
+        rejected.append((~excess.select(pl.lit(0.0).is_between("low", "high")).to_series()).mean())
     assert rejected[0] <= 0.115  # .05 and three standard errors at 100 studies
     assert rejected[1] > 0.9
 
@@ -141,15 +142,19 @@ def permutation_p(tallies: pl.DataFrame, draws: int, seed: int) -> float:
     return float((1 + extreme.sum()) / (1 + draws))
 
 
-def test_t_test_agrees_with_permuting_the_orders() -> None:
+def test_its_error_agrees_with_permuting_the_orders() -> None:
     for kappa in (0.0, 0.3, 0.5):
         log = VoteLog.of(control(Traits(omega=1.5, nu=0.5, kappa=kappa), seed=4, items=400))
         tallies = count_votes(log)
-        row = excess_conflict(tallies=tallies).filter(statistic="excess_conflict")
-        assert row["p_value"].item() == pytest.approx(permutation_p(tallies, 2000, 1), abs=0.04)
+        rows = excess_conflict(tallies=tallies).filter(statistic="excess_conflict")
+        row = rows.row(0, named=True)
+        p = 2 * stats.t.sf(abs(row["estimate"]) / row["standard_error"], row["clusters"] - 1)
+        assert p == pytest.approx(permutation_p(tallies, 2000, 1), abs=0.04)
 
 
 def test_whims_of_the_prompt_are_conflict_too() -> None:
     log = control(Traits(omega=1.5, nu=0.5, psi=1.0), seed=5, items=3000)
     row = measured(VoteLog.of(log))[2]
+    # Nothing favours a slot here, so this is no test of position bias, and prints no p-value.
     assert row["low"] > 0
+    assert row["p_value"] is None
