@@ -54,7 +54,8 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     -------
     Estimates
         Five rows per pair: ``judge`` is the one (a model, if the other is a person), ``subgroup``
-        the other. Intervals by cluster bootstrap.
+        the other. Shares by cluster-adjusted Wilson, with bootstrap percentiles beside; kappas by
+        cluster bootstrap.
 
     Notes
     -----

@@ -41,8 +41,8 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Three rows per judge, ``subgroup`` ``humans``; ``n`` pairs of labels. Intervals by cluster
-        bootstrap with the tertiles held.
+        Three rows per judge, ``subgroup`` ``humans``; ``n`` pairs of labels. Intervals by
+        cluster-adjusted Wilson, with bootstrap percentiles beside; the tertiles are held.
 
     Notes
     -----

@@ -43,7 +43,8 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
     Estimates
         Four rows per judge, and four for the people themselves (``judge`` is ``humans``);
         ``subgroup`` is ``humans``. ``n`` is items for macro, pairs of labels for micro. Intervals
-        by cluster bootstrap.
+        of macro by cluster bootstrap, of micro by cluster-adjusted Wilson, with bootstrap
+        percentiles beside.
 
     Notes
     -----

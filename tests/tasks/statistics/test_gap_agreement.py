@@ -40,6 +40,15 @@ def test_the_two_are_left_out_of_the_gap(make_annotations: Make) -> None:
     assert [found[name] for name in NAMES] == [(0.0, 1), (1.0, 1), (1.0, 1)]
 
 
+def test_shares_have_wilson_intervals(make_annotations: Make) -> None:
+    found = gap_agreement(
+        annotations=make_annotations(rows_of("tat=" * 4, "tatt" * 4, "taaa" * 4, "=ata" * 4))
+    )
+    told = found.filter(found["low"].is_not_null())
+    assert told.height > 0
+    assert set(told["method"]) == {"cluster-adjusted Wilson"}
+
+
 def test_equal_gaps_are_not_parted(make_annotations: Make) -> None:
     # All others say target: one gap, whose mid-rank is the middle.
     found = measured(make_annotations, rows_of("tttt", "tttt", "tttt"))

@@ -47,6 +47,18 @@ def test_docstring_example(make_annotations: Make) -> None:
     }  # fmt: skip
 
 
+def test_shares_of_pairs_have_wilson_intervals_and_means_those_of_the_bootstrap(
+    make_annotations: Make,
+) -> None:
+    rows = rows_of("tatatatatata", "ttaatatattaa", "tattataaattt")
+    found = mt_bench_agreement(annotations=make_annotations(rows)).filter(judge="ada")
+    told = found.select(pl.col("statistic").str.tail(5), "method").unique()
+    assert dict(told.rows()) == {
+        "micro": "cluster-adjusted Wilson", "macro": "cluster bootstrap, expanded BCa"
+    }  # fmt: skip
+    assert told.height == 2
+
+
 def test_a_tie_of_the_judge_leaves_nothing_decided(make_annotations: Make) -> None:
     rows = of(mt_bench_agreement(annotations=make_annotations(rows_of("==", "=a"))), "ada")
     assert rows["s1_micro"] == (0.5, 1, 2)
