@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import evalica
 import numpy as np
 import polars as pl
 import pytest
@@ -41,6 +42,33 @@ def test_docstring_example(make_contests: Make) -> None:
     found = rows(make_contests([{"score": 0.0}] * 3 + [{"score": 1.0}]))
     assert found["bt_strength", "ant"]["estimate"] == pytest.approx(0.549306, abs=1e-6)
     assert found["bt_strength", "bee"]["estimate"] == pytest.approx(-0.549306, abs=1e-6)
+
+
+def test_against_evalica(make_contests: Make) -> None:
+    # Each of four models wins and loses, so all are connected; two ties.
+    score = {evalica.Winner.X: 0.0, evalica.Winner.Y: 1.0, evalica.Winner.Draw: 0.5}
+    games = [
+        (anchor, target, winner)
+        for anchor, target, won, lost, tied in (
+            ("ant", "bee", 3, 1, 1), ("bee", "cat", 2, 2, 0), ("cat", "dog", 4, 1, 1),
+            ("dog", "ant", 1, 2, 0),
+        )
+        for winner, times in zip(score, (won, lost, tied), strict=True)
+        for _ in range(times)
+    ]  # fmt: skip
+    contests = [
+        {"anchor_author": anchor, "target_author": target, "score": score[winner]}
+        for anchor, target, winner in games
+    ]
+    theirs = evalica.bradley_terry(
+        *map(list, zip(*games, strict=True)), tolerance=1e-12, limit=10_000
+    )
+    strength = np.log(theirs.scores)
+    found = rows(make_contests(contests))
+    for model in ("ant", "bee", "cat", "dog"):
+        # It stops where its scores change by less than 1e-12.
+        expected = strength[model] - strength.mean()
+        assert found["bt_strength", model]["estimate"] == pytest.approx(expected, abs=1e-8)
 
 
 def test_against_statsmodels(make_contests: Make) -> None:
