@@ -130,9 +130,9 @@ def measure(
 @clear_errors
 def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
     """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked."""
-    from tasks._memory import keep_what_is_freed
+    from tasks._memory import prepare_for_millions
 
-    keep_what_is_freed()
+    prepare_for_millions()
     from flows._remeasure import remeasure as measure_anew
 
     measure_anew(study, warehouse, formulas=formulas)
