@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from pydantic import ValidationError
 
 from flows._drift import drift_in
-from flows._row import first_row
+from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
@@ -68,8 +68,7 @@ def keep_measures(
     place = Warehouse(warehouse)
     place.start_run(
         {**first_row("measure", run, study, began, digest), "state": "running",
-         "planned": log.height, "from_warehouse": log["choice"].count(), "asked": 0, "failed": 0,
-         "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0}
+         "planned": log.height, "from_warehouse": log["choice"].count(), **NOTHING_ASKED}
     )  # fmt: skip
     place.save(
         [

@@ -1,6 +1,5 @@
 """A study's estimates from its saved votes, anew: no judge is asked."""
 
-import os
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows._drift import drift_of
-from flows._row import CODE_VERSION, HOST, user_name
+from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from schemas.judging import Tallies
 from schemas.results import Drifts, Estimates, Findings
@@ -77,22 +76,19 @@ def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
     }
 
 
-def _run_row(warehouse: Warehouse, study: str) -> dict[str, Any]:
+def _run_row(warehouse: Warehouse, name: str) -> dict[str, Any]:
     """Return the row of this run: the study is that of its last audit."""
-    found = warehouse.query(LAST, [study]).to_dicts()
+    found = warehouse.query(LAST, [name]).to_dicts()
     if not found:
         raise ValueError(
-            f"study {study!r} was measured from a file, not asked. "
+            f"study {name!r} was measured from a file, not asked. "
             f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
         )
     (last,) = found
-    now = datetime.now(UTC)
+    study = Study.model_validate_json(last["parameters"])
+    began = datetime.now(UTC)
     return {
-        "run": str(uuid4()), "flow": "remeasure", "study": study, "user": user_name(),
-        "process": f"{HOST}/{os.getpid()}", "parameters": last["parameters"],
-        "fingerprint": last["fingerprint"], "code_version": CODE_VERSION, "started_at": now,
-        "seen_at": now, "state": "running", "planned": last["planned"],
+        **first_row("remeasure", str(uuid4()), study, began, last["fingerprint"]),
+        **NOTHING_ASKED, "state": "running", "planned": last["planned"],
         "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
-        "asked": 0, "failed": 0, "prompt_tokens": 0,
-        "completion_tokens": 0, "cost_usd": 0.0,
     }  # fmt: skip

@@ -11,6 +11,11 @@ from typing import Any
 from flows.studies import Study
 from tasks._code import ALL_ROOMS, code_digest
 
+NOTHING_ASKED = {
+    "asked": 0, "failed": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0
+}  # fmt: skip
+"""Counts of a run that asks nobody."""
+
 
 def host_of(proc: Path) -> str:
     """Name where a process number says who is meant: a host since its start, and a container.
@@ -41,7 +46,7 @@ def first_row(
         "run": run,
         "flow": flow,
         "study": study.name,
-        "user": user_name(),
+        "user": _user(),
         "process": f"{HOST}/{os.getpid()}",
         "parameters": study.model_dump_json(),
         "fingerprint": fingerprint or study.fingerprint(),
@@ -51,8 +56,7 @@ def first_row(
     }
 
 
-def user_name() -> str:
-    """Return who runs this process."""
+def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from flows._row import first_row
+from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from warehouse.peek import Standing
 from warehouse.store import Warehouse
@@ -13,11 +13,11 @@ from warehouse.store import Warehouse
 def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
     """Record a run that finds nothing to do; return what to say about it."""
     now = datetime.now(UTC)
-    counts = {"planned": last.planned, "from_warehouse": last.cast, "asked": 0, "failed": 0}
+    counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}
     warehouse.start_run(
         {
             **first_row("audit", str(uuid4()), study, now), **counts, "state": "completed",
-            "ended_at": now, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0,
+            "ended_at": now,
         }
     )  # fmt: skip
     spared = last.planned - last.cast

@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks.statistics._bootstrap import Ordered
 from tasks.statistics._intervals import Sums
-from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile
+from tasks.statistics._quantiles import normal_below, normal_quantile, t_quantile
 
 
 def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -> tuple[Sums, Sums]:
@@ -44,7 +44,7 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -
         z = bias + side * far
         room = 1 - skew * z
         at = bias + z / np.where(room > 0, room, 1.0)
-        q = np.where(room > 0, _below(at), 0.5 + side / 2)
+        q = np.where(room > 0, normal_below(at), 0.5 + side / 2)
         ends.append(np.where(enough, ordered.quantile(q), np.nan))
     return np.minimum(ends[0], point), np.maximum(ends[1], point)
 
@@ -56,9 +56,3 @@ def _acceleration(without: Sums) -> Sums:
     scale = 6 * (off**2).sum(axis=0) ** 1.5
     skew: Sums = np.divide((off**3).sum(axis=0), scale, out=np.zeros_like(scale), where=scale > 0)
     return skew
-
-
-def _below(z: Sums) -> Sums:
-    tail = normal_tail(z) / 2
-    chance: Sums = np.where(z > 0, 1 - tail, tail)
-    return chance

@@ -4,10 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.defaults import ALPHA, POWER
-from tasks.statistics._quantiles import normal_quantile, normal_tail
+from tasks.statistics._quantiles import normal_below, normal_quantile
 
 
 class Spread(NamedTuple):
@@ -163,16 +162,11 @@ def share_used(times: float, bounds: tuple[float, float, float]) -> float:
     first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
     at = np.linspace(-first, first, 4001)
     density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
-    stops = _beyond((second - at - step) / spread) + _beyond((second + at + step) / spread)
+    stops = normal_below((at + step - second) / spread) + normal_below(
+        -(second + at + step) / spread
+    )
     here, next_ = float(np.trapezoid(density, at)), float(np.trapezoid(density * stops, at))
     return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
-
-
-def _beyond(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the chance that a standard normal variable is above ``z``."""
-    tail = normal_tail(z) / 2
-    chance: NDArray[np.float64] = np.where(z > 0, tail, 1 - tail)
-    return chance
 
 
 def _reach(power: float, alpha: float) -> float:

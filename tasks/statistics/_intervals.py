@@ -7,7 +7,7 @@ and ``den_squares`` = sum den_g^2; for a difference of two proportions also ``mi
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,16 +22,8 @@ ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
 
 
-class Interval(NamedTuple):
-    """An estimate with its uncertainty; null where it cannot be told."""
-
-    estimate: float | None
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    p_value: float | None = None
-    method: str = "none"
-    reason: str | None = None
+FOUND = ("estimate", "low", "high", "standard_error", "p_value", "method", "reason")
+"""What is told of each cell; null where it cannot be."""
 
 
 def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
@@ -86,7 +78,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     Returns
     -------
     DataFrame
-        Columns of :class:`Interval`, one row a cell.
+        Columns ``FOUND``, one row a cell.
 
     References
     ----------
@@ -121,7 +113,7 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        Columns of :class:`Interval`, one row a cell.
+        Columns ``FOUND``, one row a cell.
     """
     num, den, clusters, squares = _columns(moments, "num", "den", "clusters", "squares")
     ratio = _over(num, den)
@@ -150,30 +142,6 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
             known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))
         ),
     )  # fmt: skip
-
-
-def cluster_wilson(
-    hits: Sums, totals: Sums, level: float = LEVEL, *, whole: bool = True
-) -> Interval:
-    """Return one cell's :func:`proportions` from its cluster sums, shape (clusters,) each."""
-    return _one(proportions(moments_of(hits, totals), level, whole=whole))
-
-
-def cluster_ratio(
-    num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None, level: float = LEVEL
-) -> Interval:
-    """Return one cell's :func:`ratios` from its cluster sums, shape (clusters,) each.
-
-    ``parts`` are the numerators of the two proportions that the ratio is the difference of.
-    """
-    return _one(ratios(moments_of(num, den, parts), level))
-
-
-def moments_of(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
-    """Return the moments of one cell from its cluster sums, shape (clusters,) each."""
-    return table_moments(
-        num[:, None], den[:, None], parts and (parts[0][:, None], parts[1][:, None])
-    )
 
 
 def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
@@ -271,10 +239,6 @@ def _frame(**columns: NDArray[Any]) -> pl.DataFrame:
         else pl.col(c)
         if c in columns
         else pl.lit(None, dtype=pl.Float64).alias(c)
-        for c in Interval._fields
+        for c in FOUND
     )
     return frame.with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")))
-
-
-def _one(frame: pl.DataFrame) -> Interval:
-    return Interval(*frame.row(0))

@@ -10,6 +10,13 @@ def normal_quantile(q: Any) -> Any:
     return ndtri(q)
 
 
+def normal_below(z: Any) -> Any:
+    """Return the chance that a standard normal variable is below ``z``."""
+    from scipy.special import ndtr
+
+    return ndtr(z)
+
+
 def normal_tail(z: Any) -> Any:
     """Return the chance that a standard normal variable is further from 0 than ``z``."""
     from scipy.special import ndtr

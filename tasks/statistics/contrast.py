@@ -13,6 +13,7 @@ from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._delta import over
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._quantiles import t_quantile, t_tail
@@ -209,7 +210,7 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
             "low": np.clip(low, -1, 1),
             "high": np.clip(high, -1, 1),
             "standard_error": np.where(several & ~alike, error, np.nan),
-            "p_value": np.where(several & ~alike, t_tail(df, _over(estimate, error)), np.nan),
+            "p_value": np.where(several & ~alike, t_tail(df, over(estimate, error)), np.nan),
             "method": method,
             "reason": np.where(known, np.where(several, "", SINGLE), EMPTY),
             "clusters": clusters,
@@ -239,11 +240,6 @@ def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
 
 def _numbers(values: pl.Series) -> Floats:
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _over(numerator: Floats, denominator: Floats) -> Floats:
-    some = denominator > 0
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=some)
 
 
 def _frame(

@@ -1,3 +1,6 @@
+from collections import namedtuple
+from typing import Any
+
 import numpy as np
 import pytest
 import statsmodels.api as sm  # type: ignore[import-untyped]
@@ -9,14 +12,27 @@ from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
     proportion_confint,
 )
 
-from tasks.statistics._intervals import cluster_ratio, cluster_wilson, wilson
+from tasks.statistics._intervals import FOUND, proportions, ratios, table_moments, wilson
 
 Z2 = 1.959963984540054**2
 COUNTS = st.integers(1, 12)
+Interval = namedtuple("Interval", FOUND)
 
 
 def sums(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)
+
+
+def cluster_wilson(hits: np.ndarray, totals: np.ndarray) -> Any:
+    """Return what is told of one cell, from its cluster sums."""
+    return Interval(*proportions(table_moments(hits[:, None], totals[:, None])).row(0))
+
+
+def cluster_ratio(
+    num: np.ndarray, den: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None = None
+) -> Any:
+    sides = parts and (parts[0][:, None], parts[1][:, None])
+    return Interval(*ratios(table_moments(num[:, None], den[:, None], sides)).row(0))
 
 
 def test_wilson_by_hand() -> None:
