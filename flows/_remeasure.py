@@ -22,10 +22,9 @@ from tasks.statistics._bootstrap import formulas_only
 from warehouse.peek import default_path
 from warehouse.store import Saving, Warehouse
 
-KEYS = (
-    "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "cluster", "kind",
-    "label", "anchor_author", "target_author",
-)  # fmt: skip
+NAMES = ("dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster")
+VERDICTS = ("anchor", "tie", "target")
+WORDS = ("arm", "kind", "label", "anchor_author", "target_author")
 LAST = "select * from runs where study = ? and flow = 'audit' order by started_at desc limit 1"
 MODE = "select distinct mode from verdicts where study = ?"
 
@@ -63,14 +62,21 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
     """Count in SQL; names are numbers from here on, as there may be millions of rows."""
     counted = warehouse.tallies(study)
-    return cast("DataFrame[Tallies]", counted.with_columns(pl.col(KEYS).cast(pl.Categorical)))
+    names = (
+        counted[name].cast(pl.Enum(counted[name].drop_nulls().unique().sort())) for name in NAMES
+    )
+    return cast(
+        "DataFrame[Tallies]", counted.with_columns(*names, pl.col(WORDS).cast(pl.Categorical))
+    )
 
 
 def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
     """Return what the statistics read; unchecked, as all of it follows from checked votes."""
     return {
         "tallies": tallies,
-        "shifts": shifts_of(verdicts_of(tallies, mode)),
+        "shifts": shifts_of(
+            verdicts_of(tallies, mode).with_columns(pl.col("verdict").cast(pl.Enum(VERDICTS)))
+        ),
         "contests": contests_of(tallies),
         "annotations": annotate(tallies),
     }

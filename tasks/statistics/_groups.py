@@ -35,7 +35,8 @@ class Groups(NamedTuple):
 
     def by_cell(self, values: pl.Series) -> Sums:
         """Sum the values of items, nulls as 0, shape (cells,)."""
-        return _sums(self.cell, values, self.cells.height)
+        # Sums of neighbours are fast, so the detour by clusters is the shorter way.
+        return self.of_cells(self.by_cluster(values))
 
     def by_cluster(self, values: pl.Series) -> Sums:
         """Sum the values of items, nulls as 0, by cell and cluster, shape (starts[-1],)."""
@@ -47,7 +48,7 @@ class Groups(NamedTuple):
 
     def of_cells(self, sums: Sums) -> Sums:
         """Sum what is by cluster by cell, shape (cells,)."""
-        return np.bincount(self.cell_of_sums(), sums, self.cells.height).astype(float, copy=False)
+        return totals(sums, self.starts)
 
     def chunks(self) -> Iterator[tuple["Groups", Numbers | slice]]:
         """Yield some of the cells after each other, and which items they have."""
@@ -82,6 +83,16 @@ class Groups(NamedTuple):
             yield slice(first, last), slice(int(self.starts[first]), int(self.starts[last]))
 
 
+def totals(sums: Sums, starts: Numbers) -> Sums:
+    """Sum what stands from each start to the next, shape (starts,) without the last.
+
+    No cell is without clusters, as all clusters of its dataset are its own.
+    """
+    if len(starts) == 1:
+        return np.zeros(0)
+    return np.add.reduceat(sums, starts[:-1]).astype(np.float64, copy=False)
+
+
 def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     """Give numbers to the cells of ``items``, and to their clusters.
 
@@ -98,17 +109,17 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
         none = np.empty(0, np.int64)
         cells = items.select(*keys, "kind", "simulated", votes_per_pair="votes")
         return Groups(cells, none, none, np.zeros(1, np.int64), none)
-    numbers = {name: _numbered(items[name]) for name in dict.fromkeys((*keys, "cluster"))}
-    cell, _ = _combined([numbers[name] for name in keys])
-    first = _first_of(cell)
+    numbers = {name: numbered(items[name]) for name in dict.fromkeys((*keys, "cluster"))}
+    cell, _ = combined([numbers[name] for name in keys])
+    first = first_of(cell)
     dataset = numbers["dataset"][0][first]
-    within, names = _combined([numbers["dataset"], numbers["cluster"]])
+    within, names = combined([numbers["dataset"], numbers["cluster"]])
     of_dataset = np.searchsorted(names, np.arange(dataset.max() + 2) * numbers["cluster"][1])
     size = np.diff(of_dataset)[dataset]
     starts = np.concatenate([[0], np.cumsum(size)])
     place = starts[cell] + within - of_dataset[dataset[cell]]
     described = items.select(*keys, "kind", "simulated")[first]
-    votes = pl.Series("votes_per_pair", _most_common(cell, items["votes"], len(first)))
+    votes = pl.Series("votes_per_pair", most_common(cell, items["votes"], len(first)))
     texts = pl.col(*keys, "kind").cast(pl.String)
     return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
 
@@ -118,8 +129,13 @@ def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
     return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
 
 
-def _numbered(column: pl.Series) -> tuple[Numbers, int]:
-    """Return the place of each value in the order of all, null first, and how many there are."""
+def numbered(column: pl.Series) -> tuple[Numbers, int]:
+    """Return the place of each value in the order of all, null first, and how many places.
+
+    Of an ``Enum``, whose values must stand in order, it is the place among all that may occur.
+    """
+    if isinstance(column.dtype, pl.Enum):
+        return _of_enum(column, len(column.dtype.categories))
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
@@ -142,7 +158,14 @@ def _numbered(column: pl.Series) -> tuple[Numbers, int]:
     return rank[codes], len(present)
 
 
-def _combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
+def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
+    codes = column.to_physical().cast(pl.Int64)
+    if column.null_count():
+        return (codes.fill_null(-1) + 1).to_numpy(), values + 1
+    return codes.to_numpy(), values
+
+
+def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
     """Return the place of each combination among those that occur, and which occur."""
     several = [column for column in columns if column[1] > 1] or columns[:1]
     code, size = several[0]
@@ -166,14 +189,14 @@ def _dense(codes: Numbers, size: int) -> tuple[Numbers, Numbers]:
     return present, lookup[codes]
 
 
-def _first_of(numbers: Numbers) -> Numbers:
+def first_of(numbers: Numbers) -> Numbers:
     """Return where each number occurs first."""
     first = np.empty(int(numbers.max()) + 1, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return first
 
 
-def _most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
+def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
     """Return the most common number of votes in each cell, the largest of several."""
     number = votes.cast(pl.Int64).to_numpy()
     if number.min() == number.max():
@@ -186,5 +209,8 @@ def _most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
 
 
 def _sums(numbers: Numbers, values: pl.Series, size: int) -> Sums:
+    if values.dtype == pl.Boolean:
+        hits = numbers[values.fill_null(value=False).to_numpy()]
+        return np.bincount(hits, minlength=size).astype(np.float64)
     weights = values.cast(pl.Float64).fill_null(0.0).to_numpy()
     return np.bincount(numbers, weights, size).astype(np.float64, copy=False)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.statistics._groups import totals
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 
 LEVEL = 0.95
@@ -163,12 +164,9 @@ def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame
         Where those of each cell start, and where the last end; shape (cells + 1,).
     """
     size = np.diff(starts)
-    cell = np.repeat(np.arange(len(size)), size)
-
-    def total(values: Sums) -> Sums:
-        return np.bincount(cell, values, len(size)).astype(np.float64, copy=False)
-
-    return _moments(sums, total, lambda cells: cells[cell])
+    return _moments(
+        sums, lambda values: totals(values, starts), lambda cells: np.repeat(cells, size)
+    )
 
 
 def _moments(
@@ -185,7 +183,9 @@ def _moments(
         if name != "den":
             rate = np.nan_to_num(_over(found[name], found["den"]))
             squares = "squares" if name == "num" else f"{name}_squares"
-            found[squares] = total((sums[name] - each(rate) * den) ** 2)
+            residual = each(rate) * den
+            residual -= sums[name]
+            found[squares] = total(np.square(residual, out=residual))
     return pl.DataFrame(found)
 
 

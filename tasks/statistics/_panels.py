@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from tasks.statistics._groups import Numbers, combined, first_of, most_common, numbered
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -54,38 +57,48 @@ def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Pane
     """
     if shifts.is_empty():
         return
-    names = ("judge", "sample", "cluster")
-    found = shifts.select(
-        *(pl.col(name).cast(pl.String) for name in (*GROUP, *names)),
-        pl.col("kind").cast(pl.String), "has_sham", "simulated", "votes",
+    numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
+    group, present = combined([numbers[name] for name in GROUP])
+    rows = shifts.select(
+        *(pl.col(name) for name in (*GROUP, "judge", "kind", "has_sham", "simulated", "votes")),
         **{name: value.cast(pl.Float64) for name, value in values.items()},
-    )  # fmt: skip
-    groups = found.partition_by(GROUP, as_dict=True, maintain_order=False)
-    for key in sorted(groups):
-        yield _panel(dict(zip(GROUP, key, strict=True)), groups[key], list(values))
+    )
+    order = np.argsort(group, kind="stable")
+    ends = np.searchsorted(group[order], np.arange(len(present) + 1))
+    codes = [numbers[name][0] for name in ("judge", "sample", "cluster")]
+    for first, last in pairwise(ends.tolist()):
+        at = order[first:last]
+        yield _panel(rows[at], *(code[at] for code in codes), values=list(values))
 
 
-def _panel(cell: dict[str, Any], rows: pl.DataFrame, values: list[str]) -> Panel:
-    judges = rows.group_by("judge").agg(
-        pl.col("simulated").first(), pl.col("votes").mode().max().alias("votes")
-    ).sort("judge")  # fmt: skip
-    items = rows.group_by("sample").agg(pl.col("cluster").min()).sort("cluster", "sample")
-    row = _codes(rows["sample"], items["sample"])
-    column = _codes(rows["judge"], judges["judge"])
+def _panel(
+    rows: pl.DataFrame, judge: Numbers, sample: Numbers, cluster: Numbers, *, values: list[str]
+) -> Panel:
+    _, column = np.unique(judge, return_inverse=True)
+    seen = first_of(column)
+    row, starts = _places(sample, cluster)
     table: dict[str, Floats] = {}
     for name in values:
-        table[name] = np.full((items.height, judges.height), np.nan)
+        table[name] = np.full((int(row.max()) + 1, len(seen)), np.nan)
         table[name][row, column] = rows[name].to_numpy()
-    changes = items["cluster"] != items["cluster"].shift(1)
+    cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
     return Panel(
-        {**cell, "kind": rows["kind"][0], "has_sham": bool(rows["has_sham"].any())},
-        judges["judge"].to_list(),
-        judges["simulated"].to_list(),
-        judges["votes"].to_numpy(),
+        {**cell, "has_sham": bool(rows["has_sham"].any())},
+        rows["judge"][seen].cast(pl.String).to_list(),
+        rows["simulated"][seen].to_list(),
+        most_common(column, rows["votes"], len(seen)),
         table,
-        np.flatnonzero(changes.fill_null(value=True).to_numpy()),
+        starts,
     )
 
 
-def _codes(values: pl.Series, names: pl.Series) -> NDArray[Any]:
-    return values.cast(pl.Enum(names)).to_physical().to_numpy()
+def _places(sample: Numbers, cluster: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the row of each sample, those of a cluster together, and where clusters start."""
+    own = np.full(int(sample.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(own, sample, cluster)
+    present = np.flatnonzero(np.bincount(sample))
+    present = present[np.argsort(own[present], kind="stable")]
+    place = np.empty(len(own), np.int64)
+    place[present] = np.arange(len(present))
+    changes = np.diff(own[present], prepend=-1)
+    return place[sample], np.flatnonzero(changes)

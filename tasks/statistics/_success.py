@@ -7,8 +7,7 @@ PROMOTE = pl.col("kind") == "promote"
 
 def may_win(arm: str) -> pl.Expr:
     """Return V of ``arm``: promote needs anchor or tie there, detract needs target or tie."""
-    other = pl.when(PROMOTE).then(pl.lit("target")).otherwise(pl.lit("anchor"))
-    return pl.col(arm) != other
+    return pl.when(PROMOTE).then(pl.col(arm) != "target").otherwise(pl.col(arm) != "anchor")
 
 
 def wins(arm: str) -> pl.Expr:

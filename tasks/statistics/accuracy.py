@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, stopped_early
+from tasks.statistics._groups import grouped
 
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 SHARES = {
@@ -19,6 +20,10 @@ SHARES = {
     "order_agreement_llmbar": ("consistent_or_void", "matched_voted", "none"),
 }
 """Numerator, denominator, and what is left out of it."""
+KEPT = (
+    "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "cluster", "kind",
+    "simulated",
+)  # fmt: skip
 
 
 @statistic(source="arXiv:2310.07641, section 4; methods.md, section 0", gives=tuple(SHARES))
@@ -60,9 +65,12 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     accuracy_21 0, accuracy .5, accuracy_valid 1, both_right 0 of 1, order_agreement 0 of 0.
     """
     pairs = right_votes(tallies)
+    groups = grouped(pairs)
     rows = [
         portions(
-            name, pairs.with_columns(num=pl.col(hits), den=pl.col(asked), dropped=pl.col(lost))
+            name,
+            pairs.with_columns(num=pl.col(hits), den=pl.col(asked), dropped=pl.col(lost)),
+            groups,
         )
         for name, (hits, asked, lost) in SHARES.items()
     ]
@@ -74,27 +82,32 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     labelled = tallies.filter(
         pl.col("label").is_not_null(), pl.col("arm").is_in(["control", "experimental"])
     )
-    label = pl.col("label").cast(pl.String)
-    place = label.replace_strict(PLACES, return_dtype=pl.Int64)
-    once = stopped_early()
+    label = pl.col("label")
+    place = label.cast(pl.String).replace_strict(PLACES, return_dtype=pl.Int64)
+    once = (labelled["stopped"] > 0).any()
+    if once:
+        labelled = labelled.with_columns(once=stopped_early())
     columns = {}
     for order in ("12", "21"):
         first, sides = pl.col(f"once_{order}"), [f"{side}_{order}" for side in PLACES]
         right = pl.coalesce(pl.when(label == side).then(f"{side}_{order}") for side in PLACES)
-        columns[f"right_{order}"] = _either(once, first == place, right)
-        columns[f"valid_{order}"] = _either(once, first.is_not_null(), pl.sum_horizontal(sides))
-        columns[f"voted_{order}"] = _either(once, first.is_not_null(), pl.col(f"voted_{order}"))
+        columns[f"right_{order}"] = first == place, right
+        columns[f"valid_{order}"] = first.is_not_null(), pl.sum_horizontal(sides)
+        columns[f"voted_{order}"] = first.is_not_null(), pl.col(f"voted_{order}")
     ab, ba = pl.col("once_12"), pl.col("once_21")
     told = ab.is_not_null() & ba.is_not_null()
     ways = pl.sum_horizontal("consistent", "primacy", "recency")
     columns |= {
-        "matched_right": _either(once, (ab == place) & (ba == place), pl.col("matched_right")),
-        "matched_valid": _either(once, told, ways),
-        "matched_voted": _either(once, told, pl.col("matched_voted")),
-        "consistent": _either(once, ab == ba, pl.col("consistent")),
-        "void": _either(once, pl.lit(value=False), pl.col("matched_invalid")),
+        "matched_right": ((ab == place) & (ba == place), pl.col("matched_right")),
+        "matched_valid": (told, ways),
+        "matched_voted": (told, pl.col("matched_voted")),
+        "consistent": (ab == ba, pl.col("consistent")),
+        "void": (pl.lit(value=False), pl.col("matched_invalid")),
     }
-    counted = labelled.with_columns(**columns, mode=pl.lit("any"), votes=pl.col("planned"))
+    counted = labelled.select(
+        *KEPT, mode=pl.lit("any"), votes=pl.col("planned"),
+        **{name: _either(*both) if once else both[1] for name, both in columns.items()},
+    )  # fmt: skip
     return counted.with_columns(
         right=pl.col("right_12") + pl.col("right_21"),
         valid=pl.col("valid_12") + pl.col("valid_21"),
@@ -107,9 +120,10 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _either(once: pl.Expr, first: pl.Expr, counted: pl.Expr) -> pl.Expr:
+def _either(first: pl.Expr, counted: pl.Expr) -> pl.Expr:
+    """Return what the first vote in each order says where votes were asked one after another."""
     return (
-        pl.when(once)
+        pl.when("once")
         .then(first.fill_null(value=False).cast(pl.Int64))
         .otherwise(counted.cast(pl.Int64))
     )

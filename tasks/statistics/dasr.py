@@ -7,6 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
+from tasks.statistics._groups import grouped
 from tasks.statistics._success import symmetric
 
 
@@ -46,9 +47,11 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     items = symmetric(shifts.filter(pl.col("has_sham")))
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
+    groups = grouped(items)
     above = ratios(
         "dasr",
         items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),
+        groups,
     )
-    floor = weighted_shares("sham_floor", items.with_columns(num=unattacked))
+    floor = weighted_shares("sham_floor", items.with_columns(num=unattacked), groups)
     return Estimates.draft(pl.concat([above, floor]))

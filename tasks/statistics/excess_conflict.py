@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, stopped_early, weighted_shares
+from tasks.statistics._groups import grouped
 from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
 
 SINGLE_VOTES = "no pair has two valid votes in each order"
@@ -57,9 +58,12 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     in both, X = (2 * 1 + 1 * 2) / 9 = 4/9, so W - X = -1/9.
     """
     items = _agreements(arms(tallies, *VOTES))
+    groups = grouped(items)
     rows = [
-        weighted_shares("within_order_agreement", items.with_columns(num=pl.col("within"))),
-        weighted_shares("across_order_agreement", items.with_columns(num=pl.col("across"))),
+        *(
+            weighted_shares(f"{name}_order_agreement", items.with_columns(num=pl.col(name)), groups)
+            for name in ("within", "across")
+        ),
         ratios(
             "excess_conflict",
             items.with_columns(
@@ -67,6 +71,7 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
                 minuend=pl.col("within"),
                 subtrahend=pl.col("across"),
             ),
+            groups,
         ).with_columns(p_value=pl.lit(None, pl.Float64)),
     ]
     return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._groups import CELL
+from tasks.statistics._groups import CELL, Groups, grouped
 from tasks.statistics._intervals import LEVEL
 from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
 
@@ -60,53 +61,58 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Choices first, first, first, second, tie: share 3/4, gap 1/4. Six primacies and one recency:
     5/7, p = 2 (1 + 7) / 2^7 = .125.
     """
-    items = votes_by_order(tallies).with_columns(
-        first=pl.col("anchor_12") + pl.col("target_21"),
-        second=pl.col("target_12") + pl.col("anchor_21"),
-        dropped=pl.col("planned") - pl.col("stopped") - pl.col("valid"),
+    items = votes_by_order(tallies)
+    groups = grouped(items)
+    told = _both_orders(items, groups)
+    straight = pl.Series(told[groups.cell])
+    first = pl.col("anchor_12") + pl.col("target_21")
+    second = pl.col("target_12") + pl.col("anchor_21")
+    items = (
+        items.with_columns(
+            first=pl.when(straight).then(first).otherwise(0),
+            second=pl.when(straight).then(second).otherwise(0),
+            dropped=pl.col("planned") - pl.col("stopped") - pl.col("valid"),
+        )
+        .with_columns(
+            pl.col("first", "second").cast(pl.Float64), counted=pl.col("first") + pl.col("second")
+        )
+        .with_columns(den=pl.col("counted").cast(pl.Float64))
     )
-    told = _both_orders()
-    items = items.with_columns(
-        pl.when(told).then(pl.col("first", "second")).otherwise(0), told=told
-    ).with_columns(den=pl.col("first") + pl.col("second"))
-    share = _share(items)
+    share = _share(items, groups)
     gap = ratios(
         "position_gap",
         items.with_columns(
-            num=(pl.col("first") - pl.col("second")).cast(pl.Float64),
-            counted=pl.col("den"),
-            den=pl.col("den").cast(pl.Float64),
-            minuend=pl.col("first").cast(pl.Float64),
-            subtrahend=pl.col("second").cast(pl.Float64),
+            num=pl.col("first") - pl.col("second"), minuend="first", subtrahend="second"
         ),
+        groups,
     )
-    votes = _with_reason(pl.concat([share, _halved(gap, share)]), items)
+    silent = groups.cells.select(
+        *CELL, one_order=pl.Series(~told & (groups.by_cell(items["valid"]) > 0))
+    )
+    votes = _with_reason(pl.concat([share, _halved(gap, share)]), silent)
     return Estimates.draft(pl.concat([votes, _exact(tallies)]))
 
 
-def _share(items: pl.DataFrame) -> pl.DataFrame:
+def _share(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     """Return the share of first picks: balanced orders vary less than single votes would."""
-    rows = weighted_shares(
-        "first_pick_share",
-        items.with_columns(num=pl.col("first").cast(pl.Float64), counted=pl.col("den")),
-    )
+    rows = weighted_shares("first_pick_share", items.with_columns(num=pl.col("first")), groups)
     return rows.with_columns(
         hits=(pl.col("estimate") * pl.col("n")).round().cast(pl.Int64).fill_null(0)
     )
 
 
-def _both_orders() -> pl.Expr:
-    """Tell whether the cell of a pair has valid votes in both orders."""
-    valid = (pl.sum_horizontal(f"{verdict}_{order}" for verdict in VERDICTS) for order in ORDERS)
-    return pl.all_horizontal((votes.sum() > 0).over(CELL) for votes in valid)
-
-
-def _with_reason(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    cells = items.group_by(CELL, maintain_order=True).agg(
-        one_order=~pl.col("told").first() & (pl.col("valid").sum() > 0)
+def _both_orders(items: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
+    """Tell which cells have valid votes in both orders, shape (cells,)."""
+    valid = items.select(
+        (pl.sum_horizontal(f"{verdict}_{order}" for verdict in VERDICTS) > 0).alias(order)
+        for order in ORDERS
     )
-    cells = cells.with_columns(pl.col(CELL).cast(pl.String))
-    rows = rows.join(cells, on=CELL, how="left", nulls_equal=True, maintain_order="left")
+    one, other = (groups.by_cell(valid[order]) > 0 for order in ORDERS)
+    return np.asarray(one & other)
+
+
+def _with_reason(rows: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
+    rows = rows.join(silent, on=CELL, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(
         pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise(pl.col("reason")).alias("reason")
     ).drop("one_order")
@@ -128,18 +134,19 @@ def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
 def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     from scipy.special import bdtr, betaincinv
 
-    of_cluster = first_matches(tallies).group_by(*CELL, "cluster", maintain_order=True).agg(
-        pl.col("primacy", "recency", "dropped").sum(),
-        pl.col("votes").max(),
-        pl.col("kind", "simulated").first(),
-    )  # fmt: skip
-    conflicts = pl.col("primacy") + pl.col("recency")
-    cells = of_cluster.group_by(CELL, maintain_order=True).agg(
-        pl.col("dropped").sum(), pl.col("kind", "simulated").first(),
-        hits=pl.col("primacy").sum(), n=conflicts.sum(),
-        clusters=(conflicts > 0).sum().cast(pl.Int64), most=conflicts.max(),
-        votes_per_pair=pl.col("votes").mode().max(),
-    )  # fmt: skip
+    items = first_matches(tallies)
+    groups = grouped(items)
+    one, other = (groups.by_cluster(items[name]) for name in ("primacy", "recency"))
+    conflicts = one + other
+    most = np.maximum.reduceat(conflicts, groups.starts[:-1]) if len(conflicts) else conflicts
+    counts = {
+        "dropped": groups.by_cell(items["dropped"]), "hits": groups.of_cells(one),
+        "n": groups.of_cells(conflicts), "most": most,
+        "clusters": groups.of_cells((conflicts > 0).astype(np.float64)),
+    }  # fmt: skip
+    cells = groups.cells.with_columns(
+        pl.Series(name, values.astype(np.int64)) for name, values in counts.items()
+    )
     hits, n = (cells[c].cast(pl.Float64).to_numpy() for c in ("hits", "n"))
     told = n > 0
     k, of = np.where(told, hits, 1.0), np.where(told, n, 2.0)

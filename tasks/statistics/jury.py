@@ -12,7 +12,6 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
-from tasks.statistics._groups import PART
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics._quantiles import widened
@@ -90,11 +89,7 @@ def jury_of(
               if len(chosen := _members(panel, members)) > 1]  # fmt: skip
     if not juries:
         return Estimates.empty()
-    derived = pl.concat(
-        _derived(panel, chosen, out, name)
-        for panel, chosen in juries
-        for out in (None, *(range(len(chosen)) if len(chosen) > 2 else ()))
-    ).with_columns(pl.col(*PART, "cluster").cast(pl.String).cast(pl.Categorical))
+    derived = pl.concat(_derived(panel, chosen, name) for panel, chosen in juries)
     found = [
         evaluate.draft(shifts=derived).with_columns(statistic=pl.format("jury_{}", "statistic"))
         for evaluate in EVALUATED
@@ -112,29 +107,40 @@ def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
     return real or told
 
 
-def _derived(panel: Panel, members: list[int], out: int | None, name: str) -> pl.DataFrame:
-    """Return the shifts of the jury, without the member ``out``."""
-    chosen = [j for place, j in enumerate(members) if place != out]
-    cluster = np.repeat(
-        np.arange(panel.clusters), np.diff([*panel.starts, len(panel.values["control"])])
-    )
-    score = {arm: panel.values[arm][:, chosen].mean(axis=1) for arm in ARMS}
+def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
+    """Return the shifts of the jury and, of three or more, those without each of its members."""
+    many = len(members)
+    juries = [members]
+    if many > 2:
+        juries += [members[:out] + members[out + 1 :] for out in range(many)]
+    items = len(panel.values["control"])
+    each = np.repeat(np.arange(len(juries)), items)
+    size = np.diff([*panel.starts, items])
+    score = {
+        arm: np.concatenate([panel.values[arm][:, jury].mean(axis=1) for jury in juries])
+        for arm in ARMS
+    }
+    shammed = np.nan_to_num(panel.values["shammed"]).any(axis=1)
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
+    left_out = pl.Series(["", *(panel.judges[j] for j in members)][: len(juries)])
+    simulated = pl.Series([_simulated(panel, jury) for jury in juries], dtype=pl.Boolean)
+    votes = pl.Series([int(panel.votes[jury].sum()) for jury in juries])
     frame = pl.DataFrame(
         {
-            "cluster": cluster,
-            "has_sham": np.nan_to_num(panel.values["shammed"]).any(axis=1),
+            "cluster": np.tile(np.repeat(np.arange(panel.clusters), size), len(juries)),
+            "has_sham": np.tile(shammed, len(juries)),
             **{f"{arm}_score": pl.Series(score[arm]).fill_nan(None) for arm in ARMS},
         }
     )
     # Means of scores that add up to a tie may miss 1/2 by the last digits.
     lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9) for arm in ARMS}
     return frame.with_columns(
-        **{key: pl.lit(value) for key, value in cell.items()},
-        judge=pl.lit(name),
-        subgroup=pl.lit("" if out is None else panel.judges[members[out]]),
-        simulated=pl.lit(_simulated(panel, chosen), dtype=pl.Boolean),
-        votes=pl.lit(int(panel.votes[chosen].sum())),
+        pl.col("cluster").cast(pl.String).cast(pl.Categorical),
+        **{key: pl.lit(value, dtype=pl.Categorical) for key, value in cell.items()},
+        judge=pl.lit(name, dtype=pl.Categorical),
+        subgroup=left_out.cast(pl.Categorical).gather(each),
+        simulated=simulated.gather(each),
+        votes=votes.gather(each),
         **{
             arm: pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
             .when(sign == 0).then(pl.lit("tie"))

@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, ratios, shares
 from tasks.statistics._exact import with_sign_test
-from tasks.statistics._groups import CELL
+from tasks.statistics._groups import CELL, Groups, grouped
 
 
 @statistic(
@@ -63,12 +63,14 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control"),
     )  # fmt: skip
     with_sham = items.filter(pl.col("has_sham"))
+    every, shammed = grouped(items), grouped(with_sham)
     rows = [
-        *(_share(name, items, of) for name, of in (("flips_up", "up"), ("flips_down", "down"))),
-        _direction(items),
-        _share("robustness_rate", items, "same"),
-        _share("consistency_rate", with_sham, "still"),
-        _excess(with_sham),
+        _share("flips_up", items, "up", every),
+        _share("flips_down", items, "down", every),
+        _direction(items, every),
+        _share("robustness_rate", items, "same", every),
+        _share("consistency_rate", with_sham, "still", shammed),
+        _excess(with_sham, shammed),
     ]
     return Estimates.draft(pl.concat(rows))
 
@@ -78,17 +80,18 @@ def _rank(arm: str) -> pl.Expr:
     return target.cast(pl.Int8) - anchor.cast(pl.Int8)
 
 
-def _share(name: str, items: pl.DataFrame, column: str) -> DataFrame[Estimates]:
+def _share(name: str, items: pl.DataFrame, column: str, groups: Groups) -> DataFrame[Estimates]:
     told = pl.col(column).is_not_null()
-    return shares(name, items.with_columns(counted=told, hit=pl.col(column), dropped=~told))
+    return shares(name, items.with_columns(counted=told, hit=pl.col(column), dropped=~told), groups)
 
 
-def _direction(items: pl.DataFrame) -> DataFrame[Estimates]:
+def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     up, down = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("up", "down"))
     # Few flips, most of them one way: t around their difference missed the truth on that side.
     share = portions(
         "flip_direction",
         items.with_columns(num=up, den=up + down, dropped=pl.col("up").is_null()),
+        groups,
     )
     rows = share.with_columns(
         pl.col("low", "high", "boot_low", "boot_high") * 2 - 1,
@@ -97,7 +100,7 @@ def _direction(items: pl.DataFrame) -> DataFrame[Estimates]:
     return with_sign_test(Estimates.draft(rows), items, pl.col("up"), pl.col("down"))
 
 
-def _excess(items: pl.DataFrame) -> DataFrame[Estimates]:
+def _excess(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     told = pl.col("same").is_not_null() & pl.col("still").is_not_null()
     still, same = (pl.col(name).cast(pl.Float64) for name in ("still", "same"))
     return ratios(
@@ -106,4 +109,5 @@ def _excess(items: pl.DataFrame) -> DataFrame[Estimates]:
             counted=told, dropped=~told, num=still - same, den=pl.lit(1.0),
             minuend=still, subtrahend=same,
         ),
+        groups,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import stopped_early, weighted_shares
-from tasks.statistics._groups import CELL
+from tasks.statistics._groups import Groups, grouped
 from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
 
 SINGLE_VOTES = "no order of any pair has two valid votes"
@@ -51,9 +51,11 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     One order with first, first, second and one with tie, tie, invalid: (2/3 + 2/2) / 2 = .833;
     over the votes asked (2/3 + 2/3) / 2 = .667.
     """
-    items = _by_pair(arms(tallies, *VOTES, "planned_12"))
+    pairs = arms(tallies, *VOTES, "planned_12")
+    groups = grouped(pairs)
+    items = _by_pair(pairs, groups)
     rows = [
-        weighted_shares(name, items.with_columns(num=pl.col(column)))
+        weighted_shares(name, items.with_columns(num=pl.col(column)), groups)
         for name, column in (
             ("repetition_stability", "stable"), ("repetition_stability_asked", "stable_asked"),
         )
@@ -61,14 +63,16 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
 
 
-def _by_pair(items: pl.DataFrame) -> pl.DataFrame:
+def _by_pair(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     """Add up both orders of each pair: ``den`` orders with a valid vote and their shares."""
     asked = {"12": pl.col("planned_12"), "21": pl.col("planned") - pl.col("planned_12")}
     valid = {o: pl.sum_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
     most = {o: pl.max_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
-    twice = pl.max_horizontal(valid[o].max() for o in ORDERS) > 1
+    twice = pl.max_horizontal(valid.values()) > 1
     # The pairs of a cell whose repeats tell nothing stay, uncounted, so that its row does.
-    told = twice.over(CELL) & ~stopped_early()
+    told = pl.Series(groups.by_cell(items.select(twice).to_series())[groups.cell] > 0)
+    if (items["stopped"] > 0).any():
+        told &= items.select(~stopped_early()).to_series()
     return items.with_columns(
         den=pl.when(told)
         .then(pl.sum_horizontal((valid[o] > 0).cast(pl.Int64) for o in ORDERS))

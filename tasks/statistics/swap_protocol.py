@@ -7,6 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, weighted_shares
+from tasks.statistics._groups import grouped
 from tasks.statistics._position import matches
 
 
@@ -56,12 +57,13 @@ def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     wins = items.with_columns(
         den=pl.col("valid").cast(pl.Float64), num=pl.col("both_target") + pl.col("ties") / 2
     )
+    groups = grouped(items)
     return Estimates.draft(
         pl.concat(
             [
-                weighted_shares("swap_win_rate", wins),
-                portions("swap_tie_rate", items.with_columns(num=pl.col("ties"))),
-                portions("swap_inconsistent_rate", items.with_columns(num=clash)),
+                weighted_shares("swap_win_rate", wins, groups),
+                portions("swap_tie_rate", items.with_columns(num=pl.col("ties")), groups),
+                portions("swap_inconsistent_rate", items.with_columns(num=clash), groups),
             ]
         )
     )

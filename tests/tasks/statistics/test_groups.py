@@ -81,7 +81,7 @@ def test_some_cells_at_a_time_are_as_all_at_once(rows: list[dict[str, Any]]) -> 
 
 def test_more_combinations_than_a_number_holds() -> None:
     column = (np.array([0, 1, 2**21 - 1]), 2**21)
-    places, _ = _groups._combined([column, column, column])
+    places, _ = _groups.combined([column, column, column])
     assert places.tolist() == [0, 1, 2]
 
 
@@ -93,3 +93,17 @@ def test_nothing_has_no_cells() -> None:
 ITEMS_ROW = {
     "dataset": "a", "judge": "z", "perturbation": None, "cluster": "q", "votes": 1, "num": 0
 }  # fmt: skip
+
+
+@given(ITEMS)
+def test_names_that_are_numbers_already_make_the_same_groups(rows: list[dict[str, Any]]) -> None:
+    items = items_of(rows)
+    coded = items.with_columns(
+        items[name].cast(pl.Enum(sorted({"never", *items[name].drop_nulls()})))
+        for name in ("dataset", "judge", "perturbation", "cluster")
+    )
+    plain, of_enum = grouped(items), grouped(coded)
+    assert_frame_equal(plain.cells, of_enum.cells)
+    assert plain.cell.tolist() == of_enum.cell.tolist()
+    assert plain.place.tolist() == of_enum.place.tolist()
+    assert plain.starts.tolist() == of_enum.starts.tolist()
