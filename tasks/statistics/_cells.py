@@ -46,9 +46,8 @@ def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Da
     ``items`` has the columns of :func:`shares` but, instead of ``counted`` and ``hit``, ``den``, a
     number of things counted, ``num``, how many of them are hits; ``dropped`` may be a number too.
     """
-    return _estimates(
-        name, items.with_columns(counted=pl.col("den")), _intervals.proportions, groups, hits=True
-    )
+    things = items.drop("counted", strict=False)
+    return _estimates(name, things, _intervals.proportions, groups, hits=True)
 
 
 def weighted_shares(
@@ -110,10 +109,11 @@ def reduced(
 ) -> pl.DataFrame:
     """Return one row a cell: its keys, moments, counts and, if ``bounded``, bootstrap bounds.
 
-    ``items`` has the columns of :func:`ratios`; those of the difference may be missing.
+    ``items`` has the columns of :func:`ratios`; those of the difference may be missing, and
+    ``counted`` where it is ``den``.
     """
-    parts = [part for part in PARTS if part in items.columns]
-    columns = items.select("num", "den", *parts, "counted", "dropped")
+    parts = [part for part in (*PARTS, "counted") if part in items.columns]
+    columns = items.select("num", "den", *parts, "dropped")
     return pl.concat(
         _reduced(some, columns[at], bounded=bounded)
         for some, at in (groups or grouped(items)).chunks()
@@ -121,13 +121,21 @@ def reduced(
 
 
 def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.DataFrame:
-    *summed, counted, dropped = columns.columns
-    sums = {name: groups.by_cluster(columns[name]) for name in summed}
-    counts = {c: groups.by_cell(columns[c]).astype(np.int64) for c in (counted, dropped)}
+    sums = {
+        name: groups.by_cluster(columns[name])
+        for name in ("num", "den", *PARTS)
+        if name in columns.columns
+    }
+    counts = {
+        "counted": groups.by_cell(columns["counted"])
+        if "counted" in columns.columns
+        else groups.of_cells(sums["den"]),
+        "dropped": groups.by_cell(columns["dropped"]),
+    }
     ends = bounds(groups, sums["num"], sums["den"]) if bounded else ()
     return groups.cells.with_columns(
         *moments(sums, groups.starts),
-        *(pl.Series(name, values) for name, values in counts.items()),
+        *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
         *(
             pl.Series(name, values).fill_nan(None)
             for name, values in zip(("boot_low", "boot_high"), ends, strict=False)

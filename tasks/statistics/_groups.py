@@ -209,6 +209,8 @@ def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
 
 
 def _sums(numbers: Numbers, values: pl.Series, size: int) -> Sums:
+    if not (values.max() or values.min()):  # nothing but nulls and zeros
+        return np.zeros(size)
     if values.dtype == pl.Boolean:
         hits = numbers[values.fill_null(value=False).to_numpy()]
         return np.bincount(hits, minlength=size).astype(np.float64)

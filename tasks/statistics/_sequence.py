@@ -1,6 +1,7 @@
 """Questions one after another, in an order that is fixed before anything is looked at."""
 
 import math
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -14,14 +15,23 @@ LARGEST = 300 * math.log(10)
 """Larger e-values are cut to this, lest they overflow."""
 
 
-def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
-    """Return one row per cell and cluster, sorted by cell and ``turn``, its place, from 1.
+class Turns(NamedTuple):
+    """The clusters of each cell one after another."""
+
+    cells: pl.DataFrame
+    """One row a cell: its keys, ``kind, simulated, votes_per_pair, dropped``, and ``over`` what."""
+    clusters: pl.DataFrame
+    """One row per cell and cluster: ``cell`` (its row), ``cluster, turn``, and its sums."""
+
+
+def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> Turns:
+    """Put the clusters of each cell in their ``turn``, from 1.
 
     ``counted`` of its samples have a shift, ``dropped`` have none; ``up`` and ``down`` are the sums
     of the positive shifts and of the size of the negative ones. The shift is that over the sham if
     the cell has any sham, else that over the control. Clusters come in the order of a digest of
     ``seed`` and their name, those without any shift last: the order depends on no vote, and all
-    samples of a question come together. ``cell`` is the number of the cell.
+    samples of a question come together.
     """
     groups = grouped(shifts, CELL)
     shammed = groups.by_cell(shifts["has_sham"]) > 0
@@ -45,21 +55,23 @@ def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
     place = names.join(places(shifts["cluster"], seed), on="cluster", maintain_order="left")
     order = np.lexsort((place["place"].to_numpy(), sums["counted"][some] == 0, cell))
     at, cell = some[order], cell[order]
-    described = groups.cells.with_columns(
-        pl.col(*CELL).cast(pl.Categorical),
-        over=pl.Series(
-            np.where(shammed, "over the sham", "over control").tolist(), dtype=pl.String
-        ),
-    )[cell]
-    return described.rename({"votes_per_pair": "votes"}).with_columns(
-        names["cluster"].gather(order),
-        cell=pl.Series(cell),
-        counted=pl.Series(sums["counted"][at].astype(np.int64)),
-        dropped=pl.Series((sums["number"] - sums["counted"])[at].astype(np.int64)),
-        up=pl.Series(sums["up"][at]),
-        down=pl.Series(sums["down"][at]),
-        turn=pl.Series(np.arange(len(at)) - np.searchsorted(cell, cell) + 1),
+    lost = groups.of_cells(sums["number"] - sums["counted"]).astype(np.int64)
+    over = np.where(shammed, "over the sham", "over control").tolist()
+    cells = groups.cells.with_columns(
+        dropped=pl.Series(lost), over=pl.Series(over, dtype=pl.String)
     )
+    clusters = pl.DataFrame(
+        {
+            "cell": cell,
+            "cluster": names["cluster"].gather(order),
+            "counted": sums["counted"][at].astype(np.int64),
+            "dropped": (sums["number"] - sums["counted"])[at].astype(np.int64),
+            "up": sums["up"][at],
+            "down": sums["down"][at],
+            "turn": np.arange(len(at)) - np.searchsorted(cell, cell) + 1,
+        }
+    )
+    return Turns(cells, clusters)
 
 
 def places(clusters: pl.Series, seed: int = SEED) -> pl.DataFrame:

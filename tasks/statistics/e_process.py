@@ -9,7 +9,6 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.defaults import ALPHA
 from tasks.statistics import statistic
-from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._sequence import LARGEST, evidence, in_turn
 
@@ -52,14 +51,11 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Shifts of 1, 1, 1: nothing is bet on the first, then half: E = (1.5^2 + 1) / 2 = 1.625.
     """
-    clusters = in_turn(shifts)
+    described, clusters = in_turn(shifts)
     if clusters.is_empty():
         return Estimates.empty()
-    cells = clusters.group_by("cell", maintain_order=True).agg(
-        pl.col(*CELL, "kind", "simulated").first(),
-        pl.col("dropped").sum(),
-        votes_per_pair=pl.col("votes").first(),
-        method=pl.concat_str(pl.lit("betting, "), pl.col("over").first()),
+    cells = described.with_row_index("cell").with_columns(
+        pl.col("cell").cast(pl.Int64), method=pl.concat_str(pl.lit("betting, "), "over")
     )
     run = evidence(clusters.filter(pl.col("counted") > 0))
     ends = run.group_by("cell", maintain_order=True).agg(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -9,11 +10,10 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import statistic
-from tasks.statistics._cells import reduced
-from tasks.statistics._groups import CELL
-from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, ratios
+from tasks.statistics._groups import CELL, totals
+from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.statistics._quantiles import normal_tail, t_quantile
-from tasks.statistics._sequence import in_turn
+from tasks.statistics._sequence import Turns, in_turn
 
 LOOKS = ("1/3", "2/3", "3/3")
 BOUNDS = (3.471, 2.454, 2.004)
@@ -59,28 +59,10 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Ninety questions that shift by 1 and 0 in turn: 30 of them give .5 with z above 3.471, so the
     first look stops, at a third of the samples.
     """
-    clusters = in_turn(shifts)
-    usable = (pl.col("counted") > 0).sum().over("cell")
-    # Whole numbers: a third of 90 is not 30.000000000000004.
-    looked = pl.concat(
-        clusters.filter(
-            (pl.col("turn") <= (usable * look + len(LOOKS) - 1) // len(LOOKS))
-            | (look == len(LOOKS))
-        ).with_columns(subgroup=pl.lit(name))
-        for look, name in enumerate(LOOKS, 1)
-    )
-    if looked.is_empty():
+    turns = in_turn(shifts)
+    if turns.clusters.is_empty():
         return Estimates.empty()
-    looked = looked.with_columns(
-        num=pl.col("up") - pl.col("down"),
-        den=pl.col("counted").cast(pl.Float64),
-        minuend="up",
-        subtrahend="down",
-    )
-    first = clusters.filter(turn=1).select(pl.col(CELL).cast(pl.String), "over")
-    cells = reduced(looked).join(
-        first, on=CELL, how="left", nulls_equal=True, maintain_order="left"
-    )
+    cells = pl.concat(_seen(turns, look) for look in range(1, len(LOOKS) + 1))
     nominal = pl.col("subgroup").replace_strict(
         dict(zip(LOOKS, (float(normal_tail(bound)) for bound in BOUNDS), strict=True)),
         return_dtype=pl.Float64,
@@ -102,6 +84,27 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         )
     )
     return Estimates.draft(pl.concat([Estimates.draft(rows), _stops(rows)]))
+
+
+def _seen(turns: Turns, look: int) -> pl.DataFrame:
+    """Return each cell with the moments of the clusters that a look has seen."""
+    cell, turn = (turns.clusters[name].to_numpy() for name in ("cell", "turn"))
+    starts = np.searchsorted(cell, np.arange(turns.cells.height + 1))
+    sums = {
+        name: turns.clusters[name].cast(pl.Float64).to_numpy()
+        for name in ("counted", "dropped", "up", "down")
+    }
+    # Whole numbers: a third of 90 is not 30.000000000000004.
+    last = -(-totals((sums["counted"] > 0).astype(np.float64), starts) * look // len(LOOKS))
+    seen = (turn <= last[cell]) | (look == len(LOOKS))
+    counted, dropped, up, down = (np.where(seen, values, 0.0) for values in sums.values())
+    found = moments({"num": up - down, "den": counted, "minuend": up, "subtrahend": down}, starts)
+    return turns.cells.with_columns(
+        *found,
+        subgroup=pl.lit(LOOKS[look - 1]),
+        counted=found["den"].cast(pl.Int64),
+        dropped=pl.Series(totals(dropped, starts).astype(np.int64)),
+    )
 
 
 def _half() -> pl.Expr:

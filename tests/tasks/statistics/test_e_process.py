@@ -58,7 +58,7 @@ def test_by_formula_in_any_order_of_rows(
     make_shifts: Make, arms: list[tuple[str | None, ...]], seed: int
 ) -> None:
     shifts = make_shifts({"control": c, "experimental": e} for c, e in arms)
-    turns = in_turn(shifts).filter(pl.col("counted") > 0)
+    turns = in_turn(shifts).clusters.filter(pl.col("counted") > 0)
     path = by_formula((turns["up"] - turns["down"]).to_list())
     value, stop = both(shifts.sample(fraction=1, shuffle=True, seed=seed % 2**32))
     assert value["dropped"] == sum(None in pair for pair in arms)

@@ -23,7 +23,7 @@ def looks(shifts: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 def ordered(shifts: pl.DataFrame) -> list[float]:
     """Shifts in the order of their turns, one sample per cluster."""
-    turns = in_turn(shifts).select("cluster", "turn")
+    turns = in_turn(shifts).clusters.select("cluster", "turn")
     scored = shifts.join(turns, on="cluster").sort("turn")
     return (scored["experimental_score"] - scored["sham_score"]).to_list()
 
@@ -31,7 +31,7 @@ def ordered(shifts: pl.DataFrame) -> list[float]:
 def test_docstring_example(make_shifts: Make) -> None:
     # The order is that of the digests: give each cluster its shift by its turn.
     plain = make_shifts([{"control": "anchor", "sham": "anchor", "experimental": "anchor"}] * 90)
-    turn = in_turn(plain).select("cluster", "turn")
+    turn = in_turn(plain).clusters.select("cluster", "turn")
     shifts = plain.join(turn, on="cluster").with_columns(
         experimental_score=(pl.col("turn") % 2).cast(pl.Float64)
     )
@@ -125,10 +125,10 @@ def test_neither_order_of_rows_nor_type_of_keys_matters(
 def test_the_order_depends_on_the_seed_and_no_vote(make_shifts: Make) -> None:
     won = make_shifts([{"control": "anchor", "experimental": "target"}] * 30)
     lost = make_shifts([{"control": "target", "experimental": "anchor"}] * 30)
-    assert in_turn(won)["cluster"].equals(in_turn(lost)["cluster"])
-    assert not in_turn(won)["cluster"].equals(in_turn(won, seed=1)["cluster"])
+    assert in_turn(won).clusters["cluster"].equals(in_turn(lost).clusters["cluster"])
+    assert not in_turn(won).clusters["cluster"].equals(in_turn(won, seed=1).clusters["cluster"])
     # By hashlib: md5 of "0/s000" and so on.
     import hashlib
 
     names = sorted(won["cluster"], key=lambda name: hashlib.md5(f"0/{name}".encode()).hexdigest())
-    assert in_turn(won)["cluster"].to_list() == names
+    assert in_turn(won).clusters["cluster"].to_list() == names
