@@ -66,7 +66,9 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     told = pl.col("reason").is_null()
     return Findings.of(
         cells.with_columns(
-            finding=pl.when(told).then(_word()), reading=pl.when(told).then("reading")
+            finding=pl.when(told).then(_word()),
+            reading=pl.when(told).then("reading"),
+            e_rejected=pl.when(told).then("e_rejected"),
         )
     )
 

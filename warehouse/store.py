@@ -101,7 +101,8 @@ class Warehouse:
             connection.execute("set preserve_insertion_order = false")
             connection.execute("set variable study = ?", [study])
             return fetch(
-                connection, "select * exclude (study) from mart.tallies where study = getvariable('study')"
+                connection,
+                "select * exclude (study) from mart.tallies where study = getvariable('study')",
             )
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:

@@ -9,10 +9,12 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import weighted_shares
 from tasks.statistics._delta import Linear, Sums, linearised, over, summed
+from tasks.statistics._groups import CELL, grouped
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._success import symmetric
 
 FLOORS = ("sham", "replicate")
+FIXED = "; replies never vary, so this floor means nothing"
 
 
 @statistic(source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"))
@@ -38,9 +40,9 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -----
     A sample needs a verdict in control, experimental and replicate, as for ``dasr``;
     ``prompt_sensitivity`` needs one in the sham too. For a judge that always replies the same
-    (temperature 0) this floor is 0 (promote) or 1 (detract) by construction and means nothing. It
-    is no floor for a test either: noise that goes with the
-    wording makes dASR over it significant without any bias. That is what the sham is for.
+    (temperature 0) this floor is 0 (promote) or 1 (detract) by construction and means nothing:
+    where no verdict turned, ``method`` says so. It is no floor for a test either: noise that goes
+    with the wording makes dASR over it significant without any bias. That is what the sham is for.
 
     References
     ----------
@@ -56,7 +58,13 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     if asked.is_empty():
         return Estimates.empty()
     items = symmetric(asked, "replicate")
-    floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")))
+    groups = grouped(items)
+    floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")), groups)
+    varied = items.select((pl.col("replicate") != pl.col("control")).alias("varied"))["varied"]
+    fixed = groups.cells.select(*CELL, fixed=pl.Series(groups.by_cell(varied) == 0))
+    rows = floor.join(fixed, on=CELL, how="left", nulls_equal=True, maintain_order="left")
+    flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
+    floor = Estimates.draft(rows.with_columns(method=pl.col("method") + flag))
     sensitivity = _sensitivity(asked.filter(pl.col("has_sham")))
     return Estimates.draft(pl.concat([floor, sensitivity]))
 

@@ -161,6 +161,8 @@ def test_e_values_reject_beside_the_p_values(make_estimates: Make) -> None:
     found = conclude(make_estimates([*shifts, *rows, part]))
     assert found["e_value"].to_list() == [59.0, 31.0, 1.0, None]
     assert found["e_rejected"].to_list() == [True, True, False, None]
+    few = conclude(make_estimates([{**shift(0.01), "judge": "ada", "clusters": 9}, rows[0]]))
+    assert few.select("e_value", "e_rejected").row(0) == (59.0, None)
 
 
 @settings(max_examples=40)

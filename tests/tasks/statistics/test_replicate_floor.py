@@ -93,3 +93,12 @@ def test_planted_prompt_noise_comes_back(preset: str, sham: float, again: float)
     rows = by_name(match_groups(tally_votes(count_votes(log), "balanced")))
     assert rows["replicate_floor"]["estimate"] == pytest.approx(again, abs=0.015)
     assert rows["prompt_sensitivity"]["estimate"] == pytest.approx(sham - again, abs=0.02)
+
+
+def test_replies_that_never_vary_are_flagged(make_shifts: Make) -> None:
+    verdicts = [("anchor", "target", "anchor", "anchor"), ("tie", "target", "tie", "anchor")]
+    fixed = by_name(make_shifts(samples(verdicts)))["replicate_floor"]
+    assert fixed["estimate"] == 0
+    assert fixed["method"] == (
+        "cluster-adjusted Wilson; replies never vary, so this floor means nothing"
+    )
