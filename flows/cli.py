@@ -90,14 +90,19 @@ def audit(study: str, warehouse: Path | None, *, yes: bool, **options: Any) -> N
 @main.command()
 @click.argument("study", default="quick")
 @study_options
+@click.option(
+    "--effect",
+    type=float,
+    help="Also tell how many samples a shift of this size takes.",
+)
 @warehouse_option
 @clear_errors
-def plan(study: str, warehouse: Path | None, **options: Any) -> None:
+def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show what STUDY would ask, cost and see."""
     from flows._plan import show_plan
     from flows.studies import make_study
 
-    show_plan(make_study(study, _given(options)), warehouse)
+    show_plan(make_study(study, _given(options)), warehouse, effect)
 
 
 @main.command()
