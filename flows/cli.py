@@ -14,6 +14,7 @@ from flows._stopping import Terminated, leave, sigterm_interrupts
 FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
+INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -111,13 +112,26 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
 @click.option(
+    "--interval",
+    type=INTERVALS,
+    default="wilson",
+    show_default=True,
+    help="Which interval shares get, all at the effective size of their clusters.",
+)
+@click.option(
     "--warehouse",
     type=click.Path(path_type=Path),
     help="Also save all results in this DuckDB file, as a study named after VOTES.",
 )
 @clear_errors
 def measure(
-    votes: Path, mode: str, form: str, only: tuple[str, ...], warehouse: Path | None
+    votes: Path,
+    mode: str,
+    form: str,
+    only: tuple[str, ...],
+    warehouse: Path | None,
+    *,
+    interval: str,
 ) -> None:
     """Measure a file of votes collected elsewhere.
 
@@ -125,7 +139,7 @@ def measure(
     """
     from flows._measure import show_measures
 
-    show_measures(votes, mode, form, only, warehouse)
+    show_measures(votes, mode, form, only, warehouse, interval=interval)
 
 
 @main.command()
