@@ -152,9 +152,9 @@ def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
     from tasks._memory import prepare_for_millions
 
     prepare_for_millions()
-    from flows._remeasure import remeasure as measure_anew
+    from flows._remeasure import measure_anew
 
-    measure_anew(study, warehouse, formulas=formulas)
+    click.echo(measure_anew(study, warehouse, formulas=formulas))
 
 
 @main.command()

@@ -85,7 +85,7 @@ def jeffreys(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
 def _quantiles(
     low: tuple[Any, Any], high: tuple[Any, Any], hits: Any, n: Any, level: float
 ) -> tuple[Any, Any]:
-    """Return tails of two beta distributions, the share within; 0 without a hit, 1 without a miss."""
+    """Return tails of two beta distributions; 0 without a hit, 1 without a miss."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2
