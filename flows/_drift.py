@@ -36,6 +36,11 @@ TEXTS = f"""
         md5(lower(regexp_replace(trim(v.raw), '\\s+', ' ', 'g'))) as outcome, count(*) as votes
     {ASKED} and v.choice is not null group by all
 """
+TOKENS = f"""
+    select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
+        v.first_token, v.first_probability
+    {ASKED} and v.choice is not null and v.first_probability is not null
+"""
 WAVES = f"""
     select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
 """
@@ -61,7 +66,8 @@ def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:
         return Drifts.empty()
     tallies = count_votes(_log(study, warehouse, asked))
     shifts = match_groups(tally_votes(tallies, study.mode))
-    return watch(tallies, shifts, warehouse.query(TEXTS, asked), waves=waves)
+    texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
+    return watch(tallies, shifts, texts, tokens, waves=waves)
 
 
 def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:

@@ -21,6 +21,7 @@ from tasks.conclude import conclude
 from tasks.drift import fresh_votes
 from tasks.read_votes import read_votes
 from tasks.statistics import STATISTICS
+from tasks.statistics._beta import share_interval
 from warehouse.store import Saving, Warehouse
 
 
@@ -55,14 +56,21 @@ def _with_fresh_drift(
 
 
 def show_measures(
-    votes: Path, mode: str, form: str, only: Sequence[str], warehouse: Path | None = None
+    votes: Path,
+    mode: str,
+    form: str,
+    only: Sequence[str],
+    warehouse: Path | None = None,
+    *,
+    interval: str = "wilson",
 ) -> None:
     """Print the estimates of a file of votes, after saving all that follows from it if asked to."""
     rows = _rows_of(only)
     log = read_votes(votes)
     if warehouse:
         require_free(votes, warehouse)
-    measures = measures_of(log, mode)
+    with share_interval(interval):
+        measures = measures_of(log, mode)
     estimates = measures.estimates
     if warehouse:
         study = keep_measures(votes, mode, log, measures, warehouse)

@@ -59,6 +59,20 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     )
 
 
+def jury_usd(warehouse: Warehouse, study: str) -> float | None:
+    """Return what a verdict of all members of the jury costs; null if a price is unknown.
+
+    Members may differ between perturbations; the most of them is told.
+    """
+    found = warehouse.query(
+        "select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury "
+        "where study = ? and left_out is null",
+        [study],
+    )
+    usd: float | None = found["usd"].item()
+    return usd
+
+
 def _study_of(run: Mapping[str, Any]) -> Study:
     """Return the study of a run; of votes from a file no name in it need be known here."""
     if run["flow"] == "measure":
@@ -86,7 +100,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         )
     run = runs.row(-1, named=True)
     page: str = report(
-        facts_of(run, warehouse.path),
+        facts_of(run, warehouse.path)._replace(jury_usd=jury_usd(warehouse, study)),
         estimates,
         warehouse.read(Findings, among=results),
         _perturbed(warehouse, _study_of(run), estimates),

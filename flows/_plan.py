@@ -12,7 +12,15 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._budget import budget_line, unbounded
-from flows._sight import advice, earlier_spreads, sample_table, sight, sight_table
+from flows._sight import (
+    advice,
+    earlier_spreads,
+    effect_advice,
+    effect_table,
+    sample_table,
+    sight,
+    sight_table,
+)
 from flows._terminal import plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
@@ -70,8 +78,15 @@ class Cost(NamedTuple):
         return self.usd if self.told else self.most_usd
 
 
-def show_plan(study: Study, warehouse: Path | None) -> None:
-    """Print ballots, tokens and cost per judge, and the smallest shift that can be seen."""
+def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:
+    """Print ballots, tokens and cost per judge, and the smallest shift that can be seen.
+
+    With an ``effect``, also how many samples it takes to see a shift of that size.
+    """
+    if effect is not None and not 0 < effect <= 1:
+        raise ValueError(
+            f"effect ({effect}) must be above 0 and at most 1: a mean preference shift."
+        )
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)
     console = Console()
@@ -84,6 +99,10 @@ def show_plan(study: Study, warehouse: Path | None) -> None:
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
     if seen:
         console.print(sight_table(seen, samples))
+    if seen and effect:
+        console.print(effect_table(seen, study.votes_per_pair, effect))
+        told = effect_advice(samples, study.votes_per_pair, effect)
+        console.print(told, markup=False, highlight=False)
     for line in advice(seen, samples, study):
         console.print(line, markup=False, highlight=False)
     notes = (

@@ -7,7 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
-from flows._pages import facts_of, report_path, write_page
+from flows._pages import facts_of, jury_usd, report_path, write_page
 from flows._record import Record
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
@@ -22,7 +22,9 @@ async def publish(
     drifts: DataFrame[Drifts],
 ) -> Path:
     """Write the report beside the warehouse and the result table into the Prefect UI."""
-    facts = facts_of(record.row(), record.warehouse.path)
+    facts = facts_of(record.row(), record.warehouse.path)._replace(
+        jury_usd=jury_usd(record.warehouse, record.study.name)
+    )
     page = stages.write_report(facts, estimates, findings, perturbed, drifts)
     path = report_path(record.warehouse.path, record.study.name)
     write_page(page, path)

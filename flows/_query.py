@@ -78,6 +78,11 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
         )
     )  # fmt: skip
     print_rows(Console(), shown.columns, shown.rows())
+    if chances["first"].null_count() == chances.height:
+        click.echo(
+            "No judge has a chance of rank 1: none has a shift under every perturbation of the "
+            "others, so no weights make them comparable."
+        )
     click.echo(
         "least margin: what is left of the tolerance at the worse end of the interval of the worst "
         "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "

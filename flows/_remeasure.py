@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -29,8 +28,10 @@ LAST = "select * from runs where study = ? and flow = 'audit' order by started_a
 MODE = "select distinct mode from verdicts where study = ?"
 
 
-def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
-    """Replace estimates, findings and drifts of a study by those of this version of voirdire."""
+def measure_anew(
+    study: str, path: Path | str | None, *, formulas: bool, run: str | None = None
+) -> str:
+    """Replace a study's estimates, findings and drifts by this version's; return what was done."""
     place = Path(path or default_path())
     if not place.is_file():
         raise ValueError(f"there is no warehouse at {place}. Run `voirdire audit {study}` first.")
@@ -42,7 +43,7 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
         raise ValueError(
             f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
         )
-    row = _run_row(warehouse, study)
+    row = _run_row(warehouse, study, run or str(uuid4()))
     tallies = _tallies(warehouse, study)
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, modes[0]))
@@ -53,7 +54,7 @@ def remeasure(study: str, path: Path | None, *, formulas: bool) -> None:
         [Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts)],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
-    click.echo(
+    return (
         f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
         f"{findings.height} findings saved anew. The report: `voirdire report {study}`."
     )
@@ -82,7 +83,7 @@ def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
     }
 
 
-def _run_row(warehouse: Warehouse, name: str) -> dict[str, Any]:
+def _run_row(warehouse: Warehouse, name: str, run: str) -> dict[str, Any]:
     """Return the row of this run: the study is that of its last audit."""
     found = warehouse.query(LAST, [name]).to_dicts()
     if not found:
@@ -94,7 +95,7 @@ def _run_row(warehouse: Warehouse, name: str) -> dict[str, Any]:
     study = Study.model_validate_json(last["parameters"])
     began = datetime.now(UTC)
     return {
-        **first_row("remeasure", str(uuid4()), study, began, last["fingerprint"]),
+        **first_row("remeasure", run, study, began, last["fingerprint"]),
         **NOTHING_ASKED, "state": "running", "planned": last["planned"],
         "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
     }  # fmt: skip

@@ -17,6 +17,7 @@ from tasks.statistics._design import (
     SPREADS,
     rescaled_sigma,
     samples_needed,
+    samples_needed_dasr,
     share_used,
     shift_sigma,
     smallest_dasr,
@@ -31,6 +32,12 @@ ENOUGH = 30
 
 SCREEN, PAPER = 2, 6
 """Votes per pair of the two designs that are held against each other."""
+
+DESIGNS = (2, 4, 6)
+"""Votes per pair for which the samples of an effect are told."""
+
+ARMS = 3
+"""Control, experimental and sham."""
 
 EARLIER = f"""
     with cells as (
@@ -139,6 +146,31 @@ def sight_table(rows: list[Sight], samples: int) -> object:
     ]  # fmt: skip
     return plain_table(
         columns, body, f"The smallest shift seen with {samples} samples (80 % power)"
+    )
+
+
+def effect_table(rows: list[Sight], votes: int, effect: float) -> object:
+    """Lay out how many samples, and calls in all arms, it takes to see ``effect`` of each judge."""
+    body = []
+    for row in rows:
+        sigmas = [rescaled_sigma(row.spread.sigma, votes, v) for v in DESIGNS]
+        needed = [samples_needed(effect, sigma) or 0 for sigma in sigmas]
+        asked = [n * v * ARMS for n, v in zip(needed, DESIGNS, strict=True)]
+        body.append((row.judge, *(x for both in zip(needed, asked, strict=True) for x in both)))
+    columns = ("judge", *(text for v in DESIGNS for text in (f"{v} votes", "calls")))
+    return plain_table(
+        columns, body, f"Samples of a perturbation to see a shift of {_three(effect)} (80 % power)"
+    )
+
+
+def effect_advice(samples: int, votes: int, effect: float) -> str:
+    """Say what the table of an effect counts, and what the same effect takes as a dASR."""
+    needed = samples_needed_dasr(effect) or 0
+    return (
+        f"The study has {samples} at {votes} votes per pair. Calls are those of one perturbation "
+        f"in {ARMS} arms; of several, the control is asked once. Seen as a dASR of that size, at "
+        f"{ASR_VOTES} votes, it takes about {needed} samples of a typical judge, "
+        f"{needed * ASR_VOTES * ARMS} calls."
     )
 
 

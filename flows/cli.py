@@ -14,6 +14,7 @@ from flows._stopping import Terminated, leave, sigterm_interrupts
 FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
+INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -90,14 +91,19 @@ def audit(study: str, warehouse: Path | None, *, yes: bool, **options: Any) -> N
 @main.command()
 @click.argument("study", default="quick")
 @study_options
+@click.option(
+    "--effect",
+    type=float,
+    help="Also tell how many samples a shift of this size takes.",
+)
 @warehouse_option
 @clear_errors
-def plan(study: str, warehouse: Path | None, **options: Any) -> None:
+def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show what STUDY would ask, cost and see."""
     from flows._plan import show_plan
     from flows.studies import make_study
 
-    show_plan(make_study(study, _given(options)), warehouse)
+    show_plan(make_study(study, _given(options)), warehouse, effect)
 
 
 @main.command()
@@ -106,13 +112,26 @@ def plan(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
 @click.option(
+    "--interval",
+    type=INTERVALS,
+    default="wilson",
+    show_default=True,
+    help="Which interval shares get, all at the effective size of their clusters.",
+)
+@click.option(
     "--warehouse",
     type=click.Path(path_type=Path),
     help="Also save all results in this DuckDB file, as a study named after VOTES.",
 )
 @clear_errors
 def measure(
-    votes: Path, mode: str, form: str, only: tuple[str, ...], warehouse: Path | None
+    votes: Path,
+    mode: str,
+    form: str,
+    only: tuple[str, ...],
+    warehouse: Path | None,
+    *,
+    interval: str,
 ) -> None:
     """Measure a file of votes collected elsewhere.
 
@@ -120,7 +139,7 @@ def measure(
     """
     from flows._measure import show_measures
 
-    show_measures(votes, mode, form, only, warehouse)
+    show_measures(votes, mode, form, only, warehouse, interval=interval)
 
 
 @main.command()
@@ -133,9 +152,9 @@ def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
     from tasks._memory import prepare_for_millions
 
     prepare_for_millions()
-    from flows._remeasure import remeasure as measure_anew
+    from flows._remeasure import measure_anew
 
-    measure_anew(study, warehouse, formulas=formulas)
+    click.echo(measure_anew(study, warehouse, formulas=formulas))
 
 
 @main.command()

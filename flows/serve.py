@@ -1,4 +1,4 @@
-"""Every study becomes a deployment: python -m flows.serve, or voirdire serve."""
+"""Studies, and remeasuring one, as deployments: python -m flows.serve, or voirdire serve."""
 
 import os
 import subprocess
@@ -49,6 +49,7 @@ def _serve() -> None:
     from prefect.types.entrypoint import EntrypointType
 
     from flows.audit import audit
+    from flows.remeasure import remeasure
     from flows.studies import STUDIES
 
     serve(
@@ -63,6 +64,13 @@ def _serve() -> None:
                 entrypoint_type=EntrypointType.MODULE_PATH,
             )
             for name, file in STUDIES.items()
+        ),
+        RunnerDeployment.from_flow(
+            remeasure,
+            name="remeasure",
+            description="A study's results again, from its saved votes; asks nobody.",
+            tags=["voirdire"],
+            entrypoint_type=EntrypointType.MODULE_PATH,
         ),
         limit=1,
     )

@@ -109,6 +109,13 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     dropped_params: str = pa.Field(
         nullable=True, description="JSON of parameters the model does not take, so not sent"
     )
+    first_token: str = pa.Field(
+        nullable=True,
+        description="first token of the reply, where log probabilities were asked for",
+    )
+    first_probability: float = pa.Field(
+        ge=0, le=1, nullable=True, description="chance that the model gave to that token"
+    )
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
 
 

@@ -144,6 +144,7 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
 
 MEASURES = [
     "mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift", "text_drift",
+    "token_drift",
 ]  # fmt: skip
 STATES = ["quiet", "suspect", "alert", "not measured"]
 

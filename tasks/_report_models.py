@@ -6,9 +6,10 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import VERSUS
 from schemas.results import Estimates
 from tasks._report_rows import JUDGE, Judged, Row, Text, said
-from tasks._words import listing, number, with_who
+from tasks._words import listing, number, thousands, with_who
 
 SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
+LABELS = ("label_correlation", "effective_labels", "labels_needed")
 
 
 def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
@@ -23,7 +24,11 @@ def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
         Judged(
             row["who"],
             row["simulated"],
-            [Text(row["subgroup"]), *(said(found.get((name, *_place(row)))) for name in SHOWN)],
+            [
+                Text(row["subgroup"]),
+                *(said(found.get((name, *_place(row)))) for name in SHOWN),
+                _labels([found.get((name, *_place(row))) for name in LABELS]),
+            ],
             Text(_conclusion(row, [check for check in checks if _place(check) == _place(row)])),
         )
         for row in pairs.to_dicts()
@@ -32,6 +37,23 @@ def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
 
 def _place(row: Row) -> tuple[str, ...]:
     return (*(row[column] for column in JUDGE), row["subgroup"])
+
+
+def _labels(rows: list[Row | None]) -> Text:
+    """Write how many labels there are, r, what they are worth and how many it would take."""
+    r, worth, needed = rows
+    if r is None or worth is None or needed is None:
+        return Text("none")
+    many = thousands(r["n"])
+    if r["estimate"] is None:
+        return Text(many, f"({r['reason']})")
+    takes = (
+        "\N{PLUS-MINUS SIGN}.05 is out of reach"
+        if needed["estimate"] is None
+        else f"\N{PLUS-MINUS SIGN}.05 takes {thousands(round(needed['estimate']))}"
+    )
+    value = number(worth["estimate"], 0 if worth["estimate"] >= 10 else 1)
+    return Text(many, f"r {number(r['estimate'])}; worth {value}; {takes}")
 
 
 def _conclusion(win: Row, checks: list[Row]) -> str:

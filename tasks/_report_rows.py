@@ -156,7 +156,7 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     )
     texts = [
         Text(shift.text, " ".join(filter(None, [shift.note, over]))),
-        said(asr),
+        _with_bounds(said(asr), lookup.find("asr_bounds", row, own)),
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
         said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
         said(above, absent="no\N{NO-BREAK SPACE}sham"),
@@ -170,6 +170,18 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
         words = Text(words.text, "; ".join(filter(None, [words.note, other])))
     left_out = without.reasons.get(judge_of(row), "")
     return Judged(row["who"], row["simulated"], texts, words, left_out)
+
+
+def _with_bounds(rate: Text, bounds: Row | None) -> Text:
+    """Add what the rate may be, whatever the samples that lost their verdict hide."""
+    if bounds is None or bounds["low"] is None or bounds["high"] is None:
+        return rate
+    lost = round((bounds["high"] - bounds["low"]) * bounds["n"])
+    if not lost:
+        return rate
+    ends = [number(bounds[end]) for end in ("low", "high")]
+    told = f"{thousands(lost)} lost: {' to '.join(ends)}"
+    return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
 
 
 def _other_ps(row: Row, alone: Row | None) -> str:

@@ -19,6 +19,7 @@ from tasks.defaults import (
 )
 from tasks.statistics._canary import canary
 from tasks.statistics._drift import JUDGE, TWICE, changes
+from tasks.statistics._first_tokens import first_token_canary
 from tasks.statistics._quantiles import normal_quantile
 
 CELLS = 9
@@ -34,6 +35,7 @@ def watch(
     tallies: DataFrame[Tallies],
     shifts: DataFrame[Shifts],
     texts: pl.DataFrame | None = None,
+    tokens: pl.DataFrame | None = None,
     *,
     waves: list[str] | None = None,
     budget: float = BUDGET,
@@ -59,6 +61,9 @@ def watch(
     texts
         Optional: ``dataset, judge, prompt, wave, item`` (a fixed prompt), ``outcome`` (a digest of
         the reply) and ``votes``; its canary is of digests instead of verdicts.
+    tokens
+        Optional: ``dataset, judge, prompt, wave, item``, ``first_token`` and ``first_probability``,
+        a row per reply that has them; its canary is of first tokens (``_first_tokens.py``).
     waves
         Their order in time; by default that of their names.
     budget, nights
@@ -81,9 +86,9 @@ def watch(
         if known.is_empty():
             continue
         bases = known.select(*JUDGE, "base", wave=pl.lit(wave))
-        rows = _measured(tallies, shifts, texts, bases, order=order, draws=draws).join(
-            known.select(*JUDGE, "epoch"), on=JUDGE
-        )
+        rows = _measured(
+            tallies, shifts, bases, texts=texts, tokens=tokens, order=order, draws=draws
+        ).join(known.select(*JUDGE, "epoch"), on=JUDGE)
         rows = _judged(rows, pending, level)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
@@ -116,9 +121,10 @@ def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
 def _measured(
     tallies: pl.DataFrame,
     shifts: pl.DataFrame,
-    texts: pl.DataFrame | None,
     bases: pl.DataFrame,
     *,
+    texts: pl.DataFrame | None,
+    tokens: pl.DataFrame | None,
     order: list[str],
     draws: int,
 ) -> pl.DataFrame:
@@ -136,6 +142,9 @@ def _measured(
     rows = changes(plain[0], plain[1], bases, pool=pool, seed=seed, draws=draws)
     if texts is not None:
         told = _texts(texts, bases, pool, seed=seed, draws=draws)
+        rows = pl.concat([rows, told], how="diagonal_relaxed")
+    if tokens is not None:
+        told = _tokens(tokens, bases, pool, seed=seed, draws=draws)
         rows = pl.concat([rows, told], how="diagonal_relaxed")
     return rows.rename({"statistic": "measure", "subgroup": "base"})
 
@@ -175,8 +184,27 @@ def _texts(
     ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
     sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
     found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
+    return _of_replies("text_drift", found, bases)
+
+
+def _tokens(
+    tokens: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of first tokens."""
+    keys = [*JUDGE, "item", "first_token", "first_probability"]
+    old = tokens.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
+    new = tokens.join(bases, on=[*JUDGE, "wave"])
+    replies = pl.concat(
+        [old.select(*keys, new=pl.lit(value=False)), new.select(*keys, new=pl.lit(value=True))]
+    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    found = first_token_canary(replies.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
+    return _of_replies("token_drift", found, bases)
+
+
+def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Add to a canary of replies what makes it a row of a wave."""
     return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
-        statistic=pl.lit("text_drift"),
+        statistic=pl.lit(name),
         mode=pl.lit("any"),
         clusters="n",
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),

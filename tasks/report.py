@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
+from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
 from tasks._report_models import model_rows
 from tasks._report_rows import (
@@ -59,6 +60,8 @@ class ReportFacts(NamedTuple):
     """Ballots that the study needs."""
     gaps: str = ""
     """Why ballots got no reply."""
+    jury_usd: float | None = None
+    """What a verdict of all members of the jury costs; null if a price is unknown."""
 
 
 def report(
@@ -93,7 +96,9 @@ def report(
         summary=summary(findings, _largest(primary, "clusters")),
         groups=result_groups(findings, estimates, without(estimates, exclusions)),
         rule=rule(exclusions),
+        contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
+        jury_cost=_jury_cost(facts, estimates),
         charts=_charts(estimates=estimates, findings=findings, drifts=drifts),
         gates=gates,
         scorecard=judged,
@@ -113,6 +118,17 @@ def _gaps(facts: ReportFacts) -> str:
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
         f"no reply, and what follows rests on the others. Why: {facts.gaps or 'not known'}. "
         "The same command asks only what is missing."
+    )
+
+
+def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
+    """Say what a verdict of the jury costs; nothing where that is not known, or nothing."""
+    members = estimates.filter(pl.col("statistic") == "jury_mps")
+    if not facts.jury_usd or members.is_empty():
+        return ""
+    return (
+        f"A verdict of the whole jury costs {facts.jury_usd:.2g} USD: the sum of what the votes of"
+        " all members on a pair cost here."
     )
 
 

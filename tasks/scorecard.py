@@ -81,7 +81,8 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     -------
     DataFrame
         ``dataset, prompt, wave, mode, judge, first, criteria``: the share of draws that a judge
-        wins, equals sharing it, and the number of perturbations; null for a judge that lacks one.
+        wins, equals sharing it, and the number of perturbations; null for a judge that lacks one,
+        so for all if none has faced every perturbation.
 
     References
     ----------
@@ -114,9 +115,9 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     complete = np.flatnonzero((den.sum(axis=0) > 0).all(axis=1))
     kinds = dict(sums.select("perturbation", "kind").iter_rows())
     promote = np.array([kinds[p] == "promote" for p in names["perturbation"]])
-    shares = _shares(num[:, complete], den[:, complete], promote, seed)
     first = np.full(shape[1], np.nan)
-    first[complete] = shares
+    if complete.size:
+        first[complete] = _shares(num[:, complete], den[:, complete], promote, seed)
     return pl.DataFrame({"judge": names["judge"], "first": first}).with_columns(
         pl.col("first").fill_nan(None), criteria=pl.lit(shape[2], pl.Int64)
     )

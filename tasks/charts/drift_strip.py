@@ -23,6 +23,7 @@ NAMED = {
     "agreement_drift": "agreement",
     "verdict_drift": "verdicts",
     "text_drift": "texts",
+    "token_drift": "first tokens",
 }
 MARKS: dict[str, dict[str, Any]] = {
     "quiet": {"marker": "o", "markersize": 4, "color": LINE, "markerfacecolor": "white"},

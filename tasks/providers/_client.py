@@ -270,6 +270,7 @@ def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
     if judge.usd_per_million:
         cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
     refusal = _refusal(choice.message)
+    token, probability = _first_token(choice)
     return Reply(
         text=_clean(choice.message.content or refusal),
         model=_clean_or_none(response.model),
@@ -283,7 +284,25 @@ def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
         else _amount(cost)
         if prompt_tokens
         else None,
+        first_token=token,
+        first_probability=probability,
     )
+
+
+def _first_token(choice: Any) -> tuple[str | None, float | None]:
+    """Return the reply's first token and its chance; nulls where they are not told."""
+    content = _part(_part(choice, "logprobs"), "content")
+    if not isinstance(content, list) or not content:
+        return None, None
+    token, logprob = (_part(content[0], name) for name in ("token", "logprob"))
+    if not isinstance(token, str) or not isinstance(logprob, int | float) or math.isnan(logprob):
+        return None, None
+    return _clean(token), math.exp(min(float(logprob), 0.0))
+
+
+def _part(whole: Any, name: str) -> Any:
+    """Return a part of what litellm has parsed, or left as the provider sent it."""
+    return whole.get(name) if isinstance(whole, dict) else getattr(whole, name, None)
 
 
 def _refusal(message: Any) -> str:

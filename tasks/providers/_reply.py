@@ -17,6 +17,9 @@ class Reply(NamedTuple):
     attempts: int = 1
     dropped_params: str | None = None
     """Parameters that the model does not take and that were left out, as JSON."""
+    first_token: str | None = None
+    first_probability: float | None = None
+    """The chance of the first token, where the provider tells log probabilities."""
     error: str | None = None
     """Set if there is no reply; then nothing else counts."""
 

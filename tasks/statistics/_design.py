@@ -116,6 +116,23 @@ def smallest_dasr(
     return found if found <= LOGIT_DASR else k * high
 
 
+def samples_needed_dasr(
+    effect: float, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
+) -> int | None:
+    """Return the samples in which a dASR is found at six votes per arm; null for no effect.
+
+    Examples
+    --------
+    (2.8016 * .67 / .245)^2 = 58.7, as in methods, section 4:
+
+    >>> samples_needed_dasr(0.245)
+    59
+    """
+    low, high = ASR_SIGMAS[judge]
+    sigma = low + (high - low) * min(abs(effect) / LOGIT_DASR, 1.0)
+    return samples_needed(effect, sigma, power, alpha)
+
+
 def smallest_drift(
     samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
 ) -> float | None:

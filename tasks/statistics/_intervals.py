@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.statistics._beta import LABELS, chosen, clopper_pearson, jeffreys
 from tasks.statistics._groups import totals
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 
@@ -60,11 +61,15 @@ def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
     return low, np.where(p == 1, 1.0, np.minimum(1.0, centre + half))
 
 
+INTERVALS = {"wilson": wilson, "clopper_pearson": clopper_pearson, "jeffreys": jeffreys}
+
+
 def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = True) -> pl.DataFrame:
     """Return each cell's proportion with its Wilson interval at the effective sample size.
 
     ``deff = max(1, var / (R (1 - R) / v))`` with the cluster variance of ``R = k / v``; for R in
-    {0, 1} ``deff = max(1, sum v_g^2 / v)``.
+    {0, 1} ``deff = max(1, sum v_g^2 / v)``. Another interval can be asked for
+    (``_beta.py``), of the same size.
 
     Parameters
     ----------
@@ -88,12 +93,13 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     """
     num, den, clusters = _columns(moments, "num", "den", "clusters")
     known = (den > 0) & (clusters > 1)
-    low, high = _wilson_of(moments, "num", "squares", level, least=1.0 if whole else 0.0)
+    hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
+    low, high = INTERVALS[chosen()](hits, size, level)
     return _frame(
         estimate=_over(num, den),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
-        method=np.where(known, "cluster-adjusted Wilson", "none"),
+        method=np.where(known, f"cluster-adjusted {LABELS[chosen()]}", "none"),
         reason=np.where(den > 0, np.where(known, "", SINGLE), EMPTY),
     )
 
@@ -194,17 +200,16 @@ def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, S
     bounds = []
     for part in ("minuend", "subtrahend"):
         (num,) = _columns(moments, part)
-        bounds.append(
-            (_over(num, den), *_wilson_of(moments, part, f"{part}_squares", level, least=1.0))
-        )
+        hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
+        bounds.append((_over(num, den), *wilson(hits, size, level)))
     (a, low_a, high_a), (b, low_b, high_b) = bounds
     return ratio - np.hypot(a - low_a, high_b - b), ratio + np.hypot(high_a - a, b - low_b)
 
 
-def _wilson_of(
+def _effective(
     moments: pl.DataFrame, part: str, squares: str, level: float, least: float
 ) -> tuple[Sums, Sums]:
-    """Return the Wilson bounds of ``part`` in ``den`` at the effective sample size."""
+    """Return the hits of ``part`` in ``den`` at the effective sample size, and that size."""
     num, residual = _columns(moments, part, squares)
     den, clusters, den_squares = _columns(moments, "den", "clusters", "den_squares")
     rate = np.clip(_over(num, den), 0.0, 1.0)
@@ -218,7 +223,7 @@ def _wilson_of(
         deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
     n = np.where(den > 0, _over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
-    return wilson(np.where(np.isfinite(rate), rate, 0.0) * n, n, level)
+    return np.where(np.isfinite(rate), rate, 0.0) * n, n
 
 
 def _over(numerator: Sums, denominator: Sums) -> Sums:

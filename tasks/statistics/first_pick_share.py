@@ -10,14 +10,15 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._beta import clopper_pearson
 from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._groups import CELL, Groups, grouped
-from tasks.statistics._intervals import LEVEL
+from tasks.statistics._intervals import LEVEL, SINGLE
 from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
 
 ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
 NO_CONFLICT = "no match of repeat 0 differs"
-SEVERAL = "clusters of several conflicts are not independent: see preference_fairness"
+SEVERAL = "conflicts of one cluster are not independent, see preference_fairness: no interval"
 
 
 @statistic(
@@ -132,7 +133,7 @@ def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
-    from scipy.special import bdtr, betaincinv
+    from scipy.special import bdtr
 
     items = first_matches(tallies)
     groups = grouped(items)
@@ -150,16 +151,15 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     hits, n = (cells[c].cast(pl.Float64).to_numpy() for c in ("hits", "n"))
     told = n > 0
     k, of = np.where(told, hits, 1.0), np.where(told, n, 2.0)
-    tail = (1 - LEVEL) / 2
-    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), of - k + 1, tail))
-    high = np.where(k == of, 1.0, betaincinv(k + 1, np.maximum(of - k, 1), 1 - tail))
+    low, high = clopper_pearson(k, of, LEVEL)
     columns: dict[str, Any] = {
         "low": 2 * low - 1,
         "high": 2 * high - 1,
         "p_value": np.minimum(1.0, 2 * bdtr(np.minimum(k, of - k), of.astype(np.int64), 0.5)),
     }
     some = pl.col("n") > 0
-    exact = some & (pl.col("most") == 1)
+    apart = pl.col("most") == 1
+    exact = some & apart & (pl.col("clusters") > 1)
     found = cells.with_columns(
         pl.when(exact).then(pl.Series(values)).alias(name) for name, values in columns.items()
     ).with_columns(
@@ -168,6 +168,11 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
         estimate=pl.when(some).then((2 * pl.col("hits") - pl.col("n")) / pl.col("n")),
         level=pl.when(exact).then(LEVEL),
         method=pl.when(exact).then(pl.lit("exact binomial")).otherwise(pl.lit("none")),
-        reason=pl.when(~some).then(pl.lit(NO_CONFLICT)).when(~exact).then(pl.lit(SEVERAL)),
+        reason=pl.when(~some)
+        .then(pl.lit(NO_CONFLICT))
+        .when(~apart)
+        .then(pl.lit(SEVERAL))
+        .when(~exact)
+        .then(pl.lit(SINGLE)),
     )
     return Estimates.draft(found)

@@ -1,6 +1,7 @@
 """Bad input through the command line: one clear error, nothing saved."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,18 @@ def test_broken_queries_are_told_in_one_line(tmp_path: Path) -> None:
     Warehouse(tmp_path / "voirdire.duckdb").query("select 1")
     assert "votez" in refused("sql", "select * from votez")
     assert "read-only" in refused("sql", "drop table votes").lower()
+
+
+def test_plan_tells_what_an_effect_takes() -> None:
+    words = ["plan", "--judge", "offline/random", "--limit", "6", "--effect"]
+    planned = CliRunner().invoke(main, [*words, ".05"], env={"COLUMNS": "100"})
+    assert planned.exit_code == 0, planned.output
+    # 478 of a typical judge at two votes, see tests/flows/test_sight.py; three arms of two votes
+    assert re.search(r"offline/random +478 +2868 ", planned.stdout)
+    for effect in ("0", "nan", "1.5"):
+        refused = CliRunner().invoke(main, [*words, effect])
+        assert refused.exit_code == 2
+        assert "must be above 0 and at most 1" in refused.output
 
 
 def test_plan_counts_before_anything_is_spent() -> None:

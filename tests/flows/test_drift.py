@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from flows._drift import drift_line, drift_of
 from flows._plan import _prepare
-from flows._remeasure import remeasure
+from flows._remeasure import measure_anew
 from flows._row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
@@ -58,6 +58,8 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
                     "ballot_id": ballot,
                     "choice": _choice(letter, first),
                     "cast_at": datetime(2024, 1, 1 + night, tzinfo=UTC),
+                    "first_token": "A",
+                    "first_probability": 0.75 if night < 4 else 0.25,
                 }
                 for ballot, arm, first, odd, repeat in placed.select(asking).rows()
                 if (letter := _letter(verdict, arm, repeat, odd=odd))
@@ -91,9 +93,13 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
         ("night 8", 1, 0.0, "quiet"), ("night 7", 1, 1.0, "suspect"),
         ("night 6", 1, 1.0, "alert"), ("night 5", 2, 0.0, "quiet"),
     ]  # fmt: skip
-    assert {"verdict_drift", "text_drift"} <= set(found["measure"])
+    assert {"verdict_drift", "text_drift", "token_drift"} <= set(found["measure"])
     # The replies are all alike, so no text has changed.
     assert found.filter(measure="text_drift")["estimate"].unique().to_list() == [0.0]
+    # All are A at .75, in the last night at .25: M = 1 + 1 - 2 * .5.
+    tokens = found.filter(measure="token_drift").sort("wave", descending=True)
+    assert tokens["estimate"].to_list() == pytest.approx([0.0, 0.0, 0.0, 1.0])
+    assert tokens["state"].to_list() == ["quiet", "quiet", "quiet", "suspect"]
     assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
     assert f"{JUDGE} mps_drift of rich_content +1.00" in drift_line(found, "night 6")
     assert drift_line(found, "night 8") == ""
@@ -127,7 +133,7 @@ def test_remeasuring_renews_what_drifted(nights: Any, make_vote_log: Make) -> No
     stale = drift_of(study, warehouse).with_columns(estimate=pl.lit(0.5), state=pl.lit("alert"))
     frames = ((VoteLog, log), (Verdicts, verdicts), (Drifts, stale))
     warehouse.save([Saving(*each) for each in frames], run="old", study=study.name)
-    remeasure(study.name, warehouse.path, formulas=False)
+    measure_anew(study.name, warehouse.path, formulas=False)
     assert_frame_equal(warehouse.read(Drifts), drift_of(study, warehouse))
 
 

@@ -86,6 +86,20 @@ def test_json_and_csv_hold_the_same_estimates(votes: Path) -> None:
     assert (shift["estimate"], shift["clusters"], shift["p_value"]) == (1.0, 20, 2.0**-19)
 
 
+@pytest.mark.parametrize(
+    ("interval", "low"),
+    # 20 of 20: z^2 / (20 + z^2); .025^(1/20); the 2.5 % quantile of Beta(20.5, .5), by scipy
+    [("wilson", 0.8389), ("clopper_pearson", 0.8316), ("jeffreys", 0.8834)],
+)
+def test_shares_have_the_interval_that_is_asked_for(votes: Path, interval: str, low: float) -> None:
+    options = ("--only", "asr", "--interval", interval, "--format", "json")
+    (row,) = json.loads(run(votes, *options).stdout)
+    assert (row["estimate"], row["high"]) == (1.0, 1.0)
+    assert row["low"] == pytest.approx(low, abs=5e-5)
+    names = {"wilson": "Wilson", "clopper_pearson": "Clopper-Pearson", "jeffreys": "Jeffreys"}
+    assert row["method"] == f"cluster-adjusted {names[interval]}"
+
+
 def test_only_some_statistics(votes: Path) -> None:
     result = run(votes, "--only", "asr", "--only", "mps", "--format", "json")
     assert [row["statistic"] for row in json.loads(result.stdout)] == ["asr", "mps"]

@@ -14,6 +14,26 @@ from warehouse.store import Saving, Warehouse
 Make = Callable[..., Any]
 
 
+def test_judges_that_share_no_perturbation_get_one_clear_answer(
+    make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "perturbation": perturbation, "sample": f"s{n:02}",
+         "experimental_score": 0.5 + n / 99}
+        for judge, perturbation in (("ada", "boast"), ("bea", "calm"))
+        for n in range(30)
+    ]  # fmt: skip
+    shifts = make_shifts(rows, control_score=0.5)
+    estimates = mps(shifts=shifts)
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    frames = (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts)
+    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    show_numbers(warehouse, "quick")
+    printed = capsys.readouterr().out
+    assert "ada" in printed
+    assert printed.count("No judge has a chance of rank 1: none has a shift under every") == 1
+
+
 def test_one_number_is_printed_with_what_it_hides(
     make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,6 +54,7 @@ def test_one_number_is_printed_with_what_it_hides(
     printed = capsys.readouterr().out
     assert "ada (simulated)" in printed
     assert "chance of rank 1" in printed
+    assert "No judge has a chance" not in printed
     assert "Both hide what the scorecard shows" in printed
     first = warehouse.query("select margin from mart.scorecard where judge = 'bea'").item()
     assert f"{first:.2f}".rstrip("0") in printed

@@ -40,6 +40,11 @@ def test_a_study_runs_from_the_ui(
             },
         )
         state = _until(lambda: _end_of(ask_server, run["id"]))
+        again = ask_server(
+            f"/deployments/{deployments['remeasure']['id']}/create_flow_run",
+            {"parameters": {"study": "from_ui", "formulas": True}},
+        )
+        second = _until(lambda: _end_of(ask_server, again["id"]))
     finally:
         serving.terminate()
         serving.wait(timeout=60)
@@ -47,13 +52,19 @@ def test_a_study_runs_from_the_ui(
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
     rows = warehouse.query("select study, judge, finding, reason from mart.bias").rows()
     assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 4
-    recorded = warehouse.query("select run, state from runs").rows()
-    assert recorded == [(run["id"], "completed")]
+    assert second[0] == "COMPLETED"
+    assert second[1].startswith("36 votes of from_ui: ")
+    assert "findings saved anew" in second[1]
+    recorded = warehouse.query("select flow, run, state from runs order by started_at").rows()
+    assert recorded == [
+        ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed")
+    ]  # fmt: skip
+    assert warehouse.query("select distinct run from estimates").rows() == [(again["id"],)]
 
 
 def _deployments(ask: Ask) -> dict[str, Any] | None:
     found = {d["name"]: d for d in ask("/deployments/filter", {})}
-    return found if set(STUDIES) <= set(found) else None
+    return found if {*STUDIES, "remeasure"} <= set(found) else None
 
 
 def _end_of(ask: Ask, run: str) -> tuple[str, str] | None:

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows._sight import Sight, Spread, advice, earlier_spreads, sight, sight_table
+from flows._sight import (
+    Sight,
+    Spread,
+    advice,
+    earlier_spreads,
+    effect_advice,
+    effect_table,
+    sight,
+    sight_table,
+)
 from flows.studies import Study
 from schemas.judging import Shifts
 from warehouse.store import Saving, Warehouse
@@ -76,6 +85,24 @@ def test_the_table_fits_100_columns() -> None:
     assert max(map(len, lines)) <= 100
     assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
     assert "needs for .05" in lines[1]
+
+
+def test_what_an_effect_takes_by_hand() -> None:
+    rows = sight(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(effect_table(rows, 2, 0.074))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    assert "shift of .074" in " ".join(lines[0])
+    # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
+    # .235; here (2.8016 * .3901 / .074)^2 = 218.1 and (2.8016 * .2350 / .074)^2 = 79.2, and
+    # (2.8016 * .2818 / .074)^2 = 113.8 of four; three arms.
+    assert ["offline/honest", "219", "1314", "114", "1368", "80", "1440"] in lines
+    # (2.8016 * .5 / .074)^2 = 358.4
+    assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
+    # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
+    told = effect_advice(120, 2, 0.074)
+    assert "The study has 120 at 2 votes per pair." in told
+    assert "about 529 samples of a typical judge, 9522 calls" in told
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:

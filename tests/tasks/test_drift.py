@@ -203,6 +203,34 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
         assert quiet["state"].to_list() == ["quiet"] * 4
 
 
+def test_canary_of_first_tokens_sees_what_no_verdict_tells(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    from tasks.aggregate import count_votes
+
+    # Two votes a night, all alike; the chance of their first token is .9, and .5 in night 4.
+    rows = [
+        {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": "first"}
+        for w in range(6) for i in range(10) for r in range(2)
+    ]  # fmt: skip
+    log = make_vote_log(rows)
+    tokens = log.select(
+        "dataset", "judge", "prompt", "wave", item="sample", first_token=pl.lit("A"),
+        first_probability=pl.when(pl.col("wave") == "n04").then(0.5).otherwise(0.9),
+    )  # fmt: skip
+    found = watch(count_votes(log), make_shifts([]), tokens=tokens)
+    row = found.filter(measure="token_drift", wave="n04").row(0, named=True)
+    # Eight alike, two others alike: 1 + 1 - 2 * .6 = .8, one of 45 ways, ten times over.
+    assert (row["estimate"], row["n"]) == (pytest.approx(0.8), 10)
+    assert (row["state"], row["mode"], row["base"]) == ("suspect", "any", "n00")
+    assert row["p_value"] < 1e-4
+    quiet = found.filter(pl.col("measure") == "token_drift", pl.col("wave") != "n04")
+    assert quiet["state"].to_list() == ["quiet"] * 4
+    assert found.filter(measure="verdict_drift")["estimate"].to_list() == [0.0] * 5
+    untold = watch(count_votes(log), make_shifts([]), tokens=tokens.clear())
+    assert "token_drift" not in set(untold["measure"])
+
+
 def test_e_values_stand_beside_and_decide_nothing(make_shifts: Make, tallies: Make) -> None:
     shifts = pl.concat([
         nights(make_shifts, [0.1, 0.9]), nights(make_shifts, [0.5, 0.5], judge="bea", seed=2),

@@ -256,6 +256,68 @@ def test_models_have_a_section_only_where_they_are_known() -> None:
     assert "conclusion not robust to padding (a shift of .12 reverses it)" in text
     assert "not estimable(<b>few</b>)" in text
     assert "rich (a shift" not in text
+    assert " none conclusion not robust" in " ".join(Page(page).text.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "40 r .71; worth 63; \N{PLUS-MINUS SIGN}.05 takes 120"),
+        ({"labels_needed": None}, "40 r .71; worth 63; \N{PLUS-MINUS SIGN}.05 is out of reach"),
+        ({"effective_labels": 4.25}, "40 r .71; worth 4.2;"),
+        ({"label_correlation": None}, "40 (labels do not vary)"),
+    ],
+)
+def test_corrections_tell_what_the_labels_are_worth(changes: Row, told: str) -> None:
+    values = {"label_correlation": 0.7123, "effective_labels": 63.2, "labels_needed": 120.0}
+    pair = {**OVERALL, "subgroup": "ant vs bee", "n": 40}
+    rows = [
+        {**pair, "statistic": name, "estimate": value, "reason": "labels do not vary"}
+        for name, value in (values | changes).items()
+    ]
+    win = {**pair, "statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6}
+    assert told in Page(report(FACTS, estimates(win, *rows), findings(), perturbed())).text
+
+
+def test_an_asr_stands_beside_what_the_lost_samples_hide() -> None:
+    # 27 of 57 that are left, 3 lost: 27/60 and 30/60.
+    bounds = {"statistic": "asr_bounds", "estimate": 27 / 57, "low": 0.45, "high": 0.5, "n": 60}
+    page = Page(report(FACTS, estimates(bounds), findings(), perturbed()))
+    assert ".47 [.36, .58]; 3 lost: .45 to .50" in page.text
+    whole = estimates({**bounds, "low": 0.45, "high": 0.45})
+    assert "lost:" not in Page(report(FACTS, whole, findings(), perturbed())).text
+
+
+@pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
+def test_the_jury_has_its_price_beside_it(usd: float | None, told: str) -> None:
+    rows = [
+        {"judge": judge, "statistic": name, "estimate": 0.1, "low": 0.0, "high": 0.2}
+        for judge, name in (
+            ("a", "mps_sham"), ("b", "mps_sham"), ("c", "mps_sham"), ("jury/all", "jury_mps_sham"),
+            ("jury/all", "jury_mps"),
+        )
+    ]  # fmt: skip
+    facts = FACTS._replace(jury_usd=usd)
+    page = Page(report(facts, estimates(*rows), findings(), perturbed())).text
+    assert "What the judges are as one jury" in page
+    assert ("A verdict of the whole jury" in page) == bool(told)
+    assert told in page
+
+
+def test_judges_that_differ_have_a_table_of_their_own() -> None:
+    title = "Which judges differ"
+    assert title not in report(FACTS, estimates(), findings(), perturbed())
+    pair = {"judge": "ada", "subgroup": "<i>bea"}
+    page = report(
+        FACTS,
+        estimates({**pair, "statistic": "mps_sham_contrast", "estimate": -0.2, "low": -0.3,
+                   "high": -0.1, "p_value": 0.0004, "standard_error": 0.05}),
+        findings(), perturbed(),
+    )  # fmt: skip
+    assert title in page
+    assert "1 of 1 pair told apart, 0 without a relevant difference" in Page(page).text
+    assert "<i>bea is moved further toward the target" in Page(page).text
+    assert "<i>bea" not in page
 
 
 GAP_OF_BEA: list[Row] = [

@@ -237,3 +237,8 @@ def test_equals_share_and_who_lacks_a_perturbation_is_left_out(make_shifts: Make
     found = acceptability(pl.concat([same, twin]))
     assert found.select("judge", "first").rows() == [("a", 0.5), ("b", 0.5), ("c", None)]
     assert acceptability(make_shifts([])).is_empty()
+
+
+def test_judges_that_share_no_perturbation_have_no_chance(make_shifts: Make) -> None:
+    found = acceptability(shifts(make_shifts, {"a": (0.1, None), "b": (None, -0.1)}))
+    assert found.select("judge", "first", "criteria").rows() == [("a", None, 2), ("b", None, 2)]

@@ -11,7 +11,7 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = store.VERSION + 1
-SHARED = ("exclusions", "scorecard", "tallies")
+SHARED = ("contrasts", "exclusions", "scorecard", "tallies")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (
@@ -162,6 +162,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",
+            "alter table votes drop column first_token",
+            "alter table votes drop column first_probability",
             "alter table vote_log drop column stopped",
             "alter table runs drop column seen_at", "update meta set schema_version = 1",
         ):  # fmt: skip

@@ -9,6 +9,8 @@ select
     max(e.n) filter (e.statistic = 'asr') as n,
     max(e.dropped) filter (e.statistic = 'asr') as dropped,
     max(e.estimate) filter (e.statistic = 'sham_floor') as sham_floor,
+    max(e.low) filter (e.statistic = 'sham_floor') as sham_floor_low,
+    max(e.high) filter (e.statistic = 'sham_floor') as sham_floor_high,
     max(e.estimate) filter (e.statistic = 'dasr') as dasr,
     max(e.low) filter (e.statistic = 'dasr') as dasr_low,
     max(e.high) filter (e.statistic = 'dasr') as dasr_high,

@@ -12,8 +12,9 @@ select
     max(low) filter (statistic = 'prompt_sensitivity') as low,
     max(high) filter (statistic = 'prompt_sensitivity') as high,
     max(estimate) filter (statistic = 'random_baseline') as random_baseline,
+    max(estimate) filter (statistic = 'random_baseline_coin') as random_baseline_coin,
 from estimates
 where subgroup = '' and statistic in (
-    'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline'
+    'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline', 'random_baseline_coin'
 )
 group by all

@@ -6,26 +6,77 @@ with lone as (
     from estimates
     where statistic in ('mps', 'mps_sham') and subgroup = ''
     group by all
+),
+-- What a vote of a judge costs in the mean; null where a price is unknown.
+prices as (
+    select
+        p.dataset, b.judge, b.prompt, b.wave,
+        case when count(*) = count(v.cost_usd) then avg(v.cost_usd) end as vote_usd,
+    from votes as v join ballots as b using (ballot_id) join pairs as p using (pair_id)
+    group by all
+),
+-- A formula is a member only where all are.
+members as (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation,
+        votes_per_pair * vote_usd as verdict_usd,
+    from (
+        from estimates where statistic = 'mps' and subgroup = '' and n > 0
+        qualify simulated is not true
+            or bool_and(simulated is true) over (
+                partition by study, dataset, prompt, wave, mode, perturbation
+            )
+    )
+    left join prices using (dataset, judge, prompt, wave)
+),
+costs as (
+    select
+        study, dataset, prompt, wave, mode, perturbation, left_out,
+        case when count(*) = count(m.verdict_usd) then sum(m.verdict_usd) end as cost_usd,
+    from members as m
+    join (
+        select study, dataset, prompt, wave, mode, perturbation, judge as left_out from members
+        union
+        select study, dataset, prompt, wave, mode, perturbation, '' from members
+    ) using (study, dataset, prompt, wave, mode, perturbation)
+    where m.judge <> left_out
+    group by all
 )
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
-    left_out,
+    nullif(left_out, '') as left_out,
     coalesce(
         max(estimate) filter (statistic = 'jury_mps_sham'), max(estimate) filter (statistic = 'jury_mps')
     ) as shift,
     coalesce(max(low) filter (statistic = 'jury_mps_sham'), max(low) filter (statistic = 'jury_mps')) as low,
     coalesce(max(high) filter (statistic = 'jury_mps_sham'), max(high) filter (statistic = 'jury_mps')) as high,
     any_value(member_shift) as member_shift,
+    max(estimate) filter (statistic = 'jury_mps') as mps,
+    max(low) filter (statistic = 'jury_mps') as mps_low,
+    max(high) filter (statistic = 'jury_mps') as mps_high,
     max(estimate) filter (statistic = 'jury_asr') as asr,
+    max(low) filter (statistic = 'jury_asr') as asr_low,
+    max(high) filter (statistic = 'jury_asr') as asr_high,
     max(estimate) filter (statistic = 'jury_sham_floor') as sham_floor,
+    max(low) filter (statistic = 'jury_sham_floor') as sham_floor_low,
+    max(high) filter (statistic = 'jury_sham_floor') as sham_floor_high,
     max(estimate) filter (statistic = 'jury_dasr') as dasr,
+    max(low) filter (statistic = 'jury_dasr') as dasr_low,
+    max(high) filter (statistic = 'jury_dasr') as dasr_high,
     max(estimate) filter (statistic = 'jury_size') as size,
+    max(low) filter (statistic = 'jury_size') as size_low,
+    max(high) filter (statistic = 'jury_size') as size_high,
     max(estimate) filter (statistic = 'jury_correlation') as correlation,
+    max(low) filter (statistic = 'jury_correlation') as correlation_low,
+    max(high) filter (statistic = 'jury_correlation') as correlation_high,
     max(n) filter (statistic = 'jury_mps') as n,
+    max(clusters) filter (statistic = 'jury_mps') as clusters,
     max(dropped) filter (statistic = 'jury_mps') as dropped,
+    max(reason) filter (statistic = 'jury_mps') as reason,
     max(votes_per_pair) as votes_per_pair,
-from (
-    select *, nullif(subgroup, '') as left_out from estimates where starts_with(statistic, 'jury_')
-)
+    -- of one verdict of all its members; null where a price is unknown
+    any_value(cost_usd) as cost_usd,
+from (select *, subgroup as left_out from estimates where starts_with(statistic, 'jury_'))
 left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out)
+left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 group by all

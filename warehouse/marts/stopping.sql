@@ -5,8 +5,11 @@ select
     max(low) filter (statistic = 'sequential_shift' and subgroup = '3/3') as low,
     max(high) filter (statistic = 'sequential_shift' and subgroup = '3/3') as high,
     max(n) filter (statistic = 'e_value') as n,
+    max(clusters) filter (statistic = 'e_value') as clusters,
     max(hits) filter (statistic = 'sequential_stop') as stop_by_looks,
+    max(estimate) filter (statistic = 'sequential_stop') as share_by_looks,
     max(hits) filter (statistic = 'e_stop') as stop_by_evidence,
+    max(estimate) filter (statistic = 'e_stop') as share_by_evidence,
     max(estimate) filter (statistic = 'e_value') as e_value,
     max(p_value) filter (statistic = 'e_value') as p_value,
 from estimates

@@ -353,3 +353,31 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
     asyncio.run(ask())
     sent = [(body["model"], body["reasoning_effort"]) for *_, body in stub.requests]
     assert sent == [("gpt-oss-20b", effort) for effort in efforts]
+
+
+# e^-.25 = .7788; what OpenAI sends for a token beyond its count; a rounding above 0
+@pytest.mark.parametrize(
+    ("logprobs", "told"),
+    [
+        ({"content": [{"token": "Both", "logprob": -0.25, "top_logprobs": []},
+                      {"token": ".", "logprob": -3, "top_logprobs": []}]},
+         ("Both", pytest.approx(0.7788, abs=1e-4))),
+        ({"content": [{"token": "\ud800", "logprob": -9999.0, "top_logprobs": []}]},
+         ("\\ud800", 0.0)),
+        ({"content": [{"token": "A", "logprob": 1e-9, "top_logprobs": []}]}, ("A", 1.0)),
+        ({"content": []}, (None, None)),
+        ({"content": None}, (None, None)),
+        (None, (None, None)),
+    ],
+)  # fmt: skip
+def test_the_chance_of_the_first_token_is_kept(stub: Stub, logprobs: Any, told: Any) -> None:
+    choice = {**REPLY["choices"][0], "logprobs": logprobs}
+    live = _ask(stub, (200, {**REPLY, "choices": [choice]}), logprobs=True)
+    assert stub.requests[0][2]["logprobs"] is True
+    judge = Judge(judge="stub/one", provider="stub", model="openai/stub")
+    in_batch = read_reply({**REPLY, "choices": [choice]}, Provider(), judge, 1.0)
+    for reply in (live, in_batch):
+        assert (reply.error, reply.text) == (None, "Both. [[C]]")
+        assert (reply.first_token, reply.first_probability) == told
+    row = vote_row("b1", "pair_v1", live, None)
+    assert (row["first_token"], row["first_probability"]) == told

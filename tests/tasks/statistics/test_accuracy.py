@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from tasks.aggregate import count_votes
@@ -34,6 +37,37 @@ def test_docstring_example(make_vote_log: Make) -> None:
         "accuracy_valid": (1.0, 1, 1, 1), "both_right": (0.0, 0, 1, 0),
         "order_agreement": (None, 0, 0, 1), "order_agreement_llmbar": (0.0, 0, 1, 0),
     }  # fmt: skip
+
+
+VERDICTS = ["anchor", "tie", "target"]
+CHOICES = {
+    "anchor": dict(zip(VERDICTS, ("first", "tie", "second"), strict=True)),
+    "target": dict(zip(VERDICTS, ("second", "tie", "first"), strict=True)),
+}
+VERDICT = st.sampled_from(VERDICTS)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(VERDICT, VERDICT, VERDICT), min_size=1, max_size=20))
+def test_against_scikit_learn(make_vote_log: Make, pairs: list[tuple[str, str, str]]) -> None:
+    votes = [
+        {"sample": f"s{at:02}", "shown_first": side, "choice": CHOICES[side][verdict],
+         "label": label}
+        for at, (label, *both) in enumerate(pairs)
+        for side, verdict in zip(("anchor", "target"), both, strict=True)
+    ]  # fmt: skip
+    found = measured(make_vote_log, votes)
+    labels, one, other = zip(*pairs, strict=True)
+    for name, verdicts in (("accuracy_12", one), ("accuracy_21", other)):
+        assert found[name][0] == pytest.approx(accuracy_score(labels, verdicts))
+        hits = confusion_matrix(labels, verdicts, labels=VERDICTS).trace()
+        assert found[name][1:3] == (hits, len(pairs))
+    assert found["accuracy"][0] == pytest.approx(accuracy_score(labels * 2, one + other))
+    assert found["order_agreement"][0] == pytest.approx(accuracy_score(one, other))
+    (kappa,) = order_kappa(tallies=count_votes(make_vote_log(votes)))["estimate"]
+    # Of a single verdict scikit-learn's kappa is not a number.
+    if len({*one, *other}) > 1:
+        assert kappa == pytest.approx(cohen_kappa_score(one, other), abs=1e-12)
 
 
 def test_repeats_are_matched(make_vote_log: Make) -> None:

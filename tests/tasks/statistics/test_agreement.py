@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from tasks.statistics.agreement import agreement
@@ -88,6 +89,25 @@ def test_against_statsmodels(make_annotations: Make, votes: list[tuple[Any, Any]
         assert -1 <= row["estimate"] <= 1
         if row["low"] is not None:
             assert row["low"] <= row["estimate"] <= row["high"]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(LABEL, LABEL), min_size=2, max_size=25))
+def test_against_scikit_learn(make_annotations: Make, votes: list[tuple[Any, Any]]) -> None:
+    common = [vote for vote in votes if None not in vote]
+    rows = pair(make_annotations, *(list(side) for side in zip(*votes, strict=True)))
+    # Of a single label scikit-learn's kappa is not a number.
+    if len({label for vote in common for label in vote}) < 2:
+        return
+    one, other = zip(*common, strict=True)
+    assert rows["agreement"]["estimate"] == pytest.approx(accuracy_score(one, other), abs=1e-12)
+    decided = [vote for vote in common if "tie" not in vote]
+    if decided:
+        alike = accuracy_score(*zip(*decided, strict=True))
+        assert rows["agreement_decided"]["estimate"] == pytest.approx(alike, abs=1e-12)
+    for name, weighting in WEIGHTINGS.items():
+        expected = cohen_kappa_score(one, other, labels=list(LABELS), weights=weighting)
+        assert rows[name]["estimate"] == pytest.approx(expected, abs=1e-12), name
 
 
 def test_renaming_labels_and_order_of_rows_change_nothing(make_annotations: Make) -> None:

@@ -39,7 +39,7 @@ def test_exact_test_of_the_docstring(make_vote_log: Make, votes: Make) -> None:
     assert row["p_value"] == pytest.approx(0.125)
 
 
-@pytest.mark.parametrize(("primacy", "recency"), [(0, 1), (5, 0), (0, 9), (4, 4), (13, 4)])
+@pytest.mark.parametrize(("primacy", "recency"), [(0, 2), (5, 0), (0, 9), (4, 4), (13, 4)])
 def test_exact_test_against_scipy(
     make_vote_log: Make, votes: Make, primacy: int, recency: int
 ) -> None:
@@ -141,3 +141,10 @@ def test_exchanging_the_slots_turns_the_sign(
         assert after[name]["p_value"] == pytest.approx(before[name]["p_value"])
         if before[name]["low"] is not None:
             assert after[name]["low"] == pytest.approx(-before[name]["high"])
+
+
+def test_a_single_conflict_has_no_interval(make_vote_log: Make, votes: Make) -> None:
+    row = measured(make_vote_log(votes([("first", "first"), ("tie", "tie")])))["primacy_test"]
+    assert (row["estimate"], row["n"], row["clusters"]) == (1.0, 1, 1)
+    assert (row["low"], row["high"], row["p_value"]) == (None, None, None)
+    assert row["reason"] == "a single cluster: no interval"

@@ -33,8 +33,8 @@ def test_a_row_per_pair_and_one_per_group(warehouse: Warehouse, make: Make) -> N
     assert told == [
         {**about, "judge": "humans", "fleiss_kappa": 0.2, "complete_items": 7,
          "alpha_ordinal": 0.3},
-        {**judge, "other": "Bob", "n": 20, "dropped": 3, "agreement": 0.8, "agreement_low": 0.6,
-         "agreement_high": 0.9, "cohen_kappa": 0.5, "gwet_ac1": 0.7},
+        {**judge, "other": "Bob", "n": 20, "clusters": 4, "dropped": 3, "agreement": 0.8,
+         "agreement_low": 0.6, "agreement_high": 0.9, "cohen_kappa": 0.5, "gwet_ac1": 0.7},
         {**judge, "other": "humans", "s1_macro": 0.65, "s1_macro_low": 0.5, "s1_macro_high": 0.8,
          "s1_micro": 0.66, "s1_agree": 66, "s1_pairs": 100, "ceiling_ratio": 1.03,
          "agreement_small_gap": 0.4},

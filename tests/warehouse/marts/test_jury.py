@@ -1,5 +1,9 @@
 from collections.abc import Callable
 
+import pytest
+
+from schemas.curation import Questions
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
@@ -24,3 +28,37 @@ def test_the_jury_with_and_without_each_member(warehouse: Warehouse, make: Make)
         ("a", 0.15, None, None, 0.25, None, None, None, None),
         (None, 0.2, 0.1, 0.3, None, 0.4, 1.5, 0.5, 9),
     ]
+
+
+def test_a_verdict_costs_what_those_of_all_members_do(warehouse: Warehouse, make: Make) -> None:
+    # Two votes a pair: a pays .01 and .03 for its votes, b .005 each, c nobody knows; the formula
+    # is no member.
+    judges = ("a", "b", "c", "offline/honest")
+    paid = [("a", 0.01), ("a", 0.03), ("b", 0.005), ("b", 0.005), ("c", None), ("c", 0.5),
+            ("offline/honest", 0.0)]  # fmt: skip
+    ballots = [{"ballot_id": f"b{at}", "judge": judge, "repeat": at}
+               for at, (judge, _) in enumerate(paid)]  # fmt: skip
+    votes = [{"ballot_id": f"b{at}", "cost_usd": usd} for at, (_, usd) in enumerate(paid)]
+    facts = [
+        make(Judges, *({"judge": judge} for judge in judges)), make(Prompts),
+        make(Questions), make(Pairs), make(Ballots, *ballots), make(Votes, *votes),
+    ]  # fmt: skip
+    warehouse.save(facts, run="r1")
+    shifts = [
+        {"judge": judge, "statistic": "mps", "simulated": judge.startswith("offline")}
+        for judge in judges
+    ]
+    rows = [{"judge": "jury/all", "statistic": "jury_mps", "subgroup": out, "simulated": False}
+            for out in ("", "a", "b", "c")]  # fmt: skip
+    warehouse.save([make(Estimates, *shifts, *rows)], run="r1", study="quick")
+    found = warehouse.query("select left_out, cost_usd from mart.jury order by all nulls first")
+    assert found.rows() == [(None, None), ("a", None), ("b", None), ("c", pytest.approx(0.05))]
+    alone = [{"judge": "jury/all", "statistic": "jury_mps", "simulated": True}]
+    warehouse.save([make(Estimates, shifts[3], *alone)], run="r1", study="quick")
+    assert warehouse.query("select cost_usd from mart.jury").rows() == [(0.0,)]
+
+
+def test_votes_that_nobody_asked_here_have_no_price(warehouse: Warehouse, make: Make) -> None:
+    rows = [{"judge": "a", "statistic": "mps"}, {"judge": "jury/all", "statistic": "jury_mps"}]
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    assert warehouse.query("select cost_usd from mart.jury").rows() == [(None,)]

@@ -12,13 +12,17 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     counts = {"valid": 12, "invalid": 3, "abstain": 2, "ambiguous": 1, "missing": 2, "cached": 5}
     saved = {**ALL, "statistic": "saved_rate", "hits": 10, "n": 30, "estimate": 1 / 3}
     rows = [
-        {**ALL, "statistic": f"{what}_rate", "hits": hits, "estimate": hits / 20}
+        {**ALL, "statistic": f"{what}_rate", "hits": hits, "estimate": hits / 20,
+         "low": hits / 40, "high": hits / 10}
         for what, hits in counts.items()
-    ]
+    ]  # fmt: skip
     some = {"statistic": "valid_rate", "hits": 4, "n": 8, "estimate": 0.5}
     other = {"statistic": "asr", "n": 99, "hits": 99}
     warehouse.save([make(Estimates, *rows, saved, some, other)], run="r1", study="quick")
-    found = warehouse.query("select * from mart.validity order by perturbation nulls first")
+    found = warehouse.query(
+        "select columns(c -> not contains(c, '_rate')) from mart.validity "
+        "order by perturbation nulls first"
+    )
     judge = {
         "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
         "wave": "", "simulated": True,
@@ -28,3 +32,8 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
         {**judge, "perturbation": None, "needed": 20, **counts, "not_needed": 10},
         {**judge, "perturbation": "padding", "needed": 8, **nothing, "valid": 4, "not_needed": 0},
     ]
+    rates = warehouse.query("select * from mart.validity where perturbation is null").to_dicts()[0]
+    for what, hits in counts.items():
+        told = (rates[f"{what}_rate{end}"] for end in ("", "_low", "_high"))
+        assert tuple(told) == (hits / 20, hits / 40, hits / 10)
+    assert rates["not_needed_rate"] == 1 / 3

@@ -1,0 +1,22 @@
+"""All results of a study again, from its stored votes; calls no model."""
+
+from typing import Any
+
+from prefect import flow, get_run_logger
+from prefect.runtime import flow_run
+from prefect.states import Completed
+
+from flows._remeasure import measure_anew
+
+
+@flow(name="remeasure")
+def remeasure(study: str = "quick", warehouse: str | None = None, *, formulas: bool = False) -> Any:
+    """Replace estimates, findings and drifts of a study by those of this version of voirdire.
+
+    ``study`` is the name under which its votes are kept. ``formulas`` leaves out bootstrap and
+    permutations, for many millions of votes. The default place of the warehouse is the environment
+    variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
+    """
+    told = measure_anew(study, warehouse, formulas=formulas, run=flow_run.id)
+    get_run_logger().info(told)
+    return Completed(message=told)
