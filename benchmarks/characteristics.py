@@ -15,7 +15,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from opinions import contest, decision, people, selves, style
+from opinions import contest, decision, people, selves, sharp, style
 from studies import (
     DESIGNS,
     GIANT,
@@ -54,8 +54,8 @@ Recipe = Callable[[Judge, Design, int, int], pl.DataFrame]
 RECIPES: dict[str, Recipe] = {
     r.__name__: r
     for r in (
-        audit, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest, style,
-        decision, selves, people,
+        audit, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest, sharp,
+        style, decision, selves, people,
     )
 }  # fmt: skip
 SLOW = ("style", "people", "panel", "ranked")

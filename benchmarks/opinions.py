@@ -60,6 +60,14 @@ def contest(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFra
     return rows.filter(pl.col("subgroup").is_in(["bee", "bee vs cat"]))
 
 
+def sharp(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
+    """Ask a judge that tells far more of the answers, as do the people, for ``rogan_gladen``."""
+    seeing = judge._replace(traits=judge.traits.model_copy(update={"omega": 6.0, "nu": 0.1}))
+    design = design._replace(clusters=max(design.clusters, 20))
+    rows = measured(("rogan_gladen",), "judge", contests=contests_of(seeing, design, studies, seed))
+    return rows.filter(pl.col("subgroup").is_in(["bee", "bee vs cat"]))
+
+
 def style(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Measure the same contests with length held equal, by bootstrap with refit."""
     names = ("length_controlled", "style_controlled")
