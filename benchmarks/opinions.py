@@ -78,15 +78,22 @@ def style(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame
 def decision(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask how much of a win a judge's pull to longer answers can have made.
 
-    The bound of it is read as an interval that begins at 0.
+    The bound is read as the end of an interval that begins at 0, of shift times share.
     """
+    design = design._replace(clusters=max(design.clusters, 20))
     log = drawn(judge, design, studies, seed + 50, votes=2, perturbation="padding")
     rows = measured(
-        ("decision_check",), "judge", shifts=frames(log)["shifts"],
+        ("decision_check", "mps_sham"), "judge", shifts=frames(log)["shifts"],
         contests=contests_of(judge, design, studies, seed),
     )  # fmt: skip
+    shift = rows.filter(pl.col("statistic") == "mps_sham")
     mine = rows.filter(pl.col("statistic") == "bias_bound", pl.col("subgroup") == "ant vs bee")
-    return mine.with_columns(low=pl.lit(0.0), high=pl.col("estimate"), level=pl.lit(0.95))
+    return (
+        mine.join(shift.select("study", part=pl.col("estimate") / pl.col("high")), on="study")
+        .with_columns(low=pl.lit(0.0), high=pl.col("estimate"), level=pl.lit(0.95))
+        .with_columns(estimate=pl.col("high") * pl.col("part"))
+        .drop("part")
+    )
 
 
 def selves(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
