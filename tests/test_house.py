@@ -201,3 +201,14 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
             (_name(file), hit[0]) for rule in (machine, registry) for hit in rule.finditer(text)
         ]
     assert named == []
+
+
+def test_every_row_of_a_statistic_has_its_operating_characteristics() -> None:
+    """Each stands in a table with figures, or in the list of those that have none, with why."""
+    text = (REPO / "docs" / "operating_characteristics.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| `(\w+)` \|(?=.*(?:\.\d{3}|no p-value))", text, re.MULTILINE)
+    listed = re.findall(r"^- ((?:`\w+`(?:, )?)+): \S", text, re.MULTILINE)
+    without = {name for names in listed for name in re.findall(r"\w+", names)}
+    given = {row for name in STATISTICS for row in STATISTICS[name].gives}
+    assert without.isdisjoint(tables)
+    assert {*tables, *without} == given

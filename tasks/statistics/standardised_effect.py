@@ -58,12 +58,14 @@ def standardised_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     has (as with two votes per pair), where votes were stopped early, and where shifts differ no
     more than noise explains: then nothing is known to divide by. Where they do, but perhaps by
     chance (the interval of sd_true^2 reaches 0), the effect may be as large as you like, and there
-    is an estimate but no interval. The score is that of balanced orders, whatever the mode. Prompt
-    noise counts as truth: repeats share it.
+    is an estimate but no interval: none of finite length would hold it with a given chance. The
+    score is that of balanced orders, whatever the mode. Prompt noise counts as truth: repeats share
+    it.
 
     References
     ----------
-    methods.md, section 2. Donner and Zou (2012), Stat. Methods Med. Res. 21, 347-359.
+    methods.md, section 2. Donner and Zou (2012), Stat. Methods Med. Res. 21, 347-359. Gleser and
+    Hwang (1987), Ann. Stat. 15, 1351-1362 (no finite interval where the divisor may be 0).
 
     Examples
     --------
