@@ -180,7 +180,7 @@ def _with_bounds(rate: Text, bounds: Row | None) -> Text:
     if not lost:
         return rate
     ends = [number(bounds[end]) for end in ("low", "high")]
-    told = f"{thousands(lost)} lost: {' to '.join(ends)}"
+    told = f"{thousands(lost)}\N{NO-BREAK SPACE}lost: {' to '.join(ends)}"
     return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
 
 

@@ -17,7 +17,7 @@ NAMES = {name for name, value in vars(defaults).items() if name.isupper() and va
 
 @pytest.mark.parametrize(
     "file",
-    [SHARED / "exclusions.sql", SHARED / "scorecard.sql", MARTS / "contrasts.sql",
+    [SHARED / "exclusions.sql", SHARED / "scorecard.sql", SHARED / "contrasts.sql",
      MARTS / "decision_check.sql"],
     ids=lambda file: file.stem,
 )  # fmt: skip
