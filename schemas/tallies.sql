@@ -36,12 +36,12 @@ masked as (
         bit_or(if(not straight and x = 1, bit, 0)) as b21,
         any_value(anchor_author) as anchor_author,
         any_value(target_author) as target_author,
-        any_value(anchor_length) as anchor_length,
-        any_value(target_length) as target_length,
-        any_value(anchor_markup) as anchor_markup,
-        any_value(target_markup) as target_markup,
-        any_value(human_score) as human_score,
-        any_value(label_chance) as label_chance,
+        max(anchor_length) as anchor_length,
+        max(target_length) as target_length,
+        max(anchor_markup) as anchor_markup,
+        max(target_markup) as target_markup,
+        max(human_score) as human_score,
+        max(label_chance) as label_chance,
     from valued
     group by all
 )

@@ -31,7 +31,7 @@ from tasks.statistics._cells import stopped_early
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 TALLIES = Path(schemas.__file__).with_name("tallies.sql")
 LAST_REPEAT = 62
-AT_ONCE, MANY_ROWS = 2, 50_000
+AT_ONCE, MANY_ROWS = 3, 50_000
 """Statistics of so many rows are measured at once."""
 
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"

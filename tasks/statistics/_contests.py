@@ -17,9 +17,9 @@ def sides(contests: pl.DataFrame) -> pl.DataFrame:
     [0, 1]; ``longer`` and ``marked``, by how much its answer exceeds the other's. A pair is seen
     from the model that comes first by name.
     """
-    ordered = contests.with_columns(
-        pl.col(*TEXTS, "anchor_author", "target_author").cast(pl.String)
-    ).sort(Contests.place().key)
+    ordered = contests.with_columns(pl.col("anchor_author", "target_author").cast(pl.String)).sort(
+        Contests.place().key
+    )
     both = pl.concat([_seen(ordered, "target", "anchor"), _seen(ordered, "anchor", "target")])
     pairs = both.filter(pl.col("own") < pl.col("other"))
     named = pairs.with_columns(subgroup=pl.concat_str("own", "other", separator=VERSUS))

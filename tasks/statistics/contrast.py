@@ -1,5 +1,6 @@
 """Two judges on the same items."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -190,19 +191,11 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
     several = known & (clusters > 1)
     alike = several & (error < 1e-12)
     half = t_quantile(df, (1 + LEVEL) / 2) * error
-    single = [
-        intervals.proportions(intervals.table_moments(hits, counted))
-        for hits, counted in zip(k, v, strict=True)
-    ]
-    (low_a, high_a), (low_b, high_b) = (
-        (found["low"].to_numpy(), found["high"].to_numpy()) for found in single
-    )
-    newcombe = (
-        estimate - np.hypot(rate[0] - low_a, high_b - rate[1]),
-        estimate + np.hypot(high_a - rate[0], rate[1] - low_b),
-    )
-    low = np.where(alike, newcombe[0], np.where(several, estimate - half, np.nan))
-    high = np.where(alike, newcombe[1], np.where(several, estimate + half, np.nan))
+    low, high = (np.where(several, end, np.nan) for end in (estimate - half, estimate + half))
+    if alike.any():
+        low[alike], high[alike] = _newcombe(
+            [hits[:, alike] for hits in k], [counted[:, alike] for counted in v]
+        )
     method = np.where(alike, "Newcombe", np.where(several, "cluster linearisation, t", "none"))
     return pl.DataFrame(
         {
@@ -219,6 +212,18 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
         pl.col("estimate", "low", "high", "standard_error", "p_value").fill_nan(None),
         reason=pl.when(pl.col("reason") != "").then("reason"),
     )
+
+
+def _newcombe(k: Sequence[Floats], v: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the interval of the difference of two rates from those of both."""
+    (a, low_a, high_a), (b, low_b, high_b) = (
+        intervals.proportions(intervals.table_moments(hits, counted))
+        .select("estimate", "low", "high")
+        .to_numpy()
+        .T
+        for hits, counted in zip(k, v, strict=True)
+    )
+    return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
 def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:

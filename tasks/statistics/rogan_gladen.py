@@ -63,8 +63,13 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ).with_columns(won=(pl.col("score") > 0.5).cast(pl.Float64))
     if told.is_empty():
         return Estimates.empty()
-    cells = told.group_by(PART, maintain_order=True).agg(
-        pl.col("kind", "simulated", "dropped").first(), votes_per_pair=pl.col("votes").mode().max()
+    cells = (
+        told.group_by(PART, maintain_order=True)
+        .agg(
+            pl.col("kind", "simulated", "dropped").first(),
+            votes_per_pair=pl.col("votes").mode().max(),
+        )
+        .with_columns(pl.col(PART).cast(pl.String))
     )
     for name, among, right in (
         ("p", pl.col("human").is_null(), pl.col("won")),
