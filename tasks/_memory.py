@@ -22,11 +22,15 @@ def share_one_heap() -> None:
 def prepare_for_millions() -> None:
     """Give nothing back to the system, which is a third of the time of sums over millions of rows.
 
-    Statistics are measured two at a time, so that products of matrices need no threads of their
-    own. To be called before Polars and numpy are imported, which read their settings once.
+    What one thread gives up another takes. Statistics are measured several at a time, so that
+    products of matrices need no threads of their own. To be called before Polars and numpy are
+    imported, which read their settings once.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:20000,muzzy_decay_ms:20000")
+    os.environ.setdefault(
+        "_RJEM_MALLOC_CONF", "narenas:1,dirty_decay_ms:20000,muzzy_decay_ms:20000"
+    )
+    share_one_heap()
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         mallopt(M_MMAP_THRESHOLD, GIB)
