@@ -287,4 +287,5 @@ def _reason(tested: int, kept: int, least: int, *, labelled: bool) -> str | None
         return "no instance has a label of the judge and of two people"
     if not tested:
         return f"no annotator has {least} instances"
-    return f"fewer than {RECOMMENDED} annotators" if tested < RECOMMENDED else None
+    few = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
+    return few if tested < RECOMMENDED else None

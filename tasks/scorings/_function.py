@@ -78,6 +78,6 @@ def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
         raise ValueError(f"{path} cannot be run: {error!r}.") from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise LookupError(f"{path} defines no function {name!r}.")
+        raise LookupError(f"{path} defines no function {name!r}.")  # noqa: TRY004
     found: Callable[[Any, Any], float] = function
     return found

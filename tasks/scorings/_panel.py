@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
+PAIRS = 2_000_000_000
+"""Pairs of distinct labels of an item that are compared: minutes."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:
     starts = panel.starts
     first, widths = starts[panel.item], np.diff(starts)[panel.item]
     ends = np.cumsum(widths)
+    if ends.size and ends[-1] > PAIRS:
+        raise ValueError(
+            f"{ends[-1]} pairs of distinct labels of one item are too many (at most {PAIRS}). "
+            "Leave out people, or give labels from a list."
+        )
     done = 0
     while done < widths.size:
         before = ends[done - 1] if done else 0
