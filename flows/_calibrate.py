@@ -156,7 +156,8 @@ def _notes(found: AltTest, epsilon: float) -> list[str]:
     notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
     people = annotators.unique("annotator", keep="first", maintain_order=True)
     lost = [
-        *judges.select("judge", "unreadable").rows(), *people.select("annotator", "unreadable").rows()
+        *judges.select("judge", "unreadable").rows(),
+        *people.select("annotator", "unreadable").rows(),
     ]  # fmt: skip
     notes += [f"{name}: {count} labels cannot be read, left out." for name, count in lost if count]
     told = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
