@@ -1,8 +1,6 @@
 """May a judge replace human annotators? The alternative annotator test."""
 
-import json
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks._families import benjamini_yekutieli
+from tasks._left_out import LeftOut, count_each, encode
 from tasks._margins import (
     Counts,
+    Floats,
     Kind,
     Test,
     check_epsilon,
@@ -20,11 +20,7 @@ from tasks._margins import (
     score_test,
     t_test,
 )  # fmt: skip
-from tasks.scorings import Gaps, Scoring
-from tasks.scorings._labels import read_labels
-from tasks.scorings._panel import Codes, Panel, make_panel
-
-Flags = NDArray[np.int8]
+from tasks.scorings import Scoring
 
 LEAST = 30
 """Instances that an annotator needs, by default."""
@@ -64,16 +60,6 @@ class AltTest(NamedTuple):
     annotators: pl.DataFrame
 
 
-class Labels(NamedTuple):
-    """Labels as numbers: who (sorted), which item, which value; and who gave unreadable ones."""
-
-    names: list[str]
-    who: Codes
-    item: Codes
-    code: Codes
-    unreadable: Codes
-
-
 def alt_test(
     humans: pl.DataFrame,
     judges: pl.DataFrame,
@@ -110,172 +96,127 @@ def alt_test(
         raise ValueError(f"no test {test!r}. Known: {', '.join(TESTS)}.")
     if least < 1:
         raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
-    values, people, machines = _encode(humans, judges, scoring)
-    counted = _count(values, people, machines, scoring)
-    parts: list[pl.DataFrame] = []
-    rows: list[dict[str, Any]] = []
-    for judge, (n, better, worse, kept, dropped) in enumerate(counted):
-        for epsilon in epsilons:
-            same = {
-                "judge": machines.names[judge], "metric": scoring.name, "epsilon": float(epsilon),
-                "epsilon_kind": kind,
-            }  # fmt: skip
-            each = _annotators(
-                n, better, worse, epsilon=float(epsilon), kind=kind, test=test, least=least
-            ).with_columns(
-                pl.Series("annotator", people.names, pl.String),
-                pl.Series("unreadable", people.unreadable),
-                **{name: pl.lit(value) for name, value in same.items()},
-            )
-            parts.append(each.select(*ANNOTATORS).cast(ANNOTATORS))
-            labelled = bool((machines.who == judge).any())
-            rows.append({
-                **same, "test": test, **_verdict(each, kept, least, labelled=labelled),
-                "instances": kept, "dropped": dropped,
-                "unreadable": int(machines.unreadable[judge]),
-            })  # fmt: skip
-    tables = pl.concat(parts) if parts else pl.DataFrame(schema=ANNOTATORS)
-    return AltTest(pl.DataFrame(rows, schema=JUDGES), tables)
-
-
-def _encode(
-    humans: pl.DataFrame, judges: pl.DataFrame, scoring: Scoring
-) -> tuple[list[Any], Labels, Labels]:
-    """Give numbers to values and items, the same in both files."""
-    texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
-    read = read_labels(scoring.labels, [json.loads(text) for text in texts])
-    places = {value: None for value in read if value is not None}
-    values = list(places)
-    number = {value: code for code, value in enumerate(values)}
-    codes = pl.DataFrame({
-        "label": texts,
-        "code": pl.Series([-1 if v is None else number[v] for v in read], dtype=pl.Int64),
-    })  # fmt: skip
-    items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
-    return values, _labels(humans, items, codes), _labels(judges, items, codes)
-
-
-def _labels(frame: pl.DataFrame, items: pl.Series, codes: pl.DataFrame) -> Labels:
-    names = frame["annotator"].unique().sort()
-    numbered = (
-        frame.lazy()
-        .select("annotator", "item", "label")
-        .join(_numbers(names, "annotator", "who"), on="annotator", how="left")
-        .join(_numbers(items, "item", "place"), on="item", how="left")
-        .join(codes.lazy(), on="label", how="left")
-        # An annotator without any label has a row without an item.
-        .filter(pl.col("place").is_not_null())
-        .select("who", "place", pl.col("code").fill_null(-1))
-        .sort("who", "place")
-        .collect()
+    values, people, machines = encode(humans, judges, scoring)
+    counted = list(count_each(values, people, machines, scoring))
+    shape = len(machines.names), len(epsilons), len(people.names)
+    counts = tuple(
+        np.array([each[i] for each in counted], np.int64).reshape(shape[0], shape[2])
+        for i in range(3)
     )
-    who, item, code = (numbered[c].to_numpy() for c in ("who", "place", "code"))
-    twice = np.flatnonzero((np.diff(who) == 0) & (np.diff(item) == 0))
-    if twice.size:
-        raise ValueError(
-            f"{names[int(who[twice[0]])]!r:.60} labels item {items[int(item[twice[0]])]!r:.60} "
-            f"more than once ({twice.size} labels too many). Keep one label each."
-        )
-    kept = code >= 0
-    missing = np.bincount(who[~kept], minlength=len(names))
-    return Labels(names.to_list(), who[kept], item[kept], code[kept], missing)
+    each = _each(counts, epsilons, kind, test, least)
+    same = {"metric": scoring.name, "epsilon_kind": kind}
+    key = {
+        "judge": np.repeat(np.array(machines.names, object), shape[1]),
+        "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),
+    }
+    rows = [
+        _verdict(each, at, left, least, int(lost)) | same | {"test": test}
+        for judge, (left, lost) in enumerate(zip(counted, machines.unreadable, strict=True))
+        for at in ((judge, margin) for margin in range(shape[1]))
+    ]
+    verdicts = pl.DataFrame(rows, schema={c: t for c, t in JUDGES.items() if c not in key})
+    cells = {name: np.repeat(column, shape[2]) for name, column in key.items()} | {
+        "annotator": np.tile(np.array(people.names, object), shape[0] * shape[1]),
+        "unreadable": np.tile(people.unreadable, shape[0] * shape[1]),
+    }
+    return AltTest(
+        verdicts.with_columns(_column(name, column) for name, column in key.items()).select(
+            *JUDGES
+        ),
+        pl.DataFrame([_column(name, column.ravel()) for name, column in (cells | each).items()])
+        .with_columns(**{name: pl.lit(value) for name, value in same.items()})
+        .select(*ANNOTATORS),
+    )
 
 
-def _numbers(values: pl.Series, name: str, number: str) -> pl.LazyFrame:
-    places = pl.int_range(len(values), eager=True, dtype=pl.Int64).alias(number)
-    return pl.DataFrame([values.alias(name), places]).lazy()
+def _column(name: str, values: NDArray[Any]) -> pl.Series:
+    """Return a column of the frame of annotators; NaN and empty texts are null."""
+    kind = ANNOTATORS[name]
+    if kind == pl.String:
+        return pl.Series(name, [value or None for value in values.tolist()], kind)
+    if kind == pl.Boolean:
+        return pl.Series(name, values, pl.Float64).fill_nan(None).cast(kind)
+    column = pl.Series(name, values, kind)
+    return column.fill_nan(None) if kind == pl.Float64 else column
 
 
-def _count(
-    values: list[Any], people: Labels, machines: Labels, scoring: Scoring
-) -> Iterator[tuple[Counts, Counts, Counts, int, int]]:
-    """Yield, per judge, by annotator: instances, and in how many either fits better."""
-    most = max((int(x.max()) + 1 for x in (people.item, machines.item) if x.size), default=0)
-    per_item = np.bincount(people.item, minlength=most)
-    shared = per_item >= 2
-    place = np.cumsum(shared) - 1
-    held = shared[people.item]
-    who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
-    panel = make_panel(values, place[people.item[held]], people.code[held])
-    gaps = scoring.prepare(panel) if held.any() else None
-    present, first = np.unique(who, return_index=True)
-    bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
-    for start, stop in pairwise(bounds):
-        item, code = machines.item[start:stop], machines.code[start:stop]
-        ours = shared[item]
-        kept = int(ours.sum())
-        dropped = int(np.union1d(np.flatnonzero(per_item), item).size) - kept
-        if gaps is None or not kept:
-            yield nobody, nobody, nobody, kept, dropped
-            continue
-        asked = np.full(panel.size.size, -1)
-        asked[place[item[ours]]] = code[ours]
-        n, better, worse = nobody.copy(), nobody.copy(), nobody.copy()
-        for total, rows in zip((n, better, worse), _outcomes(panel, gaps, asked), strict=True):
-            total[present] = np.add.reduceat(rows[panel.row], first, dtype=np.int64)
-        yield n, better, worse, kept, dropped
+def _each(
+    counts: tuple[Counts, ...], epsilons: Sequence[float], kind: Kind, test: Test, least: int
+) -> dict[str, NDArray[Any]]:
+    """Test every judge at every margin against each annotator, in this order of axes.
 
-
-def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:
-    """Tell, per row of the panel, whether the judge labelled the item, and who fits better."""
-    labelled = (asked >= 0)[panel.item]
-    # Any label will do where the judge gave none: what comes of it is not counted.
-    gap = gaps(np.where(asked >= 0, asked, panel.code[panel.starts[:-1]]))
-    outcomes = labelled, labelled & (gap < 0), labelled & (gap > 0)
-    n, better, worse = (each.view(np.int8) for each in outcomes)
-    return n, better, worse
-
-
-def _annotators(
-    n: Counts, better: Counts, worse: Counts, *, epsilon: float, kind: Kind, test: Test, least: int
-) -> pl.DataFrame:
-    """Test against each annotator; below ``least`` instances there is no p."""
+    Below ``least`` instances there is no p.
+    """
+    n, better, worse = counts
     asked = n >= least
-    t = t_test(n, better, worse, epsilon, kind)
-    score = score_test(n, better, worse, epsilon, kind)
-    by_score = needs_score(n, better, worse) if test == "auto" else np.full(n.size, test == "score")
-    p = _null(np.where(by_score, score, t), asked)
-    with np.errstate(invalid="ignore"):
-        judge, human, tied = (n - better) / n, (n - worse) / n, (n - better - worse) / n
-    adjusted = benjamini_yekutieli(p)
-    return pl.DataFrame({
-        "n": n, "better": better, "worse": worse,
-        "advantage_probability": _null(judge, n > 0),
-        "human_advantage_probability": _null(human, n > 0), "tied": _null(tied, n > 0),
-        "test": pl.Series(np.where(by_score, "score", "t")).set(p.is_null(), None),
-        "p_value": p, "p_value_t": _null(t, asked), "p_value_score": _null(score, asked),
-        "rejected": adjusted <= LEVEL,
+    by_score = (
+        needs_score(n, better, worse) if test == "auto" else np.full(n.shape, test == "score")
+    )
+    both = np.array([
+        [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
+        for each in (t_test, score_test)
+    ]).swapaxes(1, 2)  # fmt: skip
+    t, score = np.where(asked[:, None], both, np.nan)
+    p = np.where(by_score[:, None], score, t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = {
+            "advantage_probability": (n - better) / n,
+            "human_advantage_probability": (n - worse) / n,
+            "tied": (n - better - worse) / n,
+        }
+    same = {
+        "n": n,
+        "better": better,
+        "worse": worse,
+        **shares,
         "reason": _reasons(n, better, worse, least),
-    })  # fmt: skip
+    }
+    wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
+    names = np.where(by_score[:, None], "score", "t").astype(object)
+    return wide | {
+        "test": np.where(np.isnan(p), "", names), "p_value": p, "p_value_t": t,
+        "p_value_score": score, "rejected": _rejected(p),
+    }  # fmt: skip
 
 
-def _reasons(n: Counts, better: Counts, worse: Counts, least: int) -> pl.Series:
+def _rejected(p: Floats) -> Floats:
+    """Tell which hypotheses are rejected, each judge and margin a family; NaN without p."""
+    adjusted = np.empty(p.shape)
+    for at in np.ndindex(p.shape[:2]):
+        adjusted[at] = benjamini_yekutieli(pl.Series(p[at]).fill_nan(None)).to_numpy()
+    return np.where(np.isnan(p), np.nan, adjusted <= LEVEL)
+
+
+def _reasons(n: Counts, better: Counts, worse: Counts, least: int) -> NDArray[Any]:
     reasons = {
         "no instance shared with the judge and another person": n == 0,
         f"fewer than {least} instances": n < least,
         "one instance has no t": n == 1,
         "all differences are alike: no t, its p is 0 or 1": is_constant(n, better, worse),
     }
-    told = np.select(list(reasons.values()), list(reasons), default="")
-    return pl.Series(told.tolist(), dtype=pl.String).replace("", None)
+    return np.select(list(reasons.values()), list(reasons), default="").astype(object)
 
 
-def _null(values: NDArray[np.float64], told: NDArray[np.bool_]) -> pl.Series:
-    return pl.Series(np.where(told, values, np.nan), dtype=pl.Float64).fill_nan(None)
-
-
-def _verdict(each: pl.DataFrame, kept: int, least: int, *, labelled: bool) -> dict[str, Any]:
+def _verdict(
+    each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
+) -> dict[str, Any]:
     """Sum up the annotators that were tested."""
-    tested = each.filter(pl.col("p_value").is_not_null())
-    share: Any = tested["rejected"].mean()
+    told = ~np.isnan(each["p_value"][at])
+    tested = int(told.sum())
+
+    def mean(name: str) -> float | None:
+        return float(each[name][at][told].mean()) if tested else None
+
+    rate = mean("rejected")
     return {
-        "winning_rate": share, "passed": None if share is None else share >= PASSES,
+        "winning_rate": rate, "passed": None if rate is None else rate >= PASSES,
         **{
-            name: tested[name].mean()
+            name: mean(name)
             for name in ("advantage_probability", "human_advantage_probability", "tied")
         },
-        "annotators": tested.height,
-        "reason": _reason(tested.height, kept, least, labelled=labelled),
+        "annotators": tested, "instances": left.instances, "dropped": left.dropped,
+        "unreadable": lost,
+        "reason": _reason(tested, left.instances, least, labelled=left.labelled),
     }  # fmt: skip
 
 

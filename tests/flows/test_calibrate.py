@@ -105,7 +105,7 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[1].split() == ["good", "1.00", "1.00", ".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "0", "0", "-"]
     assert "mute: the judge gave no label that can be read." in lines
-    assert "Ann: 2 labels cannot be read, left out." in lines
+    assert "Ann: labels that cannot be read, left out: 2." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
 
 

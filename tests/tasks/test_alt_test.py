@@ -214,6 +214,16 @@ def test_two_labels_for_one_item() -> None:
         alt_test(frame(HUMANS), twice, SCORINGS["accuracy"])
 
 
+def test_nothing_at_all() -> None:
+    found = run({}, {})
+    assert found.judges.schema == JUDGES
+    assert found.annotators.schema == ANNOTATORS
+    assert found.annotators.is_empty()
+    assert run(HUMANS, {}).judges.is_empty()
+    alone = run({}, JUDGE).judges.row(0, named=True)
+    assert alone["reason"] == "no instance has a label of the judge and of two people"
+
+
 def test_markup_and_formulas_are_names() -> None:
     odd = ["<script>alert(1)</script>", "=1+1", '=HYPERLINK("x")', "[red]", "{{x}}"]
     humans = {name: {str(i): x for i, x in enumerate(odd)} for name in ("Ann", "Bob", "Cid")}
