@@ -115,8 +115,8 @@ def show_plan(people: pl.DataFrame, metric: str, *, epsilon: float, kind: Kind, 
     else:
         gap = number(plan.worst)
         click.echo(
-            f"{plan.instances} instances that all label give .80. Then a judge less accurate by "
-            f"{gap} passes half the time: that is what this epsilon allows."
+            f"{plan.instances} instances that all label give at least .80. Then a judge less "
+            f"accurate by {gap} passes half the time: that is what this epsilon allows."
         )
 
 
@@ -159,7 +159,8 @@ def _notes(found: AltTest, epsilon: float) -> list[str]:
         *judges.select("judge", "unreadable").rows(),
         *people.select("annotator", "unreadable").rows(),
     ]  # fmt: skip
-    notes += [f"{name}: labels that cannot be read, left out: {count}." for name, count in lost if count]
+    for name, count in lost:
+        notes += [f"{name}: labels that cannot be read, left out: {count}."] if count else []
     told = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = told.filter(pl.col("p_value").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

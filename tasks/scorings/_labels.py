@@ -41,7 +41,10 @@ def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
     """Read sets: order and repetition do not matter; a name alone is a set of one."""
     flags = _multi_hot(labels)
     return [
-        _set(label if isinstance(label, list) else [label], flags=flags) for label in labels
+        _set(label, flags=flags) if isinstance(label, list)
+        # among flags per label, a name alone stands for nothing
+        else None if flags else _set([label], flags=False)
+        for label in labels
     ]  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def test_by_hand(label: Any, text: Any, number: Any, names: Any) -> None:
 def test_flags_per_label_are_sets_of_their_places() -> None:
     # a set repeats nothing, so [0, 1, 1] is none
     assert read_labels("set", [[0, 1, 1], ["0", "0", "0"]]) == [{"1", "2"}, set()]
+    assert read_labels("set", [[0, 1, 1], "1"]) == [{"1", "2"}, None]
     assert read_labels("text", [[0, 1, 1], [1, 0, 0]]) == [{"1", "2"}, {"0"}]
     # without repetition they are names
     assert read_labels("set", [[0, 1], [1]]) == [{"0", "1"}, {"1"}]
