@@ -51,7 +51,7 @@ def show_calibration(
     """Print which judges may replace people, or how many instances that takes to tell."""
     people = read_labels(humans)
     if plan:
-        show_plan(people, metric, epsilon=epsilon, kind=kind, test=test)
+        show_plan(people, metric, form, epsilon=epsilon, kind=kind, test=test)
         return
     if judges is None:
         raise ValueError("name the judges' labels: --judges FILE, or --plan to plan without them.")
@@ -94,7 +94,9 @@ def as_rows(found: AltTest) -> pl.DataFrame:
     return judges.join(annotators, on=key, how="left", maintain_order="left_right")
 
 
-def show_plan(people: pl.DataFrame, metric: str, *, epsilon: float, kind: Kind, test: Test) -> None:
+def show_plan(
+    people: pl.DataFrame, metric: str, form: str, *, epsilon: float, kind: Kind, test: Test
+) -> None:
     """Print how many instances a judge as accurate as these people needs."""
     if metric != "accuracy":
         raise ValueError(
@@ -102,6 +104,18 @@ def show_plan(people: pl.DataFrame, metric: str, *, epsilon: float, kind: Kind, 
         )
     like = describe_people(people)
     plan = plan_annotators(like, epsilon=epsilon, kind=kind, test=test)
+    chances = [{"instances": size, "chance": chance} for size, chance in plan.chances.items()]
+    if form == "csv":
+        click.echo(pl.DataFrame(chances).write_csv(), nl=False)
+        return
+    if form == "json":
+        found = {
+            "annotators": like.annotators, "agreement": like.agreement, "accuracy": like.accuracy,
+            "epsilon": epsilon, "epsilon_kind": kind, "test": test, "chances": chances,
+            "instances": plan.instances, "worst_judge": plan.worst,
+        }  # fmt: skip
+        click.echo(json.dumps(found, indent=1))
+        return
     rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
     console = Console()
     console.print(plain_table(("instances", "chance to pass"), rows))

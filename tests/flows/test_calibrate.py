@@ -130,6 +130,16 @@ def test_plan(files: dict[str, str]) -> None:
     assert "passes half the time" in done.output
 
 
+def test_plan_as_data(files: dict[str, str]) -> None:
+    plan: Any = objects(files, "--plan", "--epsilon", "0.2")
+    assert plan["agreement"] == pytest.approx(0.8)
+    assert plan["chances"][-1]["instances"] == plan["instances"]
+    assert plan["chances"][-1]["chance"] >= 0.8
+    assert 0 < plan["worst_judge"] < 0.2
+    done = call(files, "--plan", "--format", "csv")
+    assert done.stdout.splitlines()[0] == "instances,chance"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
