@@ -126,3 +126,20 @@ def test_when_the_default_is_the_score_test() -> None:
 def test_a_margin_out_of_range_is_refused(epsilon: float, kind: Any) -> None:
     with pytest.raises(ValueError, match="must be 0 or more and below 1"):
         check_epsilon(epsilon, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [10, 20, 30])
+def test_the_score_test_keeps_its_level_in_few_items(n: int, kind: Any) -> None:
+    # methods, section 8: on the boundary at most .07 at .05; t up to .34
+    random = np.random.default_rng(1)
+    sizes, of_t = [], []
+    for e in (0.1, 0.2):
+        for x in (0.02, 0.05, 0.1, 0.2, 0.3):
+            lead = e + x if kind == "additive" else e + (1 - e) * x
+            drawn = random.multinomial(n, [lead, x, 1 - lead - x], 10_000)
+            counts = np.full(10_000, n), drawn[:, 0], drawn[:, 1]
+            sizes.append((score_test(*counts, e, kind) <= 0.05).mean())
+            of_t.append((t_test(*counts, e, kind) <= 0.05).mean())
+    assert max(sizes) <= 0.07
+    assert max(of_t) > max(sizes)
