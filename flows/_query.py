@@ -16,6 +16,7 @@ from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
 from tasks.scorecard import acceptability, least_margins
+from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -106,6 +107,7 @@ def show_catalogues() -> None:
         ],
         "judge prompts": [(name, prompt.source) for name, prompt in PROMPTS.items()],
         "statistics": [(name, entry.summary) for name, entry in STATISTICS.items()],
+        "metrics": [(name, entry.summary) for name, entry in SCORINGS.items()],
         "studies": [(name, file.about) for name, file in STUDIES.items()],
     }
     for title, rows in shelves.items():

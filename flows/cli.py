@@ -15,6 +15,9 @@ FORMATS = click.Choice(["table", "json", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
 INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
+KINDS = click.Choice(["additive", "multiplicative"])
+TESTS = click.Choice(["auto", "score", "t"])
+PATH = click.Path(path_type=Path)
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -140,6 +143,32 @@ def measure(
     from flows._measure import show_measures
 
     show_measures(votes, mode, form, only, warehouse, interval=interval)
+
+
+@main.command()
+@click.option("--humans", required=True, type=PATH, help="Labels of people: .json, .csv, .parquet.")
+@click.option("--judges", type=PATH, help="Labels of judges, in the same form.")
+@click.option(
+    "--metric",
+    default="accuracy",
+    show_default=True,
+    help="What fits: a name (see `voirdire list`), or PATH:FUNCTION of (label, other), 0 to 1.",
+)
+@click.option("--epsilon", type=float, default=0.1, show_default=True, help="Margin: 0 to < 1.")
+@click.option("--epsilon-kind", "kind", type=KINDS, default="additive", show_default=True)
+@click.option("--test", type=TESTS, default="auto", show_default=True)
+@click.option(
+    "--min-instances", "least", type=int, default=30, show_default=True, help="Of an annotator."
+)
+@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@click.option("--curve", is_flag=True, help="Also the winning rate at epsilon 0 to .3.")
+@click.option("--plan", is_flag=True, help="How many instances it takes, from people's labels.")
+@clear_errors
+def calibrate(humans: Path, judges: Path | None, metric: str, form: str, **options: Any) -> None:
+    """Tell which judges may replace human annotators (alternative annotator test)."""
+    from flows._calibrate import show_calibration
+
+    show_calibration(humans, judges, metric, form, **options)
 
 
 @main.command()

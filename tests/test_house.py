@@ -15,6 +15,7 @@ from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
+from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS
 
 REPO = Path(__file__).parents[1]
@@ -29,6 +30,7 @@ ENTRIES = [
     *(("tasks/datasets", name) for name in DATASETS),
     *(("tasks/perturbations", name) for name in PERTURBATIONS),
     *(("tasks/prompts", name) for name in PROMPTS),
+    *(("tasks/scorings", name) for name in SCORINGS),
     *(("tasks/statistics", name) for name in STATISTICS),
     *(("warehouse/marts", name) for name in MARTS),
 ]

@@ -1,0 +1,129 @@
+"""Labels of people and judges as numbers, and how often either fits the others better."""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks._margins import Counts
+from tasks.scorings import Gaps, Scoring
+from tasks.scorings._labels import read_labels
+from tasks.scorings._panel import Codes, Panel, make_panel
+
+Flags = NDArray[np.int8]
+
+
+class Labels(NamedTuple):
+    """Labels as numbers: who (sorted), which item, which value; and who gave unreadable ones."""
+
+    names: list[str]
+    who: Codes
+    item: Codes
+    code: Codes
+    unreadable: Codes
+
+
+class LeftOut(NamedTuple):
+    """Of one judge, by annotator: instances, and in how many people fit better, or worse."""
+
+    n: Counts
+    better: Counts
+    worse: Counts
+    instances: int
+    """With a label of the judge and of two people or more."""
+    dropped: int
+    """Others that someone labelled."""
+    labelled: bool
+
+
+def encode(
+    humans: pl.DataFrame, judges: pl.DataFrame, scoring: Scoring
+) -> tuple[list[Any], Labels, Labels]:
+    """Give numbers to values and items, the same in both files."""
+    texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
+    read = read_labels(scoring.labels, [json.loads(text) for text in texts])
+    places = {value: None for value in read if value is not None}
+    values = list(places)
+    number = {value: code for code, value in enumerate(values)}
+    codes = pl.DataFrame({
+        "label": texts,
+        "code": pl.Series([-1 if v is None else number[v] for v in read], dtype=pl.Int64),
+    })  # fmt: skip
+    items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
+    return values, _labels(humans, items, codes), _labels(judges, items, codes)
+
+
+def _labels(frame: pl.DataFrame, items: pl.Series, codes: pl.DataFrame) -> Labels:
+    names = frame["annotator"].unique().sort()
+    numbered = (
+        frame.lazy()
+        .select("annotator", "item", "label")
+        .join(_numbers(names, "annotator", "who"), on="annotator", how="left")
+        .join(_numbers(items, "item", "place"), on="item", how="left")
+        .join(codes.lazy(), on="label", how="left")
+        # An annotator without any label has a row without an item.
+        .filter(pl.col("place").is_not_null())
+        .select("who", "place", pl.col("code").fill_null(-1))
+        .sort("who", "place")
+        .collect()
+    )
+    who, item, code = (numbered[c].to_numpy() for c in ("who", "place", "code"))
+    twice = np.flatnonzero((np.diff(who) == 0) & (np.diff(item) == 0))
+    if twice.size:
+        raise ValueError(
+            f"{names[int(who[twice[0]])]!r:.60} labels item {items[int(item[twice[0]])]!r:.60} "
+            f"more than once ({twice.size} labels too many). Keep one label each."
+        )
+    kept = code >= 0
+    missing = np.bincount(who[~kept], minlength=len(names))
+    return Labels(names.to_list(), who[kept], item[kept], code[kept], missing)
+
+
+def _numbers(values: pl.Series, name: str, number: str) -> pl.LazyFrame:
+    places = pl.int_range(len(values), eager=True, dtype=pl.Int64).alias(number)
+    return pl.DataFrame([values.alias(name), places]).lazy()
+
+
+def count_each(
+    values: list[Any], people: Labels, machines: Labels, scoring: Scoring
+) -> Iterator[LeftOut]:
+    """Leave each annotator out, judge by judge."""
+    most = max((int(x.max()) + 1 for x in (people.item, machines.item) if x.size), default=0)
+    per_item = np.bincount(people.item, minlength=most)
+    shared = per_item >= 2
+    place = np.cumsum(shared) - 1
+    held = shared[people.item]
+    who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
+    panel = make_panel(values, place[people.item[held]], people.code[held])
+    gaps = scoring.prepare(panel) if held.any() else None
+    present, first = np.unique(who, return_index=True)
+    bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
+    for start, stop in pairwise(bounds):
+        item, code = machines.item[start:stop], machines.code[start:stop]
+        ours = shared[item]
+        kept = int(ours.sum())
+        alone = int((per_item[item] == 0).sum())
+        dropped = int(np.count_nonzero(per_item)) + alone - kept
+        if gaps is None or not kept:
+            yield LeftOut(nobody, nobody, nobody, kept, dropped, labelled=item.size > 0)
+            continue
+        asked = np.full(panel.size.size, -1)
+        asked[place[item[ours]]] = code[ours]
+        n, better, worse = nobody.copy(), nobody.copy(), nobody.copy()
+        for total, rows in zip((n, better, worse), _outcomes(panel, gaps, asked), strict=True):
+            total[present] = np.add.reduceat(rows[panel.row], first, dtype=np.int64)
+        yield LeftOut(n, better, worse, kept, dropped, labelled=True)
+
+
+def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:
+    """Tell, per row of the panel, whether the judge labelled the item, and who fits better."""
+    labelled = (asked >= 0)[panel.item]
+    # Any label will do where the judge gave none: what comes of it is not counted.
+    gap = gaps(np.where(asked >= 0, asked, panel.code[panel.starts[:-1]]))
+    outcomes = labelled, labelled & (gap < 0), labelled & (gap > 0)
+    n, better, worse = (each.view(np.int8) for each in outcomes)
+    return n, better, worse

@@ -1,0 +1,42 @@
+"""Scorings, one per file: ``@scoring(...)`` on a function named like the file.
+
+A scoring says how well one label fits the others' labels of its item. Its function gets a panel of
+human labels once, and returns what tells, for the labels of any judge, by how much the judge fits
+better than the human left out: above 0, below 0, or 0 for a tie.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks._catalogue import Catalogue, modules
+from tasks.scorings._labels import Kind
+from tasks.scorings._panel import Codes, Floats, Panel
+
+Gaps = Callable[[Codes], Floats]
+"""From a judge's label per item (all are there) to a gap per row of the panel's table."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How well a label fits the labels of others."""
+
+    name: str
+    labels: Kind
+    """What labels must be; those that are not cannot be read."""
+    source: str
+    prepare: Callable[[Panel], Gaps]
+    summary: str
+
+
+def scoring(*, labels: Kind, source: str) -> Callable[[Callable[[Panel], Gaps]], Scoring]:
+    """Declare a scoring."""
+
+    def declare(prepare: Callable[[Panel], Gaps]) -> Scoring:
+        summary = (prepare.__doc__ or "").strip().split("\n")[0]
+        return Scoring(getattr(prepare, "__name__", ""), labels, source, prepare, summary)
+
+    return declare
+
+
+SCORINGS: Catalogue[Scoring] = modules("metric", __name__, Path(__file__).parent, Scoring)

@@ -1,0 +1,34 @@
+"""How much two sets have in common, and how much what they lack has."""
+
+import numpy as np
+
+from tasks.scorings import Gaps, scoring
+from tasks.scorings._panel import Codes, Floats, Panel
+from tasks.scorings._sets import Sets
+from tasks.scorings._similarity import mean_similarity
+
+
+@scoring(labels="set", source="https://scikit-learn.org/stable/modules/model_evaluation.html")
+def bits_jaccard(panel: Panel) -> Gaps:
+    """Mean of the Jaccard of what two sets hold and of what they lack: for comparison only.
+
+    Notes
+    -----
+    This is what a macro-averaged Jaccard gives on one multi-hot vector: the classes are the bits 1
+    and 0, not the labels, so sets without a common label are still alike. Prefer `jaccard`.
+
+    Examples
+    --------
+    Of the labels a, b, c the sets {a} and {b} hold nothing and lack c of three: 1/6.
+    """
+    sets = Sets(panel.values)
+
+    def similarity(a: Codes, b: Codes) -> Floats:
+        common = sets.common(a, b)
+        either = sets.sizes[a] + sets.sizes[b] - common
+        lacked, lacking = sets.labels - either, sets.labels - common
+        held = np.where(either == 0, 1.0, common / np.maximum(either, 1))
+        lack = np.where(lacking == 0, 1.0, lacked / np.maximum(lacking, 1))
+        return (held + lack) / 2
+
+    return mean_similarity(panel, similarity)

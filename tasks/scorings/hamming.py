@@ -1,0 +1,24 @@
+"""Of how many labels two sets say the same."""
+
+from tasks.scorings import Gaps, scoring
+from tasks.scorings._panel import Codes, Floats, Panel
+from tasks.scorings._sets import Sets
+from tasks.scorings._similarity import mean_similarity
+
+
+@scoring(labels="set", source="Hamming (1950), Bell System Technical Journal 29")
+def hamming(panel: Panel) -> Gaps:
+    """Mean share of all labels seen that both sets hold or both lack.
+
+    Examples
+    --------
+    Of the labels a, b, c, d the sets {a, b} and {b, c} say the same of b and d: .5.
+    """
+    sets = Sets(panel.values)
+    labels = max(sets.labels, 1)
+
+    def similarity(a: Codes, b: Codes) -> Floats:
+        same: Floats = 1 - (sets.sizes[a] + sets.sizes[b] - 2 * sets.common(a, b)) / labels
+        return same
+
+    return mean_similarity(panel, similarity)

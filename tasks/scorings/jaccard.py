@@ -1,0 +1,26 @@
+"""How much two sets have in common."""
+
+import numpy as np
+
+from tasks.scorings import Gaps, scoring
+from tasks.scorings._panel import Codes, Floats, Panel
+from tasks.scorings._sets import Sets
+from tasks.scorings._similarity import mean_similarity
+
+
+@scoring(labels="set", source="Jaccard (1912), New Phytologist 11")
+def jaccard(panel: Panel) -> Gaps:
+    """Mean of labels in both sets over labels in either; two empty sets are alike.
+
+    Examples
+    --------
+    {a, b} and {b, c} have one of three in common.
+    """
+    sets = Sets(panel.values)
+
+    def similarity(a: Codes, b: Codes) -> Floats:
+        common = sets.common(a, b)
+        either = sets.sizes[a] + sets.sizes[b] - common
+        return np.where(either == 0, 1.0, common / np.maximum(either, 1))
+
+    return mean_similarity(panel, similarity)

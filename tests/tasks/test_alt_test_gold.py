@@ -1,0 +1,123 @@
+"""The alternative annotator test against published and independently computed results.
+
+``multilabel_synthetic`` has two variants of each result, as scores that are equal by arithmetic
+differ in their last bits by the order of summation. Ours is the tolerance (scores within 1e-9 tie):
+only so do the names and the order of annotators change nothing. Its ``macro_jaccard`` is the mean
+Jaccard of the bits 1 and 0 of multi-hot vectors, ours by the name of `bits_jaccard`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.alt_test import CURVE, AltTest, alt_test
+from tasks.read_labels import read_labels
+from tasks.scorings import SCORINGS
+
+NEAR = 1e-9
+DATASETS = ("wax", "mtbench", "cebab_aspects", "cebab_stars", "10k_prompts")
+SCORES = {
+    "accuracy": "accuracy", "set_jaccard": "jaccard", "macro_jaccard": "bits_jaccard",
+    "hamming": "hamming",
+}  # fmt: skip
+
+
+def read_both(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    humans, judges = (f"{who}_annotations.json" for who in ("human", "llm"))
+    return read_labels(folder / humans), read_labels(folder / judges)
+
+
+def check(found: AltTest, llms: dict[str, Any]) -> None:
+    """Compare every judge, epsilon and annotator with ``llms``: judge -> epsilon -> result."""
+    judges = {(row["judge"], row["epsilon"]): row for row in found.judges.to_dicts()}
+    each = {(r["judge"], r["epsilon"], r["annotator"]): r for r in found.annotators.to_dicts()}
+    compared = 0
+    for judge, epsilons in llms.items():
+        for epsilon, gold in epsilons.items():
+            row = judges[judge, float(epsilon)]
+            assert row["winning_rate"] == pytest.approx(gold["winning_rate"], abs=NEAR)
+            assert row["advantage_probability"] == pytest.approx(
+                gold["advantage_probability"], abs=NEAR
+            )
+            assert row["passed"] == gold["passed"]
+            for annotator, wanted in gold["annotators"].items():
+                one = each.pop((judge, float(epsilon), annotator))
+                assert one["n"] == wanted["n"]
+                for ours, theirs in (
+                    ("advantage_probability", "llm_advantage_probability"),
+                    ("human_advantage_probability", "human_advantage_probability"),
+                ):
+                    assert one[ours] == pytest.approx(wanted[theirs], abs=NEAR)
+                # 0/0 there; all differences are 0, which reach a margin of 0: p is 1
+                p = 1.0 if wanted["p_value"] is None else wanted["p_value"]
+                assert one["p_value"] == pytest.approx(p, abs=NEAR)
+                assert one["rejected"] == wanted["rejected"]
+                compared += 1
+    assert compared > 0
+    assert not each
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_published_data(reference_data: Path, name: str) -> None:
+    folder = reference_data / "alttest" / name
+    gold = json.loads((folder / "gold.json").read_text())[name]
+    found = alt_test(
+        *read_both(folder),
+        SCORINGS[gold["scoring_function"]], epsilons=CURVE, test="t",
+    )  # fmt: skip
+    check(found, gold["llms"])
+    assert found.judges["instances"].unique().to_list() == [gold["n_instances"]]
+    assert found.judges["dropped"].unique().to_list() == [0]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_published_tables(reference_data: Path, name: str) -> None:
+    tables = json.loads((reference_data / "alttest" / "paper_tables_check.json").read_text())
+    folder = reference_data / "alttest" / name
+    gold = json.loads((folder / "gold.json").read_text())[name]
+    found = alt_test(
+        *read_both(folder),
+        SCORINGS[gold["scoring_function"]], epsilons=[gold["paper_epsilon"]], test="t",
+    )  # fmt: skip
+    published = {k: v for k, v in tables["T2"].items() if k.startswith(f"{name}/")}
+    assert len(published) == found.judges.height
+    for row in found.judges.to_dicts():
+        cell = published[f"{name}/{row['judge']}"]
+        assert row["winning_rate"] == pytest.approx(cell["computed"]["wr"], abs=NEAR)
+        assert row["advantage_probability"] == pytest.approx(cell["computed"]["ap"], abs=NEAR)
+        # the paper rounds to two digits
+        assert row["winning_rate"] == pytest.approx(cell["paper"]["wr"], abs=0.00501)
+        assert row["advantage_probability"] == pytest.approx(cell["paper"]["ap"], abs=0.00501)
+
+
+@pytest.mark.parametrize("kind", ["additive", "multiplicative"])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("as_sets", [True, False])
+def test_labels_of_many(reference_data: Path, score: str, kind: Any, *, as_sets: bool) -> None:
+    folder = reference_data / "multilabel_synthetic"
+    data = json.loads((folder / "data.json").read_text())
+    gold = json.loads((folder / "gold.json").read_text())[score]
+
+    def frame(who: dict[str, dict[str, list[str]]]) -> pl.DataFrame:
+        return pl.DataFrame([
+            {
+                "annotator": name, "item": item,
+                "label": json.dumps(
+                    [n for n, bit in zip(data["labels"], bits, strict=True) if bit == "1"]
+                    if as_sets else bits
+                ),
+            }
+            for name, labels in who.items() for item, bits in labels.items()
+        ])  # fmt: skip
+
+    found = alt_test(
+        frame(data["humans"]), frame(data["llms"]), SCORINGS[SCORES[score]],
+        epsilons=CURVE, kind=kind, test="t",
+    )  # fmt: skip
+    check(
+        found,
+        {j: {e: v["tol1e-9"] for e, v in kinds[kind].items()} for j, kinds in gold.items()},
+    )
