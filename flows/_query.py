@@ -37,13 +37,30 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
             "Cast it, as in `interval::varchar`."
         ) from error
     if form == "json":
-        click.echo(json.dumps(rows.to_dicts(), indent=1, default=str))
+        numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
+        click.echo(json.dumps(numbers.to_dicts(), indent=1, default=str))
     elif form == "csv":
-        click.echo(rows.write_csv(), nl=False)
+        click.echo(_flat(rows).write_csv(), nl=False)
     else:
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+
+
+def _flat(rows: pl.DataFrame) -> pl.DataFrame:
+    """Write lists and structs, which CSV lacks, as JSON."""
+    nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
+    return rows.with_columns(
+        pl.Series(
+            name,
+            [
+                None if value is None else json.dumps(value, default=str)
+                for value in rows.select(name).to_dict(as_series=False)[name]
+            ],
+            dtype=pl.String,
+        )
+        for name in nested
+    )
 
 
 def rewrite_report(

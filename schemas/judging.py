@@ -256,7 +256,7 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
-    votes: int = pa.Field(ge=1, description="ballots of the pair")
+    votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
     score: float = pa.Field(
         ge=0, le=1, nullable=True,
         description="0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
@@ -285,7 +285,7 @@ class Verdicts(
     perturbation: str = name("null in control", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
-    votes: int = pa.Field(ge=1, description="ballots of the pair")
+    votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
     valid_votes: int = pa.Field(ge=0, description="votes for first, second or tie")
     score: float = pa.Field(
         ge=0, le=1, nullable=True, description="0 anchor, 1 target, mean of the valid votes"
@@ -306,7 +306,9 @@ class Shifts(
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, description="promote or detract")
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
-    votes: int = pa.Field(ge=1, description="ballots of the experimental pair")
+    votes: int = pa.Field(
+        ge=1, description="ballots of the experimental pair, those made needless too"
+    )
     control: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
     experimental: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="verdict"

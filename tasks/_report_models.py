@@ -7,6 +7,7 @@ from schemas.judging import VERSUS
 from schemas.results import Estimates
 from tasks._report_rows import JUDGE, Judged, Row, Text, said
 from tasks._words import listing, number, thousands, with_who
+from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
 
 SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
 LABELS = ("label_correlation", "effective_labels", "labels_needed")
@@ -60,14 +61,23 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
         return "no winner"
+    if min(row["clusters"] for row in (win, *checks)) < FEWEST_CLUSTERS:
+        return f"no conclusion: {TOO_FEW}"
     margin = abs(win["estimate"] - 0.5)
     tipping = {c["perturbation"]: c["estimate"] for c in checks if c["statistic"] != "bias_bound"}
     fragile = [
         check["perturbation"]
         for check in checks
-        if check["statistic"] == "bias_bound" and (check["estimate"] or 0) > margin
+        if check["statistic"] == "bias_bound"
+        and check["estimate"] is not None
+        and check["estimate"] > margin
     ]
     if fragile:
         told = [f"{name} (a shift of {number(tipping[name])} reverses it)" for name in fragile]
         return f"conclusion not robust to {listing(told)}"
-    return "robust to the biases measured" if checks else "no bias was measured"
+    bounds = [check["estimate"] for check in checks if check["statistic"] == "bias_bound"]
+    if not bounds:
+        return "no bias was measured"
+    if None in bounds:
+        return f"robust to {len(bounds) - bounds.count(None)} of {len(bounds)} biases measured"
+    return "robust to the biases measured"

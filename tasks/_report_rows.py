@@ -129,7 +129,10 @@ def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged
 def _mean(name: str, rows: Sequence[Row], lookup: Lookup) -> Judged:
     def over(statistic: str) -> Text:
         found = (lookup.find(statistic, row, row["perturbation"]) for row in rows)
-        values = [row["estimate"] for row in found if row and row["estimate"] is not None]
+        told = [row for row in found if row and row["estimate"] is not None]
+        if len({row["votes_per_pair"] for row in told}) > 1:
+            return Text("none", "(unequal votes per pair)")
+        values = [row["estimate"] for row in told]
         return Text(number(sum(values) / len(values))) if values else Text("none")
 
     shifts = [row["estimate"] for row in rows if row["estimate"] is not None]

@@ -134,7 +134,7 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     return tallies.select(
         *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
         mode=pl.lit(mode),
-        votes=pl.col("planned") - pl.col("stopped"),
+        votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
         verdict=pl.when(mean.is_not_null()).then(named.otherwise(pl.lit("tie"))),
@@ -147,7 +147,10 @@ def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
 
 
 def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_groups`, unchecked, for millions of rows."""
+    """Return the columns of :func:`match_groups`, unchecked, for millions of rows.
+
+    A sample with a sham but without an experimental pair stays: an empty arm is told, not left out.
+    """
     by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
     control = by_arm["control"].select(
         *GROUP, control=pl.col("verdict"), control_score=pl.col("score")
@@ -159,8 +162,17 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
     replicate = by_arm["replicate"].select(
         *GROUP, replicate=pl.col("verdict"), has_replicate=pl.lit(value=True)
     )
+    asked = verdicts.filter(pl.col("arm") == "experimental")
+    unasked = by_arm["sham"].join(asked, on=[*GROUP, "perturbation"], how="anti")
     return (
-        verdicts.filter(pl.col("arm") == "experimental")
+        pl.concat(
+            [
+                asked,
+                unasked.with_columns(
+                    verdict=pl.lit(None, asked.schema["verdict"]), score=pl.lit(None, pl.Float64)
+                ),
+            ]
+        )
         .rename({"verdict": "experimental", "score": "experimental_score"})
         .join(control, on=GROUP, how="left")
         .join(sham, on=[*GROUP, "perturbation"], how="left")
@@ -189,7 +201,7 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
         mean = _ratio(target - anchor, anchor + tie + target)
         first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
         scores.append(((first + 1) / 2).alias(f"score_{order}"))
-    return told.with_columns(*scores, votes=pl.col("planned") - pl.col("stopped")).with_columns(
+    return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
         score=(pl.col("score_12") + pl.col("score_21")) / 2
     )
 

@@ -13,13 +13,13 @@ def beside_control(tallies: pl.DataFrame, columns: Sequence[str]) -> pl.DataFram
 
     Null where the control arm was not asked about. ``mode`` is ``any``: counts have none.
     """
-    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", "stopped", *columns)
+    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *columns)
     control = wanted.filter(pl.col("arm") == "control").select(
         *GROUP, pl.col(*columns).name.prefix("control_")
     )
     return (
         wanted.filter(pl.col("arm") == "experimental")
-        .select(*GROUP, *CELL, *columns, votes=pl.col("planned") - pl.col("stopped"))
+        .select(*GROUP, *CELL, *columns, votes=pl.col("planned"))
         .join(control, on=GROUP, how="left", maintain_order="left")
         .with_columns(mode=pl.lit("any"))
     )

@@ -16,6 +16,7 @@ JUDGE = ("dataset", "judge", "prompt")
 TWICE = "no prompt was asked twice on both sides"
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
+UNEQUAL = "unequal votes per pair"
 SUMS = ("num_base", "den_base", "num_new", "den_new")
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 
@@ -89,7 +90,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
     bets = paired_evidence(shift, bases)
     return [
         moved.join(bets, on=CELL, how="left", nulls_equal=True),
-        contrast("dasr_drift", above, bases),
+        contrast("dasr_drift", above, bases, alike=True),
         contrast("position_drift", slots, bases),
         _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases)),
     ]
@@ -151,16 +152,21 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+def contrast(
+    name: str, items: pl.DataFrame, bases: pl.DataFrame, *, alike: bool = False
+) -> pl.DataFrame:
     """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
 
     Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
     minus the same of the base, ``SE = sqrt(G / (G - 1) sum u_g^2)``, t with G - 1 degrees of
-    freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums.
+    freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums. With
+    ``alike`` only items of as many votes as in the base are compared.
     """
     part = [*(c for c in CELL if c != "wave"), "wave", "base"]
+    uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
     sums = (
         _paired(items, bases)
+        .with_columns(told=pl.col("told") & ~uneven, uneven=uneven)
         .with_columns(
             pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
         )
@@ -170,7 +176,7 @@ def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFram
         )
         .group_by(*part, "cluster", maintain_order=True)
         .agg(
-            pl.col(*SUMS, "told", "rose", "fell").sum(),
+            pl.col(*SUMS, "told", "rose", "fell", "uneven").sum(),
             (1 - pl.col("told")).sum().alias("dropped"),
             pl.col("kind", "simulated", "votes").first(),
         )
@@ -190,20 +196,24 @@ def contrast(name: str, items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFram
         .agg(
             (pl.col("u") ** 2).sum().alias("squares"),
             (pl.col("told") > 0).sum().alias("clusters"),
-            pl.col(*SUMS, "told", "dropped", "rose", "fell").sum(),
+            pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
             pl.col("kind", "simulated").first(),
             votes_per_pair=pl.col("votes").mode().max(),
         )
         .rename({"told": "n", "base": "subgroup"})
     )
-    return pl.concat([cells, _t(cells)], how="horizontal").with_columns(statistic=pl.lit(name))
+    unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
+    return pl.concat([cells, _t(cells)], how="horizontal").with_columns(
+        statistic=pl.lit(name),
+        reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"),
+    )
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
     """Return each item of a wave beside itself in the base; ``told`` if both are known."""
     keys = [*(c for c in CELL if c != "wave"), "sample"]
     new = items.join(bases, on=[*JUDGE, "wave"])
-    old = items.select(*keys, base="wave", num_base="num", den_base="den")
+    old = items.select(*keys, base="wave", num_base="num", den_base="den", votes_base="votes")
     pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
         {"num": "num_new", "den": "den_new"}
     )

@@ -39,5 +39,5 @@ def with_sign_test(
     sides = (counts[side].cast(pl.Float64).to_numpy() for side in ("one", "other"))
     keys = counts.select(pl.col(CELL).cast(pl.String), tested=pl.Series(sign_test(*sides)))
     joined = rows.join(keys, on=CELL, how="left", nulls_equal=True)
-    told = pl.col("estimate").is_not_null()
+    told = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
     return Estimates.draft(joined.with_columns(p_value=pl.when(told).then(pl.col("tested"))))

@@ -24,6 +24,7 @@ ALL = "jury/all"
 ARMS = ("control", "experimental", "sham")
 EVALUATED = (mps, mps_sham, asr, dasr)
 UNVARIED = "shifts of the members do not vary"
+NO_ERRORS = "a judge that sees the flaw moves too: shifts are no errors"
 OPPOSED = "errors of the members cancel out: the size has no bound"
 UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
 Floats = NDArray[np.float64]
@@ -182,6 +183,8 @@ def _correlation(
     """Return the mean correlation, its interval, and why one of them is missing."""
     if not clusters:
         return None, None, None, EMPTY
+    if panel.cell["kind"] != "promote":
+        return None, None, None, NO_ERRORS
     members = shift.shape[1]
     sums = _product_sums(panel, np.where(whole[:, None], shift, 0.0), whole)
     r = float(_mean_correlation(sums.sum(axis=0)[None], members)[0])

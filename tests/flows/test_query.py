@@ -1,10 +1,11 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flows._query import show_numbers
+from flows._query import show_numbers, show_query
 from schemas.judging import Shifts
 from schemas.results import Estimates, Findings
 from tasks.conclude import conclude
@@ -58,3 +59,14 @@ def test_one_number_is_printed_with_what_it_hides(
     assert "Both hide what the scorecard shows" in printed
     first = warehouse.query("select margin from mart.scorecard where judge = 'bea'").item()
     assert f"{first:.2f}".rstrip("0") in printed
+
+
+def test_lists_are_json_in_csv_and_no_json_has_a_nan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    show_query("select [1, 2] as a, {'b': 'c'} as d, null::int[] as e", "csv", warehouse.path)
+    assert capsys.readouterr().out == 'a,d,e\n"[1, 2]","{""b"": ""c""}",\n'
+    show_query("select 'nan'::double as a", "json", warehouse.path)
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"a": None}]

@@ -374,3 +374,29 @@ def test_planted_biases_come_back(preset: str) -> None:
         {"promote": 98 / 243, "detract": 145 / 243}[kind]
     )
     assert found["valid_rate"]["estimate"] == 1.0
+
+
+def test_an_empty_arm_is_told(make_vote_log: Make) -> None:
+    both = [SECOND, SWAPPED_FIRST]
+    log = make_vote_log([*cast(both), *cast(both, arm="sham"), *cast(both, sample="s2")])
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
+    columns = ("sample", "control", "experimental", "sham", "votes")
+    assert shifts.select(columns).rows() == [("s1", "target", None, "target", 2)]
+    row = STATISTICS["asr"](shifts=shifts).row(0, named=True)
+    assert (row["estimate"], row["reason"], row["n"]) == (
+        None, "nothing qualifies: the denominator is empty", 0,
+    )  # fmt: skip
+
+
+def test_votes_that_others_made_needless_belong_to_the_design(make_vote_log: Make) -> None:
+    asked = [
+        {"shown_first": first, "repeat": repeat, "choice": choice, "arm": "experimental"}
+        for repeat in (0, 1)
+        for first, choice in (("anchor", "second"), ("target", "first"))
+    ]
+    spared = [{**row, "repeat": 2, "choice": None, "stopped": "lossless"} for row in asked[:2]]
+    shifts = match_groups(tally_votes(count_votes(make_vote_log([*asked, *spared])), "balanced"))
+    assert shifts["votes"].to_list() == [6]
+    # Section 1: six random votes name the target with chance .4033, four with .3827.
+    baseline = STATISTICS["random_baseline"](shifts=shifts).filter(statistic="random_baseline")
+    assert baseline["estimate"].to_list() == [pytest.approx(0.4033, abs=5e-5)]

@@ -260,6 +260,26 @@ def test_models_have_a_section_only_where_they_are_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("clusters", "bound", "said"),
+    [
+        (9, 0.05, "no conclusion: fewer than 10 independent questions"),
+        (10, 0.05, "robust to the biases measured"),
+        (10, None, "robust to 0 of 1 biases measured"),
+    ],
+)
+def test_a_conclusion_about_models_is_that_of_the_mart(
+    clusters: int, bound: float | None, said: str
+) -> None:
+    pair = {**OVERALL, "subgroup": "ant vs bee", "clusters": clusters}
+    found = estimates(
+        {**pair, "statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6},
+        {**pair, "statistic": "bias_bound", "perturbation": "padding", "estimate": bound},
+    )
+    page = Page(report(FACTS, found, findings(), perturbed()))
+    assert said in " ".join(page.text.split())
+
+
+@pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({}, "40 r .71; worth 63; \N{PLUS-MINUS SIGN}.05 takes 120"),
@@ -365,7 +385,7 @@ def test_nobody_left_out_is_said_too() -> None:
     assert "Mean of" not in page.text
     few = estimates(*(row | {"clusters": 9} for row in GAP_OF_BEA[:3]))
     told = Page(report(FACTS, few, findings(), perturbed())).text
-    assert "It cannot be told of acme/judge-1." in told
+    assert "Whether to leave out acme/judge-1 cannot be told." in told
     assert "position gap .15" not in Page(report(FACTS, estimates(), findings(), perturbed())).text
 
 

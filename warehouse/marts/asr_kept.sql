@@ -1,6 +1,6 @@
--- One row per study, prompt, wave, mode and perturbation: mean over all judges, and without those left out.
+-- One row per study, prompt, wave, mode, perturbation and votes per pair: mean over all judges, and without those left out.
 select
-    study, dataset, prompt, wave, mode, perturbation, kind, bool_or(simulated) as simulated,
+    study, dataset, prompt, wave, mode, perturbation, votes_per_pair, kind, bool_or(simulated) as simulated,
     count(asr) as judges,
     avg(asr) as asr,
     avg(sham_floor) as sham_floor,

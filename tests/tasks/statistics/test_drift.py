@@ -230,3 +230,16 @@ def test_paired_evidence_is_rarely_large_without_drift(make_shifts: Make) -> Non
     assert found.len() == 200
     assert found.mean() < 1.5
     assert (found >= 20).mean() <= 0.05
+
+
+def test_rates_of_unequal_votes_are_not_compared(make_vote_log: Make, make_shifts: Make) -> None:
+    shifts = two_waves(make_shifts, 5).with_columns(
+        votes=pl.when(pl.col("wave") == "n2").then(2).otherwise(6).cast(pl.Int64)
+    )
+    tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
+    rows = rows_of(drift(tallies=tallies, shifts=shifts))
+    assert (rows["dasr_drift"]["estimate"], rows["dasr_drift"]["reason"]) == (
+        None, "unequal votes per pair",
+    )  # fmt: skip
+    # The shift is the same whatever the number of votes (methods, section 2).
+    assert rows["mps_drift"]["estimate"] is not None

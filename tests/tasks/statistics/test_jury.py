@@ -183,3 +183,13 @@ def test_shared_bias_stays_and_opposite_biases_cancel(betas: tuple[int, ...], tr
     ]  # fmt: skip
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     assert found(shifts)["jury_mps_sham", ""]["estimate"] == pytest.approx(truth, abs=0.015)
+
+
+def test_moving_away_from_a_flaw_is_no_error(make_shifts: Make) -> None:
+    judges = {j: [(0.5, 0.1), (0.6, 0.3), (0.7, 0.1)] for j in "abc"}
+    rows = found(panel(make_shifts, judges).with_columns(kind=pl.lit("detract")))
+    for name in ("jury_correlation", "jury_size"):
+        row = rows[name, ""]
+        assert (row["estimate"], row["low"]) == (None, None)
+        assert row["reason"] == "a judge that sees the flaw moves too: shifts are no errors"
+    assert rows["jury_mps", ""]["estimate"] == pytest.approx(-1.3 / 3)

@@ -62,7 +62,9 @@ def test_against_counting(make_shifts: Make, triples: list[tuple[str | None, ...
     if up + down:
         assert direction["estimate"] == pytest.approx((up - down) / (up + down))
         # Second implementation: scipy.
-        assert direction["p_value"] == pytest.approx(binomtest(up, up + down).pvalue)
+        p_value = binomtest(up, up + down).pvalue
+        # A single flip is a single cluster.
+        assert direction["p_value"] == (pytest.approx(p_value) if up + down > 1 else None)
     else:
         assert (direction["estimate"], direction["p_value"]) == (None, None)
         assert direction["reason"]
@@ -104,3 +106,10 @@ def test_columns_may_be_categorical(make_shifts: Make) -> None:
     text = [c for c, t in shifts.schema.items() if t == pl.String]
     categorical = shifts.with_columns(pl.col(text).cast(pl.Categorical))
     assert net_flips(shifts=categorical).equals(net_flips(shifts=shifts))
+
+
+def test_a_single_cluster_has_no_test(make_shifts: Make) -> None:
+    turned = {"control": "anchor", "experimental": "target", "cluster": "q"}
+    rows = net_flips(shifts=make_shifts([turned] * 5))
+    row = rows.filter(statistic="flip_direction").row(0, named=True)
+    assert (row["estimate"], row["clusters"], row["p_value"]) == (1.0, 1, None)

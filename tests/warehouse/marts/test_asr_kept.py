@@ -35,3 +35,15 @@ def test_nobody_left_out(warehouse: Warehouse, make: Make) -> None:
         "select judges, asr, judges_kept, asr_kept, left_out from mart.asr_kept"
     )
     assert found.rows() == [(1, 0.25, 1, 0.25, None)]
+
+
+def test_rates_of_unequal_votes_are_not_averaged(warehouse: Warehouse, make: Make) -> None:
+    rows = [
+        {"judge": judge, "statistic": "asr", "estimate": estimate, "votes_per_pair": votes}
+        for judge, estimate, votes in (("a", 0.2, 2), ("b", 0.4, 6), ("c", 0.6, 6))
+    ]
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query(
+        "select votes_per_pair, judges, asr from mart.asr_kept order by votes_per_pair"
+    )
+    assert found.rows() == [(2, 1, 0.2), (6, 2, 0.5)]
