@@ -1,5 +1,6 @@
 """A study's estimates from its saved votes, anew: no judge is asked."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,23 +64,25 @@ def measure_anew(
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
     """Count in SQL; names are numbers from here on, as there may be millions of rows."""
     counted = warehouse.tallies(study)
-    names = (
-        counted[name].cast(pl.Enum(counted[name].drop_nulls().unique().sort())) for name in NAMES
-    )
-    return cast(
-        "DataFrame[Tallies]", counted.with_columns(*names, pl.col(WORDS).cast(pl.Categorical))
-    )
+    coded = counted.with_columns(pl.col(*NAMES, *WORDS).cast(pl.Categorical))
+    names = (coded[name].unique().cast(pl.String).drop_nulls().sort() for name in NAMES)
+    ordered = [pl.col(name).cast(pl.Enum(each)) for name, each in zip(NAMES, names, strict=True)]
+    return cast("DataFrame[Tallies]", coded.with_columns(ordered))
 
 
 def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
     """Return what the statistics read; unchecked, as all of it follows from checked votes."""
+    with ThreadPoolExecutor(2) as pool:
+        contests, annotations = pool.submit(contests_of, tallies), pool.submit(annotate, tallies)
+        verdicts = verdicts_of(tallies, mode).with_columns(
+            pl.col("verdict").cast(pl.Enum(VERDICTS))
+        )
+        shifts = shifts_of(verdicts)
     return {
         "tallies": tallies,
-        "shifts": shifts_of(
-            verdicts_of(tallies, mode).with_columns(pl.col("verdict").cast(pl.Enum(VERDICTS)))
-        ),
-        "contests": contests_of(tallies),
-        "annotations": annotate(tallies),
+        "shifts": shifts,
+        "contests": contests.result(),
+        "annotations": annotations.result(),
     }
 
 
