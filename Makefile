@@ -62,10 +62,11 @@ lint: $(SET_UP_DEV) ## style, types, import contracts
 
 check: lint test ## all that CI checks
 
-bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, and millions of votes
+bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, millions of votes and of labels
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/characteristics.py coverage --only audit
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/alt_test.py
 
 # The peer has requirements of its own, so it gets an environment of its own.
 $(PEER): Makefile | $(SET_UP)
