@@ -13,6 +13,7 @@ from tasks._summary import finding_words
 from tasks._words import count, interval, number, p_value, thousands, with_who
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
+ALIKE = ("dataset", "prompt", "wave")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {"mps": "over the control", "mps_sham": "over the sham"}
@@ -115,14 +116,35 @@ def _group(
 
 
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
-    """Return the means over judges, with and without those left out; none if nobody is."""
+    """Return the means over judges, with and without those left out; none if nobody is.
+
+    Waves, and whatever else a judge was asked under, are not averaged.
+    """
+    alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
+    return [
+        mean
+        for key in alike
+        for mean in _means_of(
+            [row for row in rows if tuple(row[c] for c in ALIKE) == key],
+            lookup,
+            without,
+            " / ".join(["", *(v for v, c in zip(key, ALIKE, strict=True) if _differs(rows, c))]),
+        )
+    ]
+
+
+def _differs(rows: Sequence[Row], column: str) -> bool:
+    return len({row[column] for row in rows}) > 1
+
+
+def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str) -> list[Judged]:
     kept = [row for row in rows if judge_of(row) not in without.reasons]
     if len(kept) == len(rows):
         return []
     left_out = f"without the {thousands(len(rows) - len(kept))} left out"
     return [
-        _mean(f"Mean of {count(len(rows), 'judge')}", rows, lookup),
-        _mean(f"Mean of {count(len(kept), 'judge')}, {left_out}", kept, lookup),
+        _mean(f"Mean of {count(len(rows), 'judge')}{where}", rows, lookup),
+        _mean(f"Mean of {count(len(kept), 'judge')}{where}, {left_out}", kept, lookup),
     ]
 
 

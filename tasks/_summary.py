@@ -38,7 +38,7 @@ def summary(findings: DataFrame[Findings], questions: int) -> list[str]:
     if findings.is_empty():
         return ["No cell was measured, so nothing was found."]
     rows = with_who(findings).sort("who", "perturbation").to_dicts()
-    judges = count(len({row["who"] for row in rows}), "judge")
+    judges = count(_number(rows), "judge")
     perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
     first = f"{judges} faced {perturbations} on {count(questions, 'question')}."
     return [s for s in (first, _promote(rows), _detract(rows), _open(rows)) if s]
@@ -59,9 +59,9 @@ def _promote(rows: Sequence[Row]) -> str:
         return ""
     moved = [row for row in cells if row["finding"] == "biased"]
     if moved:
-        verb = "is" if len(_judges(moved)) == 1 else "are"
+        verb = "is" if _number(moved) == 1 else "are"
         return (
-            f"{len(_judges(moved))} of {count(len(_judges(cells)), 'judge')} {verb} biased by a"
+            f"{_number(moved)} of {count(_number(cells), 'judge')} {verb} biased by a"
             f" change that should count for nothing: {_by_judge(moved, 'by')}."
         )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
@@ -77,9 +77,9 @@ def _detract(rows: Sequence[Row]) -> str:
         return ""
     blind = [row for row in cells if row["reading"] in {"overlooks", "rewards"}]
     if blind:
-        verb = ("overlooks", "rewards") if len(_judges(blind)) == 1 else ("overlook", "reward")
+        verb = ("overlooks", "rewards") if _number(blind) == 1 else ("overlook", "reward")
         return (
-            f"{len(_judges(blind))} of {count(len(_judges(cells)), 'judge')} {verb[0]} or"
+            f"{_number(blind)} of {count(_number(cells), 'judge')} {verb[0]} or"
             f" {verb[1]} a flaw: {_by_judge(blind, 'reading')}."
         )
     seen = sum(row["reading"] == "detects" for row in cells)
@@ -99,6 +99,11 @@ def _open(rows: Sequence[Row]) -> str:
     left = doubtful + reasons.total()
     verb = "remains" if left == 1 else "remain"
     return f"{left} of {count(len(rows), 'cell')} {verb} open ({listing(parts)})." if left else ""
+
+
+def _number(rows: Sequence[Row]) -> int:
+    """Return how many judges there are, however often and under whatever prompt they judged."""
+    return len({row["judge"] for row in rows})
 
 
 def _judges(rows: Sequence[Row]) -> list[str]:

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from tasks.statistics._bootstrap import FORMULAS, by_chance
-from tasks.statistics._intervals import LEVEL, SINGLE
+from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._logistic import Floats
 from tasks.statistics._quantiles import t_quantile
 
 UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
+ROUNDING = 1e-12
 METHOD = "cluster bootstrap with refit, t"
 Row = dict[str, Any]
 
@@ -20,6 +21,8 @@ def logit_row(value: float, draws: Floats | None, clusters: int) -> Row:
         why = SINGLE if clusters < 2 else UNSTABLE if by_chance() else FORMULAS
         return {"estimate": value, "method": "none", "reason": why}
     error = float(draws.std(ddof=1)) * _missed(clusters)
+    if error < ROUNDING:
+        return {"estimate": value, "method": "none", "reason": ALIKE}
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
     tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return {

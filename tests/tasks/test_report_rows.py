@@ -1,9 +1,13 @@
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
 from schemas.curation import PerturbedAnswers
-from tasks._report_rows import dropped_rows, reasons, said
+from tasks._report_rows import Without, dropped_rows, reasons, result_groups, said
+from tasks.conclude import conclude
+
+Make = Callable[..., Any]
 
 DEFAULTS = {
     "question_id": "q", "recipe": 1, "seed": 0, "made_by": "template", "perturbed": "x",
@@ -49,3 +53,21 @@ def test_a_null_has_its_reason() -> None:
     alone = {"estimate": 0.5, "low": None, "high": None, "reason": "a single cluster"}
     assert tuple(said(alone)) == (".50", "no interval (a single cluster)")
     assert tuple(said(None)) == ("not measured", "")
+
+
+def test_waves_are_not_averaged(make_estimates: Make) -> None:
+    shifts = [
+        {"judge": judge, "wave": wave, "statistic": "mps", "estimate": shift, "clusters": 20,
+         "n": 20, "standard_error": 0.01, "low": shift - 0.02, "high": shift + 0.02, "p_value": 0.5}
+        for judge in ("ada", "bea")
+        for wave, shift in (("n1", 0.1), ("n2", 0.3))
+    ]  # fmt: skip
+    estimates = make_estimates(shifts)
+    without = Without({("demo", "bea", "plain", wave): "ties" for wave in ("n1", "n2")}, {})
+    (group,) = result_groups(conclude(estimates), estimates, without)
+    assert [(row.judge, row.texts[0].text) for row in group.means] == [
+        ("Mean of 2 judges / n1", ".100"),
+        ("Mean of 1 judge / n1, without the 1 left out", ".100"),
+        ("Mean of 2 judges / n2", ".300"),
+        ("Mean of 1 judge / n2, without the 1 left out", ".300"),
+    ]

@@ -93,3 +93,11 @@ def test_a_finding_has_its_reading_direction_or_reason(
 
 def test_every_finding_is_explained() -> None:
     assert sorted(GLOSSARY) == sorted([*FINDINGS, *READINGS, REFUSED])
+
+
+def test_a_judge_of_two_waves_is_one_judge() -> None:
+    told = said({"wave": "n1", "finding": "biased"}, {"wave": "n2", "finding": "biased"})
+    assert told[0].startswith("1 judge faced")
+    assert told[1].startswith("1 of 1 judge is biased")
+    assert "/ n1" in told[1]
+    assert "/ n2" in told[1]
