@@ -30,7 +30,8 @@ SECONDS_AFTER_AN_INTERRUPT = 0.2
 
 CONSOLE = Console()
 RESULTS = """
-    select * from mart.bias where study = ? order by judge, kind desc, perturbation
+    select * from mart.bias where study = ?
+    order by judge, dataset, prompt, wave, kind desc, perturbation
 """
 
 

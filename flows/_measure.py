@@ -11,10 +11,11 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._keep import Measures, keep_measures, require_free
-from flows._terminal import print_rows, result_table
+from flows._terminal import LEGEND, print_rows, result_table
 from schemas.judging import VoteLog
 from schemas.results import Estimates, Findings
 from tasks._catalogue import unknown
+from tasks._words import with_who
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
@@ -85,9 +86,9 @@ def show_measures(
     elif form == "csv":
         click.echo(chosen.write_csv(), nl=False)
     elif only or estimates["perturbation"].null_count() == estimates.height:
-        shown = chosen.select(
+        shown = with_who(chosen).select(
             "statistic",
-            "judge",
+            pl.col("who").alias("judge"),
             "simulated",
             "subgroup",
             "perturbation",
@@ -102,6 +103,7 @@ def show_measures(
     else:
         table = _bias(estimates, conclude(estimates))
         Console().print(result_table(table.to_dicts(), f"{votes.name}, mode {mode}"))
+        click.echo(f"{LEGEND} `--only NAME` shows one statistic, `--format json` all of them.")
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:
@@ -121,4 +123,6 @@ def _bias(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
         savings = [Saving(Estimates, estimates), Saving(Findings, findings)]
         warehouse.save(savings, run="measure", study="measure")
-        return warehouse.query("select * from mart.bias order by judge, kind desc, perturbation")
+        return warehouse.query(
+            "select * from mart.bias order by judge, dataset, prompt, wave, kind desc, perturbation"
+        )

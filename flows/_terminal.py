@@ -20,8 +20,12 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+ASKED = ("dataset", "prompt", "wave")
+"""What a judge was asked under; told where it differs."""
+
+
 def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out rows of ``mart.bias``, those of a judge below its name; fits 80 columns."""
+    """Lay out rows of ``mart.bias``, those of a judge below its name."""
     table = Table(
         title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
     )
@@ -33,12 +37,14 @@ def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             no_wrap=not text,
             max_width=20 if column == "finding" else None,
         )
-    last = None
+    told = ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
+    last = ""
     for row in rows:
-        if row["judge"] != last:
+        who = " / ".join(_clip(row[column]) for column in told)
+        if who != last:
             simulated = "\n[dim](simulated)[/dim]" if row["simulated"] else ""
-            table.add_row(f"[bold]{escape(_clip(row['judge']))}[/bold]{simulated}")
-        last = row["judge"]
+            table.add_row(f"[bold]{escape(who)}[/bold]{simulated}")
+        last = who
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
             str(row["n"]),

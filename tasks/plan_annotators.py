@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tasks._families import benjamini_yekutieli
 from tasks._margins import Kind, Test, check_epsilon, needs_score, score_test, t_test
 from tasks.alt_test import LEVEL, PASSES
+from tasks.defaults import POWER
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
-POWER = 0.8
 HALF = 0.5
 DRAWS = 500
 STEPS = 8

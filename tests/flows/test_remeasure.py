@@ -26,6 +26,8 @@ def log() -> pl.DataFrame:
     votes = [
         simulate(traits, kind=kind, beta=beta, items=20, votes=4, seed=seed).with_columns(
             judge=pl.lit(name), anchor_author=pl.lit("ant"), target_author=pl.lit("bee"),
+            # One perturbation has one kind, whichever preset the votes are of.
+            kind=pl.when(pl.col("kind").is_not_null()).then(pl.lit("promote")),
             anchor_length=pl.col("sample").str.len_chars() + seed, target_length=pl.lit(9),
         )
         for seed, (name, (traits, kind, beta)) in enumerate(PRESETS.items())

@@ -56,3 +56,12 @@ def test_defaults_are_those_of_the_methods() -> None:
         defaults.FEWEST_CLUSTERS,
     )  # fmt: skip
     assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10)
+
+
+def test_contrasts_have_the_same_level_and_minima() -> None:
+    text = (SHARED / "contrasts.sql").read_text(encoding="utf-8")
+    minima = re.findall(r"'mps_sham_contrast'\), ([\d.]+), ([\d.]+)\)::double as minimum", text)
+    assert [tuple(map(float, pair)) for pair in minima] == [
+        (defaults.MINIMUM, defaults.MINIMA["dasr_drift"])
+    ]
+    assert re.findall(r"p_holm < ([\d.]+)", text) == [str(defaults.ALPHA)]
