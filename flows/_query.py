@@ -1,5 +1,6 @@
 """Looking at what is there: SQL, reports and catalogues."""
 
+import inspect
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from flows._pages import report_path, stored_page, write_page
 from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
 from schemas.judging import Shifts
+from tasks._catalogue import unknown
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -107,6 +109,17 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
         "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
         "move a judge least. Both hide what the scorecard shows: weights decide who wins."
     )
+
+
+def explain(name: str) -> None:
+    """Print what a statistic, or the one that makes a row of that name, measures and how."""
+    makers = {row: entry for entry in STATISTICS.values() for row in entry.gives}
+    found = {**makers, **STATISTICS}
+    if name not in found:
+        raise unknown("statistic", name, sorted(found))
+    entry = found[name]
+    click.echo(f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n")
+    click.echo(inspect.getdoc(entry.measure))
 
 
 def show_catalogues() -> None:

@@ -212,12 +212,16 @@ def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool
 
 
 @main.command(name="list")
+@click.argument("statistic", required=False)
 @clear_errors
-def list_() -> None:
-    """List every name that an option takes."""
-    from flows._query import show_catalogues
+def list_(statistic: str | None) -> None:
+    """List every name that an option takes, or explain a STATISTIC or one of its rows."""
+    from flows._query import explain, show_catalogues
 
-    show_catalogues()
+    if statistic:
+        explain(statistic)
+    else:
+        show_catalogues()
 
 
 @main.command()

@@ -214,3 +214,17 @@ def test_everything_is_listed() -> None:
     assert listed.exit_code == 0, listed.output
     for name in (*STUDIES, *JUDGES, *PERTURBATIONS, "bloom", "humans_or_llms", "pair_v1", "asr"):
         assert name in listed.stdout
+
+
+@pytest.mark.parametrize("name", ["asr", "dasr", "sham_floor", "s1_macro"])
+def test_every_row_is_explained(name: str) -> None:
+    result = CliRunner().invoke(main, ["list", name])
+    assert result.exit_code == 0
+    assert name in result.output.split("\n")[0]
+    assert "Examples" in result.output
+
+
+def test_a_row_that_is_not_known_is_named() -> None:
+    result = CliRunner().invoke(main, ["list", "sham_flour"])
+    assert result.exit_code == 2
+    assert "Did you mean 'sham_floor'?" in result.output
