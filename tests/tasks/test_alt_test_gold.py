@@ -117,6 +117,7 @@ def test_labels_of_many(reference_data: Path, score: str, kind: Any, *, as_sets:
         frame(data["humans"]), frame(data["llms"]), SCORINGS[SCORES[score]],
         epsilons=CURVE, kind=kind, test="t",
     )  # fmt: skip
+    assert found.judges.height == len(gold) * len(CURVE)
     check(
         found,
         {j: {e: v["tol1e-9"] for e, v in kinds[kind].items()} for j, kinds in gold.items()},
