@@ -1,39 +1,41 @@
 -- One row per study, judge, prompt, wave, sample, arm and perturbation: its votes, counted.
--- A vote's repeat is a bit of a mask, so that votes of equal repeat meet without a join.
-with valued as (
+-- What became of a ballot is a number of three bits, and its repeat a place in masks, one for each
+-- bit and order: votes of equal repeat meet without a join, and few sums are kept per row.
+with coded as (
     select *,
         shown_first = 'anchor' as straight,
         1::bigint << repeat as bit,
-        case
-            when choice = 'tie' then 0
-            when choice in ('first', 'second')
-                then if((choice = 'first') = (shown_first = 'anchor'), -1, 1)
-        end as x,
+        case choice
+            when 'first' then if(shown_first = 'anchor', 5, 7)
+            when 'second' then if(shown_first = 'anchor', 7, 5)
+            when 'tie' then 6
+            when 'invalid' then 2
+            when 'abstain' then 3
+            when 'ambiguous' then 4
+            else 1
+        end as code,
     from vote_log
 ),
 masked as (
     select
         study, dataset, judge, prompt, wave, sample, arm, perturbation,
-        any_value(cluster) as cluster, any_value(kind) as kind, bool_and(simulated) as simulated,
-        count(*)::integer as planned,
+        any_value(cluster) as cluster, any_value(kind) as kind, any_value(label) as label,
+        bool_and(simulated) as simulated, bool_or(human) as human,
         count(stopped)::integer as stopped,
-        count(choice)::integer as voted,
-        count(*) filter (choice = 'invalid')::integer as invalid,
-        count(*) filter (choice = 'abstain')::integer as abstain,
-        count(*) filter (choice = 'ambiguous')::integer as ambiguous,
         count(*) filter (cached and stopped is null)::integer as cached,
         count(*) filter (cached is not null and stopped is null)::integer as known,
-        any_value(label) as label, bool_or(human) as human,
-        bit_or(if(straight and choice is not null, bit, 0)) as cast_12,
-        bit_or(if(not straight and choice is not null, bit, 0)) as cast_21,
-        bit_or(if(straight, bit, 0)) as asked_12,
-        bit_or(if(not straight, bit, 0)) as asked_21,
-        bit_or(if(straight and x = -1, bit, 0)) as a12,
-        bit_or(if(straight and x = 0, bit, 0)) as t12,
-        bit_or(if(straight and x = 1, bit, 0)) as b12,
-        bit_or(if(not straight and x = -1, bit, 0)) as a21,
-        bit_or(if(not straight and x = 0, bit, 0)) as t21,
-        bit_or(if(not straight and x = 1, bit, 0)) as b21,
+        bit_or(if(straight and code & 1 > 0, bit, 0)) as i12,
+        bit_or(if(straight and code & 2 > 0, bit, 0)) as j12,
+        bit_or(if(straight and code & 4 > 0, bit, 0)) as k12,
+        bit_or(if(not straight and code & 1 > 0, bit, 0)) as i21,
+        bit_or(if(not straight and code & 2 > 0, bit, 0)) as j21,
+        bit_or(if(not straight and code & 4 > 0, bit, 0)) as k21,
+    from coded
+    group by all
+),
+compared as (
+    select
+        study, dataset, sample, 'control' as arm,
         any_value(anchor_author) as anchor_author,
         any_value(target_author) as target_author,
         max(anchor_length) as anchor_length,
@@ -42,12 +44,27 @@ masked as (
         max(target_markup) as target_markup,
         max(human_score) as human_score,
         max(label_chance) as label_chance,
-    from valued
+    from vote_log
+    where arm = 'control'
     group by all
+),
+read as (
+    select *,
+        i12 | j12 | k12 as asked_12, j12 | k12 as cast_12,
+        i21 | j21 | k21 as asked_21, j21 | k21 as cast_21,
+        i12 & k12 & ~j12 as a12, j12 & k12 & ~i12 as t12, i12 & j12 & k12 as b12,
+        i21 & k21 & ~j21 as a21, j21 & k21 & ~i21 as t21, i21 & j21 & k21 as b21,
+    from masked
 )
 select
     study, dataset, judge, prompt, wave, sample, arm, perturbation, cluster, kind, simulated,
-    planned, stopped, voted, invalid, abstain, ambiguous, cached, known,
+    (bit_count(asked_12) + bit_count(asked_21))::integer as planned,
+    stopped,
+    (bit_count(cast_12) + bit_count(cast_21))::integer as voted,
+    (bit_count(j12 & ~i12 & ~k12) + bit_count(j21 & ~i21 & ~k21))::integer as invalid,
+    (bit_count(i12 & j12 & ~k12) + bit_count(i21 & j21 & ~k21))::integer as abstain,
+    (bit_count(k12 & ~i12 & ~j12) + bit_count(k21 & ~i21 & ~j21))::integer as ambiguous,
+    cached, known,
     bit_count(a12)::integer as anchor_12,
     bit_count(t12)::integer as tie_12,
     bit_count(b12)::integer as target_12,
@@ -80,4 +97,4 @@ select
     bit_count(cast_12 & cast_21 & ~(a12 | t12 | b12 | a21 | t21 | b21))::integer as matched_invalid,
     anchor_author, target_author, anchor_length, target_length, anchor_markup, target_markup,
     human_score, label_chance,
-from masked
+from read left join compared using (study, dataset, sample, arm)
