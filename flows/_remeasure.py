@@ -15,6 +15,7 @@ from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from schemas.judging import Tallies
 from schemas.results import Drifts, Estimates, Findings
+from tasks._masks import count_masks
 from tasks.aggregate import contests_of, measure_all, shifts_of, verdicts_of
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
@@ -62,12 +63,12 @@ def measure_anew(
 
 
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
-    """Count in SQL; names are numbers from here on, as there may be millions of rows."""
-    counted = warehouse.tallies(study)
-    coded = counted.with_columns(pl.col(*NAMES, *WORDS).cast(pl.Categorical))
+    """Count the votes; names are numbers from here on, as there may be millions of rows."""
+    masks = warehouse.masks(study)
+    coded = masks.with_columns(pl.col(*NAMES, *WORDS).cast(pl.Categorical))
     names = (coded[name].unique().cast(pl.String).drop_nulls().sort() for name in NAMES)
     ordered = [pl.col(name).cast(pl.Enum(each)) for name, each in zip(NAMES, names, strict=True)]
-    return cast("DataFrame[Tallies]", coded.with_columns(ordered))
+    return cast("DataFrame[Tallies]", count_masks(coded.with_columns(ordered)))
 
 
 def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:

@@ -204,7 +204,7 @@ class Tallies(
     """One row per judge, prompt, wave, sample, arm and perturbation: its votes, counted.
 
     12 is the order that shows the anchor first, 21 the other; votes of equal repeat in the two
-    orders are matched (``tallies.sql``).
+    orders are matched (``masks.sql``).
     """
 
     sample: str = name("a question with its anchor and target")

@@ -24,12 +24,13 @@ from schemas.judging import (
     Votes,
 )
 from schemas.results import Estimates
+from tasks._masks import count_masks
 from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
-TALLIES = Path(schemas.__file__).with_name("tallies.sql")
+MASKS = Path(schemas.__file__).with_name("masks.sql")
 LAST_REPEAT = 62
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Statistics of so many rows are measured at once."""
@@ -83,7 +84,7 @@ def _sizes() -> list[pl.Expr]:
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
-    """Count the votes of each pair (``schemas/tallies.sql``).
+    """Count the votes of each pair (``schemas/masks.sql``).
 
     Raises
     ------
@@ -99,7 +100,8 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
         )
     with duckdb.connect() as connection:
         lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
-        return Tallies.of(fetch(connection, TALLIES.read_text(encoding="utf-8")))
+        connection.execute("set variable study = ''")
+        return Tallies.of(count_masks(fetch(connection, MASKS.read_text(encoding="utf-8"))))
 
 
 def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:

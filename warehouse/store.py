@@ -14,6 +14,7 @@ import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+import schemas
 from schemas.arrow import fetch, lend
 from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Fact, Frame, Result
@@ -25,6 +26,7 @@ VERSION = 11
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+MASKS = Path(schemas.__file__).with_name("masks.sql")
 PATIENCE_SECONDS = 60.0
 F = TypeVar("F", bound=Frame)
 # Two connections of one process with different settings exclude each other in DuckDB.
@@ -94,16 +96,13 @@ class Warehouse:
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)
 
-    def tallies(self, study: str) -> pl.DataFrame:
-        """Count the votes of a study; the rows, maybe millions, have no order."""
+    def masks(self, study: str) -> pl.DataFrame:
+        """Lay the ballots of a study into masks; the rows, maybe millions, have no order."""
         with self._visit(write=False) as connection:
             # To keep an order, or to pass parameters, takes several times as long.
             connection.execute("set preserve_insertion_order = false")
             connection.execute("set variable study = ?", [study])
-            return fetch(
-                connection,
-                "select * exclude (study) from mart.tallies where study = getvariable('study')",
-            )
+            return fetch(connection, MASKS.read_text(encoding="utf-8"))
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
         """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
