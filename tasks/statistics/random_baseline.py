@@ -1,6 +1,7 @@
 """What a judge that votes at random would get."""
 
 from fractions import Fraction
+from functools import cache
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -14,6 +15,7 @@ UNIFORM = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))
 COIN = (Fraction(1, 2), Fraction(0), Fraction(1, 2))
 
 
+@cache
 def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fraction:
     """Return the exact chance that ``votes`` random votes sum to a win of the target.
 
