@@ -110,7 +110,7 @@ def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
     for judge in who if block.human.any() else []:
         chosen = block.human.copy()
         chosen[judge["at"]] = True
-        if len(block.labels) > MOST_LABELS:
+        if block.scale is not None and len(block.labels) > MOST_LABELS:
             found = pl.concat(interval_alpha(block, HUMANS, chosen))
         else:
             asked = pl.col("annotator") == judge["annotator"]
