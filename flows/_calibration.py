@@ -94,6 +94,11 @@ class Calibration(BaseModel):
             self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
         )
 
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides its results, but for votes in a warehouse."""
+        files = [_digest(Path(file)) for file in (self.humans, self.judges) if file]
+        return content_key(self.model_dump(), files, code_digest())
+
     def require_own_metric_elsewhere(self) -> None:
         """Refuse a metric that is a file of the user's: a form must not name a program to run."""
         if ":" in self.metric:
@@ -159,9 +164,7 @@ def calibrate_labels(
     terms = calibration.terms()
     labelled = labels_of(calibration, warehouse)
     trials = [steps.try_judges(each, terms) for each in labelled]
-    annotations = Annotations.of(
-        pl.concat(steps.annotate(each, terms.metric) for each in labelled)
-    )
+    annotations = Annotations.of(pl.concat(steps.annotate(each, terms.metric) for each in labelled))
     agreement = steps.agree(annotations, label_kind(terms.metric))
     return Calibrated(
         AltTests.of(pl.concat(trial.judges for trial in trials)),
@@ -253,11 +256,9 @@ def keep_calibration(
 ) -> dict[str, Any]:
     """Save labels and results at once; return the run's row."""
     run, began = run or str(uuid4()), datetime.now(UTC)
-    files = [_digest(Path(file)) for file in (calibration.humans, calibration.judges) if file]
     row = {
-        **first_row("calibrate", run, calibration, began,
-                    content_key(calibration.model_dump(), files, code_digest())),
-        **NOTHING_ASKED, "state": "running", "planned": 0, "from_warehouse": 0,
+        **first_row("calibrate", run, calibration, began), **NOTHING_ASKED,
+        "state": "running", "planned": 0, "from_warehouse": 0,
     }  # fmt: skip
     warehouse.start_run(row)
     savings = (
@@ -286,5 +287,3 @@ def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-

@@ -1,7 +1,7 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
-from tasks import agree as agreeing
 from tasks import aggregate, calibrate, conclude, curate, judge, pair, perturb, report
+from tasks import agree as agreeing
 from tasks import annotate as annotating
 from tasks._stage import errand, stage
 
