@@ -10,7 +10,7 @@ from rich.console import Console
 from flows._calibration import Calibrated, Calibration
 from flows._terminal import number, plain_table
 from tasks._agreement_rows import Agreement, about_people, as_object, judge_rows
-from tasks._words import with_who
+from tasks._words import short_names, with_who
 from tasks.alt_test import CURVE
 
 JUDGE = (
@@ -173,11 +173,10 @@ def _show_kappas(console: Console, found: Agreement) -> None:
     people = sorted({*people, *found.people["judge"]})
     if not 1 < len(people) <= MOST_COLUMNS:
         return
-    rows = [
-        (who, *(number(known.get((who, person))) for person in people))
-        for who in (*found.judges["who"].unique().sort(), *people)
-    ]
-    console.print(plain_table(("kappa with", *people), rows))
+    whose = [*found.judges["who"].unique().sort(), *people]
+    heads, names = short_names(people, 12), short_names(whose, 40)
+    rows = [(names[who], *(number(known.get((who, person))) for person in people)) for who in whose]
+    console.print(plain_table(("kappa with", *(heads[person] for person in people)), rows))
 
 
 def _plain(text: str) -> str:

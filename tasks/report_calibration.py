@@ -129,15 +129,17 @@ def _names(rows: Sequence[Row]) -> str:
 
 def _judge(row: Row) -> Judged:
     ap = said({**row, "estimate": row["advantage_probability"]})
-    left = [count(row["dropped"], "instance")]
-    if row["unreadable"]:
-        left.append(count(row["unreadable"], "label"))
+    left = [
+        count(row[column], one)
+        for column, one in (("dropped", "instance"), ("unreadable", "label")) if row[column]
+    ]  # fmt: skip
     texts = [
         Text("none" if row["winning_rate"] is None else number(row["winning_rate"])),
         ap if row["advantage_probability"] is not None else Text("none"),
         *(Text("none" if row[c] is None else number(row[c]))
           for c in ("human_advantage_probability", "tied")),
-        Text(thousands(row["annotators"])), Text(thousands(row["n"])), Text(listing(left)),
+        Text(thousands(row["annotators"])), Text(thousands(row["n"])),
+        Text(listing(left) or "none"),
     ]  # fmt: skip
     finding = Text(VERDICTS[row["passed"]], row["reason"] or "")
     return Judged(row["who"], bool(row["simulated"]), texts, finding)

@@ -14,7 +14,7 @@ from tasks.charts._rows import tick_label
 from tasks.charts.position_plane import spread
 
 LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 34
-NAMES, WIDE, GAP = 306, 20, 46
+NAMES, WIDE, GAP = 304, 18, 46
 AT_ONCE = 6
 """Lines that can be told apart."""
 COLOURS = ("#0072b2", "#b64a00", "#007a5a", "#a0528a", "#5b6670", "#8a6d00")
@@ -106,7 +106,12 @@ def _names(sheet: Sheet, judges: Sequence[Row]) -> None:
         across = [(LEFT + PLOT + 3) / WIDTH, (NAMES - 5) / WIDTH]
         lines: dict[str, Any] = {"color": colour, "linewidth": 0.9, "alpha": 0.6}
         sheet.figure.add_artist(Line2D(across, [end / total, height / total], **lines))
-        sheet.write(NAMES, height + 9, row["name"], whole=row["who"], color=INK)
+        # Lines may coincide: the name bears its line's mark.
+        mark_at = [(NAMES + 4) / WIDTH], [(height + 9) / total]
+        sheet.figure.add_artist(
+            Line2D(*mark_at, color=colour, marker=MARKERS[at], markersize=6, linestyle="none")
+        )
+        sheet.write(NAMES + 14, height + 9, row["name"], whole=row["who"], color=INK)
         mark = ", simulated" if row["simulated"] else ""
         below = f"AP {_rate(row['advantage_probability'])}, "
         below += f"human {_rate(row['human_advantage_probability'])}{mark}"
