@@ -90,19 +90,21 @@ class Sheet:
         self, x: float, y: float, text: str, *, whole: str = "", rows: bool = False, **style: Any
     ) -> None:
         """Write ``text`` at pixels of the sheet; with ``rows``, y counts the plot's rows."""
-        from matplotlib.transforms import IdentityTransform, blended_transform_factory
+        from matplotlib.transforms import Affine2D, blended_transform_factory
 
         gid = f"label-{len(self._labels)}"
         self._labels[gid] = Label(clean(text), clean(whole))
         # Measured and drawn in letters that every font has; render() puts the text back.
         stand_in = "".join(c if c.isascii() else "M" for c in self._labels[gid].text)
-        down = self.axes.transData if rows else IdentityTransform()
+        # Pixels of the sheet, however many of a picture's these are.
+        across = Affine2D().scale(1 / 72) + self.figure.dpi_scale_trans
+        down = self.axes.transData if rows else across
         self.figure.text(
             x,
             y,
             stand_in,
             gid=gid,
-            transform=blended_transform_factory(IdentityTransform(), down),
+            transform=blended_transform_factory(across, down),
             **{"fontsize": MIDDLE, "va": "center_baseline", **style},
         )
 

@@ -1,3 +1,4 @@
+import io
 import re
 import struct
 import subprocess
@@ -5,6 +6,8 @@ import sys
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import matplotlib.image
+import numpy as np
 import pytest
 
 from tasks.charts import CHARTS, charts_of
@@ -106,6 +109,19 @@ def test_pictures_stand_alone(text: str) -> None:
     assert (width, height) == (1440, 300)
     draw(text)
     assert len(drawn) == 1
+
+
+def test_texts_stand_in_pixels_where_they_stand_in_the_drawing() -> None:
+    with pictures() as drawn, settings("key"):
+        sheet = Sheet("key", 100, (100, 20, 200, 60))
+        sheet.axes.axis("off")
+        sheet.write(400, 80, "MMM")
+        sheet.render("about")
+    pixels = mpl.image.imread(io.BytesIO(drawn[0].png))
+    down, across = np.nonzero(pixels[:, :, :3].min(axis=2) < 0.5)
+    # from 400 to the right, 20 from the top, three pixels for one
+    assert 1200 <= across.min() < across.max() < 1300
+    assert 40 < down.min() < 60 < down.max() < 80
 
 
 def test_matplotlib_is_not_loaded_before_something_is_drawn() -> None:
