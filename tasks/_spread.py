@@ -90,16 +90,23 @@ def _mean_interval(
     by ``(z / t)^2``, t with G - 1 degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
     """
     there, hits = rows
-    tested = int(np.count_nonzero(weight))
-    each = np.repeat(weight / max(tested, 1), places.size)
-    asked = np.zeros(places.clusters, dtype=bool)
-    asked[places.cluster[(there > 0) & np.repeat(weight > 0, places.size)]] = True
+    sums, asked = np.zeros(places.clusters), np.zeros(places.clusters, dtype=bool)
+    ends = np.cumsum(places.size)
+    # One annotator's labels at a time stay in the cache.
+    for who in np.flatnonzero(weight):
+        own = slice(ends[who] - places.size[who], ends[who])
+        cluster = places.cluster[own]
+        off = hits[own] - share[who] * there[own]
+        off *= weight[who]
+        if places.pair is None:
+            sums[cluster] += off
+        else:
+            np.add.at(sums, cluster, off)
+        asked[cluster[there[own] > 0]] = True
     groups = int(np.count_nonzero(asked))
     if groups < 2:
         return np.nan, np.nan
-    # Whoever was not asked has no hit either.
-    off = (hits - np.repeat(share, places.size)) * each * there
-    sums = _sums(places.cluster, off, places.clusters)
+    sums /= np.count_nonzero(weight)
     mean = float(share[weight > 0].mean())
     variance = groups / (groups - 1) * float(sums @ sums)
     size = float(groups)
