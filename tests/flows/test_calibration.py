@@ -240,6 +240,10 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
         PEOPLE, {"mute": {}, "void": {"i00": None}},
         "mute: the judge gave no label that can be read.",
     ),
+    "nothing at all": (
+        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}},
+        "ada: the judge gave no label that can be read.",
+    ),
     "html and formulas": (
         {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
         {"<script>": {i: f"<b>={x}" for i, x in JUDGES["good"].items()}}, "<script>",
