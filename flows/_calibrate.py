@@ -1,97 +1,88 @@
-"""Judges against human annotators, on the command line."""
+"""Judges against human annotators, on the command line: no server, unless one is asked for."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 import polars as pl
 from rich.console import Console
 
+from flows._calibration import (
+    Calibrated,
+    Calibration,
+    calibrate_labels,
+    in_words,
+    keep_calibration,
+    labels_of,
+    make_calibration,
+    require_free,
+)
+from flows._calibration_shown import as_objects, as_rows, show_table
 from flows._terminal import number, plain_table
 from tasks._margins import Kind, Test
-from tasks.alt_test import CURVE, AltTest, alt_test
 from tasks.plan_annotators import describe_people, plan_annotators
 from tasks.read_labels import read_labels
-from tasks.scorings._function import find_scoring
-
-JUDGE = (
-    "judge", "metric", "epsilon", "epsilon_kind", "test", "winning_rate", "advantage_probability",
-    "passed",
-)  # fmt: skip
-JUDGE_TOO = (
-    "human_advantage_probability", "tied", "instances", "dropped", "unreadable", "reason"
-)  # fmt: skip
-ANNOTATOR = (
-    "annotator", "n", "advantage_probability", "human_advantage_probability", "p_value", "rejected"
-)  # fmt: skip
-ANNOTATOR_TOO = ("tied", "test", "p_value_t", "p_value_score", "unreadable", "reason")
-NAMED = 5
-"""Annotators who are named in a note."""
-LEGEND = (
-    "winning rate: share of annotators left out whom the judge replaces at no loss beyond epsilon "
-    "(Benjamini-Yekutieli, .05); .5 passes. AP: chance that the judge fits the others at least as "
-    "well as the one left out; human AP: the reverse; tied: both."
-)
+from warehouse.store import Warehouse
 
 
 def show_calibration(
-    humans: Path,
+    study: str | None,
+    humans: Path | None,
     judges: Path | None,
-    metric: str,
     form: str,
     *,
+    metric: str,
     epsilon: float,
     kind: Kind,
     test: Test,
     least: int,
     curve: bool,
     plan: bool,
+    name: str | None = None,
+    warehouse: Path | None = None,
+    pictures: Path | None = None,
+    save: bool = True,
 ) -> None:
     """Print which judges may replace people, or how many instances that takes to tell."""
-    people = read_labels(humans)
+    calibration = make_calibration(
+        name=name or ("unsaved" if not save or plan else None), study=study,
+        humans=humans and str(humans), judges=judges and str(judges), metric=metric,
+        epsilon=epsilon, epsilon_kind=kind, test=test, min_instances=least,
+    )  # fmt: skip
+    place = Warehouse(warehouse)
     if plan:
+        people = read_labels(humans) if humans else labels_of(calibration, place)[0].humans
         show_plan(people, metric, form, epsilon=epsilon, kind=kind, test=test)
         return
-    if judges is None:
-        raise ValueError("name the judges' labels: --judges FILE, or --plan to plan without them.")
-    epsilons = sorted({epsilon, *(CURVE if curve else ())})
-    found = alt_test(
-        people, read_labels(judges), find_scoring(metric),
-        epsilons=epsilons, kind=kind, test=test, least=least,
-    )  # fmt: skip
+    if save:
+        require_free(calibration, place)
+    found = calibrate_labels(calibration, place)
     if form == "json":
-        click.echo(json.dumps(as_objects(found, epsilon, curve=curve), indent=1))
+        click.echo(json.dumps(as_objects(found, curve=curve), indent=1))
     elif form == "csv":
-        click.echo(as_rows(found).write_csv(), nl=False)
+        click.echo(as_rows(found, curve=curve).write_csv(), nl=False)
     else:
-        _show_table(found, epsilon, kind, test, curve=curve)
+        show_table(calibration, found, curve=curve)
+    if save:
+        _keep(calibration, found, place)
+    if pictures:
+        from flows._calibration_page import write_pictures
+
+        files = write_pictures(found, pictures)
+        click.echo(f"{len(files)} pictures in {pictures}.", err=True)
 
 
-def as_objects(found: AltTest, epsilon: float, *, curve: bool) -> list[dict[str, Any]]:
-    """Return one object per judge, with its annotators, and what other margins would give."""
-    objects = []
-    for row in found.judges.filter(pl.col("epsilon") == epsilon).to_dicts():
-        own = pl.col("judge") == row["judge"]
-        annotators = found.annotators.filter(own, pl.col("epsilon") == epsilon)
-        shown = {name: row[name] for name in JUDGE}
-        shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
-        shown |= {name: row[name] for name in JUDGE_TOO}
-        if curve:
-            margins = found.judges.filter(own, pl.col("epsilon").is_in(CURVE))
-            shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
-        objects.append(shown)
-    return objects
+def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None:
+    """Save all and write the page; where they are goes to the other stream."""
+    from flows._calibration_page import publish_calibration
 
-
-def as_rows(found: AltTest) -> pl.DataFrame:
-    """Return one row per judge, epsilon and annotator; a judge's own columns stand first."""
-    key = ["judge", "metric", "epsilon", "epsilon_kind"]
-    judges = found.judges.select(
-        *JUDGE, *JUDGE_TOO
-    ).rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})  # fmt: skip
-    annotators = found.annotators.select(*key, *ANNOTATOR, *ANNOTATOR_TOO)
-    return judges.join(annotators, on=key, how="left", maintain_order="left_right")
+    row = keep_calibration(calibration, found, place)
+    page = publish_calibration(found, row, place)
+    click.echo(
+        f"{in_words(calibration, found.tests)}. Saved as {calibration.name} in {place.path}; "
+        f"report: {page}",
+        err=True,
+    )
 
 
 def show_plan(
@@ -132,53 +123,3 @@ def show_plan(
             f"{plan.instances} instances that all label give at least .80. Then a judge less "
             f"accurate by {gap} passes half the time: that is what this epsilon allows."
         )
-
-
-def _show_table(found: AltTest, epsilon: float, kind: Kind, test: Test, *, curve: bool) -> None:
-    console = Console()
-    rows = [
-        (
-            row["judge"], number(row["winning_rate"]), number(row["advantage_probability"]),
-            number(row["human_advantage_probability"]), number(row["tied"]), row["annotators"],
-            row["instances"], {None: "-", True: "passes", False: "fails"}[row["passed"]],
-        )
-        for row in found.judges.filter(pl.col("epsilon") == epsilon).iter_rows(named=True)
-    ]  # fmt: skip
-    columns = ("judge", "winning rate", "AP", "human AP", "tied", "annotators", "instances", "")
-    console.print(plain_table(columns, rows))
-    if curve:
-        _show_curve(console, found)
-    click.echo(f"{kind} epsilon {number(epsilon)}, test {test}. {LEGEND}")
-    for line in _notes(found, epsilon):
-        click.echo(line)
-
-
-def _show_curve(console: Console, found: AltTest) -> None:
-    margins = found.judges.filter(pl.col("epsilon").is_in(CURVE))
-    rows = [
-        (name, *(number(rate) for rate in rates["winning_rate"]))
-        for (name,), rates in margins.group_by("judge", maintain_order=True)
-    ]
-    console.print(plain_table(("winning rate at", *map(number, CURVE)), rows, "over epsilon"), "")
-
-
-def _notes(found: AltTest, epsilon: float) -> list[str]:
-    """Say what was left out, and what cannot be told."""
-    judges = found.judges.filter(pl.col("epsilon") == epsilon)
-    annotators = found.annotators.filter(pl.col("epsilon") == epsilon)
-    doubted = judges.filter(pl.col("reason").is_not_null())
-    notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
-    people = annotators.unique("annotator", keep="first", maintain_order=True)
-    lost = [
-        *judges.select("judge", "unreadable").rows(),
-        *people.select("annotator", "unreadable").rows(),
-    ]  # fmt: skip
-    for name, count in lost:
-        notes += [f"{name}: labels that cannot be read, left out: {count}."] if count else []
-    told = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
-    untested = told.filter(pl.col("p_value").is_null()).select("annotator", "reason").unique()
-    for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):
-        names = rows["annotator"].unique(maintain_order=True).to_list()
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        notes.append(f"Not tested: {', '.join(names[:NAMED])}{more} ({reason}).")
-    return ["".join(c if c.isprintable() else "�" for c in note) for note in notes]

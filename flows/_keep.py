@@ -51,8 +51,8 @@ def require_free(votes: Path, warehouse: Path) -> None:
         return
     if Warehouse(warehouse).query(AUDITED, [votes.stem])["n"].item():
         raise ValueError(
-            f"{votes.name}: {warehouse} holds an audit named {votes.stem!r}, whose results would "
-            "be replaced. Rename the file, or name another warehouse."
+            f"{votes.name}: {warehouse} holds another study named {votes.stem!r}, whose results "
+            "would be replaced. Rename the file, or name another warehouse."
         )
 
 

@@ -73,10 +73,14 @@ def rewrite_report(
     if not path.is_file():
         raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit {study}` first.")
     target = out or report_path(path, study)
-    write_page(stored_page(Warehouse(path), study), target)
+    from flows._calibration_page import stored_calibration
+
+    store = Warehouse(path)
+    calibrated = stored_calibration(store, study)
+    write_page(calibrated or stored_page(store, study), target)
     click.echo(target)
-    if number:
-        show_numbers(Warehouse(path), study)
+    if number and not calibrated:
+        show_numbers(store, study)
 
 
 def show_numbers(warehouse: Warehouse, study: str) -> None:

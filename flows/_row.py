@@ -6,15 +6,26 @@ import socket
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from flows.studies import Study
 from tasks._code import ALL_ROOMS, code_digest
 
 NOTHING_ASKED = {
     "asked": 0, "failed": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0
 }  # fmt: skip
 """Counts of a run that asks nobody."""
+
+
+class Named(Protocol):
+    """What a run is of: a study, or a calibration."""
+
+    name: str
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides its results."""
+
+    def model_dump_json(self) -> str:
+        """Return its parameters as JSON."""
 
 
 def host_of(proc: Path) -> str:
@@ -36,7 +47,7 @@ CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
 def first_row(
-    flow: str, run: str, study: Study, started_at: datetime, fingerprint: str | None = None
+    flow: str, run: str, study: Named, started_at: datetime, fingerprint: str | None = None
 ) -> dict[str, Any]:
     """Return what is known of a run at its start: columns of ``runs``.
 

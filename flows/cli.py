@@ -146,7 +146,8 @@ def measure(
 
 
 @main.command()
-@click.option("--humans", required=True, type=PATH, help="Labels of people: .json, .csv, .parquet.")
+@click.argument("study", required=False)
+@click.option("--humans", type=PATH, help="Labels of people: .json, .csv, .parquet.")
 @click.option("--judges", type=PATH, help="Labels of judges, in the same form.")
 @click.option(
     "--metric",
@@ -163,12 +164,21 @@ def measure(
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option("--curve", is_flag=True, help="Also the winning rate at epsilon 0 to .3.")
 @click.option("--plan", is_flag=True, help="How many instances it takes, from people's labels.")
+@click.option("--name", help="Keep the results under this name.")
+@click.option("--save/--no-save", default=True, help="Keep the results and write a report.")
+@click.option("--pictures", type=PATH, help="Also write the pictures into this folder.")
+@warehouse_option
 @clear_errors
-def calibrate(humans: Path, judges: Path | None, metric: str, form: str, **options: Any) -> None:
-    """Tell which judges may replace human annotators (alternative annotator test)."""
+def calibrate(
+    study: str | None, humans: Path | None, judges: Path | None, form: str, **options: Any
+) -> None:
+    """Tell which judges may replace human annotators (alternative annotator test).
+
+    Labels for which no file is given are the votes of STUDY in the warehouse.
+    """
     from flows._calibrate import show_calibration
 
-    show_calibration(humans, judges, metric, form, **options)
+    show_calibration(study, humans, judges, form, **options)
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""Studies, and remeasuring one, as deployments: python -m flows.serve, or voirdire serve."""
+"""Studies, remeasuring and calibrating as deployments: python -m flows.serve, or voirdire serve."""
 
 import os
 import subprocess
@@ -49,6 +49,7 @@ def _serve() -> None:
     from prefect.types.entrypoint import EntrypointType
 
     from flows.audit import audit
+    from flows.calibrate import calibrate
     from flows.remeasure import remeasure
     from flows.studies import STUDIES
 
@@ -69,6 +70,13 @@ def _serve() -> None:
             remeasure,
             name="remeasure",
             description="A study's results again, from its saved votes; asks nobody.",
+            tags=["voirdire"],
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        ),
+        RunnerDeployment.from_flow(
+            calibrate,
+            name="calibrate",
+            description="May a judge replace people? From files of labels, or a study's votes.",
             tags=["voirdire"],
             entrypoint_type=EntrypointType.MODULE_PATH,
         ),

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks._margins import Counts
+from tasks._spread import Places, Spread, no_spread, spread_of
 from tasks.scorings import Gaps, Scoring
 from tasks.scorings._labels import read_labels
 from tasks.scorings._panel import Codes, Panel, make_panel
@@ -33,6 +34,8 @@ class LeftOut(NamedTuple):
     n: Counts
     better: Counts
     worse: Counts
+    spread: Spread
+    """How the advantage varies between clusters, of each annotator; and of their mean."""
     instances: int
     """With a label of the judge and of two people or more."""
     dropped: int
@@ -42,8 +45,8 @@ class LeftOut(NamedTuple):
 
 def encode(
     humans: pl.DataFrame, judges: pl.DataFrame, scoring: Scoring
-) -> tuple[list[Any], Labels, Labels]:
-    """Give numbers to values and items, the same in both files."""
+) -> tuple[list[Any], pl.Series, Labels, Labels]:
+    """Give numbers to values and items (sorted), the same in both files."""
     texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
     read = read_labels(scoring.labels, [json.loads(text) for text in texts])
     places = {value: None for value in read if value is not None}
@@ -54,7 +57,7 @@ def encode(
         "code": pl.Series([-1 if v is None else number[v] for v in read], dtype=pl.Int64),
     })  # fmt: skip
     items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
-    return values, _labels(humans, items, codes), _labels(judges, items, codes)
+    return values, items, _labels(humans, items, codes), _labels(judges, items, codes)
 
 
 def _labels(frame: pl.DataFrame, items: pl.Series, codes: pl.DataFrame) -> Labels:
@@ -89,9 +92,19 @@ def _numbers(values: pl.Series, name: str, number: str) -> pl.LazyFrame:
 
 
 def count_each(
-    values: list[Any], people: Labels, machines: Labels, scoring: Scoring
+    values: list[Any],
+    people: Labels,
+    machines: Labels,
+    scoring: Scoring,
+    *,
+    least: int,
+    clusters: Codes | None = None,
 ) -> Iterator[LeftOut]:
-    """Leave each annotator out, judge by judge."""
+    """Leave each annotator out, judge by judge.
+
+    ``clusters`` are those of the items; without them each item is one. The mean advantage is over
+    annotators with ``least`` items.
+    """
     most = max((int(x.max()) + 1 for x in (people.item, machines.item) if x.size), default=0)
     per_item = np.bincount(people.item, minlength=most)
     shared = per_item >= 2
@@ -101,6 +114,7 @@ def count_each(
     panel = make_panel(values, place[people.item[held]], people.code[held])
     gaps = scoring.prepare(panel) if held.any() else None
     present, first = np.unique(who, return_index=True)
+    places = Places.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
     for start, stop in pairwise(bounds):
         item, code = machines.item[start:stop], machines.code[start:stop]
@@ -109,14 +123,18 @@ def count_each(
         alone = int((per_item[item] == 0).sum())
         dropped = int(np.count_nonzero(per_item)) + alone - kept
         if gaps is None or not kept:
-            yield LeftOut(nobody, nobody, nobody, kept, dropped, labelled=item.size > 0)
+            none = no_spread(len(people.names))
+            yield LeftOut(nobody, nobody, nobody, none, kept, dropped, labelled=item.size > 0)
             continue
         asked = np.full(panel.size.size, -1)
         asked[place[item[ours]]] = code[ours]
         n, better, worse = nobody.copy(), nobody.copy(), nobody.copy()
-        for total, rows in zip((n, better, worse), _outcomes(panel, gaps, asked), strict=True):
-            total[present] = np.add.reduceat(rows[panel.row], first, dtype=np.int64)
-        yield LeftOut(n, better, worse, kept, dropped, labelled=True)
+        outcomes = [rows[panel.row] for rows in _outcomes(panel, gaps, asked)]
+        for total, rows in zip((n, better, worse), outcomes, strict=True):
+            total[present] = np.add.reduceat(rows, first, dtype=np.int64)
+        there, lost, _ = outcomes
+        spread = spread_of(places, (there, there - lost), (n, n - better), least)
+        yield LeftOut(n, better, worse, spread, kept, dropped, labelled=True)
 
 
 def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:

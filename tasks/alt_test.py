@@ -21,6 +21,7 @@ from tasks._margins import (
     t_test,
 )  # fmt: skip
 from tasks.scorings import Scoring
+from tasks.statistics._intervals import proportions
 
 LEAST = 30
 """Instances that an annotator needs, by default."""
@@ -34,20 +35,22 @@ TESTS = ("auto", "score", "t")
 JUDGES = pl.Schema({
     "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
     "test": pl.String, "winning_rate": pl.Float64, "advantage_probability": pl.Float64,
-    "human_advantage_probability": pl.Float64, "tied": pl.Float64, "passed": pl.Boolean,
+    "low": pl.Float64, "high": pl.Float64, "human_advantage_probability": pl.Float64,
+    "tied": pl.Float64, "passed": pl.Boolean,
     "annotators": pl.Int64, "instances": pl.Int64, "dropped": pl.Int64, "unreadable": pl.Int64,
     "reason": pl.String,
 })  # fmt: skip
 """One row per judge and epsilon. ``instances`` have a label of the judge and of two people or more;
-``dropped`` are other instances that someone labelled; ``tied`` is a mean over annotators too."""
+``dropped`` are other instances that someone labelled; ``tied`` is a mean over annotators too.
+``low`` and ``high`` are the 95 % interval of the advantage probability, here and below."""
 
 ANNOTATORS = pl.Schema({
     "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
     "annotator": pl.String, "n": pl.Int64, "better": pl.Int64, "worse": pl.Int64,
-    "advantage_probability": pl.Float64, "human_advantage_probability": pl.Float64,
-    "tied": pl.Float64, "test": pl.String, "p_value": pl.Float64, "p_value_t": pl.Float64,
-    "p_value_score": pl.Float64, "rejected": pl.Boolean, "unreadable": pl.Int64,
-    "reason": pl.String,
+    "advantage_probability": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "human_advantage_probability": pl.Float64, "tied": pl.Float64, "test": pl.String,
+    "p_value": pl.Float64, "p_value_t": pl.Float64, "p_value_score": pl.Float64,
+    "p_adjusted": pl.Float64, "rejected": pl.Boolean, "unreadable": pl.Int64, "reason": pl.String,
 })  # fmt: skip
 """One row per judge, epsilon and annotator left out, who does ``better`` than the judge, or
 ``worse``, in so many of ``n`` instances; ``rejected``: the judge is not worse by epsilon."""
@@ -69,6 +72,7 @@ def alt_test(
     kind: Kind = "additive",
     test: Test = "auto",
     least: int = LEAST,
+    clusters: pl.DataFrame | None = None,
 ) -> AltTest:
     """Leave each annotator out, and ask whether the judge fits the others as well.
 
@@ -76,7 +80,8 @@ def alt_test(
     than the reverse, by epsilon or more. It is tested on items with a label of the judge, of the
     annotator and of another person. The winning rate is the share of annotators for whom it is
     rejected (Benjamini-Yekutieli); a judge passes at .5. The advantage probability is the chance,
-    averaged over annotators, that the judge fits at least as well.
+    averaged over annotators, that the judge fits at least as well; its interval is Wilson's at the
+    size that the variance between clusters leaves.
 
     Parameters
     ----------
@@ -85,6 +90,8 @@ def alt_test(
         could not be read.
     least
         Instances below which an annotator is left out of the family, but not of the others.
+    clusters
+        ``cluster`` of each ``item``, where items are not independent of each other.
 
     References
     ----------
@@ -96,14 +103,17 @@ def alt_test(
         raise ValueError(f"no test {test!r}. Known: {', '.join(TESTS)}.")
     if least < 1:
         raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
-    values, people, machines = encode(humans, judges, scoring)
-    counted = list(count_each(values, people, machines, scoring))
+    values, items, people, machines = encode(humans, judges, scoring)
+    grouped = None if clusters is None else _clusters(items, clusters)
+    counted = list(
+        count_each(values, people, machines, scoring, least=least, clusters=grouped)
+    )  # fmt: skip
     shape = len(machines.names), len(epsilons), len(people.names)
     counts = tuple(
         np.array([each[i] for each in counted], np.int64).reshape(shape[0], shape[2])
         for i in range(3)
     )
-    each = _each(counts, epsilons, kind, test, least)
+    each = _each(counts, epsilons, kind, test, least) | _intervals(counted, counts, len(epsilons))
     same = {"metric": scoring.name, "epsilon_kind": kind}
     key = {
         "judge": np.repeat(np.array(machines.names, object), shape[1]),
@@ -127,6 +137,40 @@ def alt_test(
         .with_columns(**{name: pl.lit(value) for name, value in same.items()})
         .select(*ANNOTATORS),
     )
+
+
+def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the number of each item's cluster."""
+    found = pl.DataFrame({"item": items}).join(
+        clusters.select("item", "cluster").unique("item"), on="item", how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    return (found["cluster"].rank("dense") - 1).cast(pl.Int64).to_numpy()
+
+
+def _intervals(
+    counted: Sequence[LeftOut], counts: tuple[Counts, ...], margins: int
+) -> dict[str, NDArray[Any]]:
+    """Return the interval of each advantage probability, the same at every margin."""
+    n, better, _ = counts
+    moments = {
+        "num": n - better, "den": n,
+        **{
+            name: np.array([getattr(left.spread, field) for left in counted]).reshape(n.shape)
+            for name, field in (
+                ("clusters", "clusters"), ("squares", "squares"), ("den_squares", "sizes")
+            )
+        },
+    }  # fmt: skip
+    found = proportions(pl.DataFrame({name: each.ravel() for name, each in moments.items()}))
+    shape = n.shape[0], margins, n.shape[1]
+    return {
+        side: np.broadcast_to(
+            found[side].cast(pl.Float64).fill_null(np.nan).to_numpy().reshape(n.shape)[:, None],
+            shape,
+        )
+        for side in ("low", "high")
+    }
 
 
 def _column(name: str, values: NDArray[Any]) -> pl.Series:
@@ -175,16 +219,17 @@ def _each(
     names = np.where(by_score[:, None], "score", "t").astype(object)
     return wide | {
         "test": np.where(np.isnan(p), "", names), "p_value": p, "p_value_t": t,
-        "p_value_score": score, "rejected": _rejected(p),
+        "p_value_score": score, "p_adjusted": (adjusted := _adjusted(p)),
+        "rejected": np.where(np.isnan(p), np.nan, adjusted <= LEVEL),
     }  # fmt: skip
 
 
-def _rejected(p: Floats) -> Floats:
-    """Tell which hypotheses are rejected, each judge and margin a family; NaN without p."""
+def _adjusted(p: Floats) -> Floats:
+    """Adjust p-values, each judge and margin a family; NaN without p."""
     adjusted = np.empty(p.shape)
     for at in np.ndindex(p.shape[:2]):
         adjusted[at] = benjamini_yekutieli(pl.Series(p[at]).fill_nan(None)).to_numpy()
-    return np.where(np.isnan(p), np.nan, adjusted <= LEVEL)
+    return adjusted
 
 
 def _reasons(n: Counts, better: Counts, worse: Counts, least: int) -> NDArray[Any]:
@@ -214,10 +259,15 @@ def _verdict(
             name: mean(name)
             for name in ("advantage_probability", "human_advantage_probability", "tied")
         },
+        "low": _known(left.spread.low), "high": _known(left.spread.high),
         "annotators": tested, "instances": left.instances, "dropped": left.dropped,
         "unreadable": lost,
         "reason": _reason(tested, left.instances, least, labelled=left.labelled),
     }  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def _reason(tested: int, kept: int, least: int, *, labelled: bool) -> str | None:

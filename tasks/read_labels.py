@@ -83,6 +83,8 @@ def _from_json(path: Path) -> pl.DataFrame:
     items: list[str | None] = []
     labels: list[str | None] = []
     for annotator, given in found.items():
+        if not annotator or "" in given:
+            raise ValueError(f"{path.name}: {annotator!r:.60} or an item of theirs has no name.")
         _refuse_twice(path.name, f"{annotator!r:.60} has the item", given)
         who += [annotator] * max(len(given), 1)
         items += given or [None]

@@ -21,7 +21,7 @@ from tasks._report_rows import (
 )
 from tasks._summary import GLOSSARY, summary
 from tasks._words import clean, count, listing, number, thousands
-from tasks.charts import CHARTS
+from tasks.charts import charts_of
 from tasks.exclude import exclude
 from tasks.scorecard import scorecard
 
@@ -149,7 +149,6 @@ def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> 
 def _charts(**frames: pl.DataFrame) -> list[dict[str, Any]]:
     from markupsafe import Markup
 
-    charts = sorted(CHARTS.values(), key=lambda chart: chart.order)
     drawn = [
         {
             "name": chart.name,
@@ -159,7 +158,7 @@ def _charts(**frames: pl.DataFrame) -> list[dict[str, Any]]:
             "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
             "optional": chart.optional,
         }
-        for chart in charts
+        for chart in charts_of(*frames)
     ]
     return [chart for chart in drawn if chart["panels"] or not chart["optional"]]
 

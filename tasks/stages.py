@@ -1,6 +1,7 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
-from tasks import aggregate, conclude, curate, judge, pair, perturb, report
+from tasks import aggregate, calibrate, conclude, curate, judge, pair, perturb, report
+from tasks import agree as agreeing
 from tasks import annotate as annotating
 from tasks._stage import errand, stage
 
@@ -20,3 +21,7 @@ match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
 conclude_findings = stage(conclude.conclude)
 write_report = stage(report.report)
+
+try_judges = stage(calibrate.try_judges)
+label_items = stage(calibrate.annotations_of)
+agree = stage(agreeing.agree)

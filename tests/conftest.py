@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
+from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Contests, Judges, Pairs, Shifts, VoteLog, Votes
@@ -107,6 +108,41 @@ def make_annotations() -> Make:
         }  # fmt: skip
 
     return _factory(Annotations, complete)
+
+
+MARGIN = {
+    "metric": "accuracy", "epsilon": 0.1, "epsilon_kind": "additive", "asked": True, "low": 0.8,
+    "high": 0.95, "level": 0.95, "method": "cluster-adjusted Wilson",
+    "advantage_probability": 0.9, "human_advantage_probability": 0.85, "tied": 0.75,
+    "unreadable": 0, "simulated": None,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_alt_tests() -> Make:
+    """Rows give what matters of a judge at one epsilon."""
+
+    def complete(row: Row) -> Row:
+        return {
+            **CELL, "prompt": "none", **MARGIN, "test": "auto", "winning_rate": 1.0,
+            "passed": True, "annotators": 3, "n": 60, "dropped": 0, **row,
+        }  # fmt: skip
+
+    return _factory(AltTests, complete)
+
+
+@pytest.fixture(scope="session")
+def make_advantages() -> Make:
+    """Rows give what matters of an annotator against a judge at one epsilon."""
+
+    def complete(row: Row) -> Row:
+        return {
+            **CELL, "prompt": "none", **MARGIN, "annotator": "Ann", "n": 60, "better": 6,
+            "worse": 9, "test": "score", "p_value": 0.001, "p_value_t": 0.0005,
+            "p_value_score": 0.001, "p_adjusted": 0.004, "rejected": True, **row,
+        }  # fmt: skip
+
+    return _factory(Advantages, complete)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from flows._calibration import Calibration
 from flows.studies import STUDIES, Study
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
@@ -129,7 +130,8 @@ def test_no_secret_is_a_flow_parameter() -> None:
         for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     ]
     assert parameters
-    assert [name for name in [*parameters, *Study.model_fields] if secret.search(name)] == []
+    fields = [*Study.model_fields, *Calibration.model_fields]
+    assert [name for name in [*parameters, *fields] if secret.search(name)] == []
 
 
 @pytest.mark.parametrize(("folder", "name"), ENTRIES)

@@ -8,6 +8,7 @@ import duckdb
 
 import schemas
 from schemas.batches import BatchedBallots, Batches
+from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
@@ -27,7 +28,7 @@ from schemas.runs import Runs
 FRAMES: tuple[type[Frame], ...] = (
     Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
     Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Annotations, Estimates,
-    Findings, Drifts, Runs,
+    Findings, Drifts, AltTests, Advantages, Runs,
 )  # fmt: skip
 MARTS = Path(__file__).parent / "marts"
 SHARED = tuple(

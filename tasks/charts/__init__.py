@@ -1,7 +1,8 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: ``estimates``, ``findings`` or
-``drifts``.
+Parameter names are the frames it reads: ``estimates``, ``findings`` or ``drifts`` of a study;
+``alt_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the charts of its
+frames.
 """
 
 import inspect
@@ -44,6 +45,12 @@ def chart(
         return Chart(getattr(draw, "__name__", ""), order, title, reading, optional, reads, draw)
 
     return declare
+
+
+def charts_of(*frames: str) -> list[Chart]:
+    """Return the charts that read nothing but these frames, in their order on the page."""
+    chosen = (each for each in CHARTS.values() if {*each.reads} <= {*frames})
+    return sorted(chosen, key=lambda each: each.order)
 
 
 CHARTS: Catalogue[Chart] = modules("chart", __name__, Path(__file__).parent, Chart)

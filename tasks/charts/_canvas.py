@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -18,6 +19,8 @@ INK, SOFT, FAINT = "#1f2933", "#5b6670", "#c5ccd3"
 BAND, LINE = "#e9eef2", "#9aa5b1"
 BLUE, RED = "#0072b2", "#b64a00"  # Okabe and Ito's, the red darkened for text on white
 BIG, MIDDLE, SMALL = 13.0, 12.0, 10.5
+BOX = "\N{WHITE SQUARE}"
+PNG_DPI = 216
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -47,6 +50,27 @@ class Label(NamedTuple):
     whole: str = ""
 
 
+class Picture(NamedTuple):
+    """A panel as files."""
+
+    svg: str
+    png: bytes
+
+
+_kept: ContextVar[list[Picture] | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def pictures() -> Iterator[list[Picture]]:
+    """Keep all that is drawn also as pictures that stand alone."""
+    kept: list[Picture] = []
+    token = _kept.set(kept)
+    try:
+        yield kept
+    finally:
+        _kept.reset(token)
+
+
 class Sheet:
     """One panel: a plot at a fixed place, and texts that never pass through a font here."""
 
@@ -66,19 +90,21 @@ class Sheet:
         self, x: float, y: float, text: str, *, whole: str = "", rows: bool = False, **style: Any
     ) -> None:
         """Write ``text`` at pixels of the sheet; with ``rows``, y counts the plot's rows."""
-        from matplotlib.transforms import IdentityTransform, blended_transform_factory
+        from matplotlib.transforms import Affine2D, blended_transform_factory
 
         gid = f"label-{len(self._labels)}"
         self._labels[gid] = Label(clean(text), clean(whole))
         # Measured and drawn in letters that every font has; render() puts the text back.
         stand_in = "".join(c if c.isascii() else "M" for c in self._labels[gid].text)
-        down = self.axes.transData if rows else IdentityTransform()
+        # Pixels of the sheet, however many of a picture's these are.
+        across = Affine2D().scale(1 / 72) + self.figure.dpi_scale_trans
+        down = self.axes.transData if rows else across
         self.figure.text(
             x,
             y,
             stand_in,
             gid=gid,
-            transform=blended_transform_factory(IdentityTransform(), down),
+            transform=blended_transform_factory(across, down),
             **{"fontsize": MIDDLE, "va": "center_baseline", **style},
         )
 
@@ -96,7 +122,27 @@ class Sheet:
         root.set("role", "img")
         root.set("aria-label", clean(description))
         ET.register_namespace("", SVG)
-        return ET.tostring(root, encoding="unicode")
+        drawn = ET.tostring(root, encoding="unicode")
+        kept = _kept.get()
+        if kept is not None:
+            width, height = (round(inches * 72) for inches in self.figure.get_size_inches())
+            size = f'<svg width="{width}" height="{height}"'
+            kept.append(Picture(drawn.replace("<svg", size, 1), self._png()))
+        return drawn
+
+    def _png(self) -> bytes:
+        """Return the sheet in pixels, where a letter that no font here has is a box."""
+        from matplotlib.font_manager import findfont
+        from matplotlib.ft2font import FT2Font
+
+        known = FT2Font(findfont("DejaVu Sans")).get_charmap()
+        for text in self.figure.texts:
+            label = self._labels.get(str(text.get_gid()))
+            if label:
+                text.set_text("".join(c if ord(c) in known else BOX for c in label.text))
+        target = io.BytesIO()
+        self.figure.savefig(target, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        return target.getvalue()
 
 
 @contextmanager

@@ -38,8 +38,13 @@ def files(tmp_path: Path) -> dict[str, str]:
     return paths
 
 
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "w.duckdb"))
+
+
 def call(files: dict[str, str], *options: str) -> Result:
-    named = ["--humans", files["humans"], "--judges", files["judges"]]
+    named = ["--humans", files["humans"], "--judges", files["judges"], "--no-save"]
     return CliRunner().invoke(main, ["calibrate", *named, *options])
 
 
@@ -68,6 +73,12 @@ def test_json(files: dict[str, str]) -> None:
     assert (mute["winning_rate"], mute["passed"], mute["advantage_probability"]) == (None,) * 3
     assert mute["reason"] == "the judge gave no label that can be read"
     assert "curve" not in good
+    # people agree in four items of five
+    assert good["agreement"]["noise_ceiling"]["estimate"] == pytest.approx(0.8)
+    assert good["agreement"]["below_ceiling"]["estimate"] == pytest.approx(0.9)
+    assert [row["annotator"] for row in good["agreement"]["people"]] == ["Ann", "Bob", "Cid"]
+    assert len(good["agreement"]["among_people"]) == 3
+    assert mute["agreement"]["people"] == []
 
 
 def test_the_curve(files: dict[str, str]) -> None:
@@ -102,8 +113,11 @@ def test_csv(files: dict[str, str]) -> None:
 def test_table(files: dict[str, str]) -> None:
     done = call(files, "--curve")
     lines = done.output.splitlines()
-    assert lines[1].split() == ["good", "1.00", "1.00", ".90", ".90", "3", "60", "passes"]
-    assert lines[2].split() == ["mute", "-", "-", "-", "-", "0", "0", "-"]
+    assert lines[1].split()[:4] == ["good", "1.00", "1.00", ".94"]
+    assert lines[1].split()[6:] == [".90", ".90", "3", "60", "passes"]
+    assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
+    at = [line.rstrip() for line in lines].index("agreement with people")
+    assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no label that can be read." in lines
     assert "Ann: labels that cannot be read, left out: 2." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
@@ -146,7 +160,7 @@ def test_plan_as_data(files: dict[str, str]) -> None:
         (["--epsilon", "1"], "must be 0 or more and below 1"),
         (["--epsilon", "-0.1"], "must be 0 or more and below 1"),
         (["--metric", "acuracy"], "no metric 'acuracy'. Did you mean 'accuracy'"),
-        (["--min-instances", "0"], "must be 1 or more"),
+        (["--min-instances", "0"], "min_instances (0): Input should be greater than or equal to 1"),
         (["--metric", "jaccard", "--plan"], "metric accuracy, not jaccard"),
     ],
 )

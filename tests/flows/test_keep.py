@@ -97,7 +97,7 @@ def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     before = warehouse.read(VoteLog)
     result = voirdire("measure", votes, "--mode", "paper", "--warehouse", place)
     assert result.exit_code == 2
-    assert "holds an audit named 'own'" in result.output
+    assert "holds another study named 'own'" in result.output
     assert_frame_equal(warehouse.read(VoteLog), before)
 
 

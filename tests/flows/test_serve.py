@@ -1,5 +1,6 @@
 """Prefect for real: serve, trigger a run through the API, read the mart."""
 
+import json
 import subprocess
 import sys
 import time
@@ -45,6 +46,13 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"study": "from_ui", "formulas": True}},
         )
         second = _until(lambda: _end_of(ask_server, again["id"]))
+        form = deployments["calibrate"]["parameter_openapi_schema"]["definitions"]["Calibration"]
+        assert "jaccard" in form["properties"]["metric"]["enum"]
+        held = ask_server(
+            f"/deployments/{deployments['calibrate']['id']}/create_flow_run",
+            {"parameters": {"calibration": _labels(tmp_path)}},
+        )
+        third = _until(lambda: _end_of(ask_server, held["id"]))
     finally:
         serving.terminate()
         serving.wait(timeout=60)
@@ -55,16 +63,34 @@ def test_a_study_runs_from_the_ui(
     assert second[0] == "COMPLETED"
     assert second[1].startswith("36 votes of from_ui: ")
     assert "findings saved anew" in second[1]
+    assert third == (
+        "COMPLETED", "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)"
+    )  # fmt: skip
+    assert warehouse.query("select judge, passed from mart.alt_test where asked").rows() == [
+        ("ada", True)
+    ]
+    assert (tmp_path / "reports" / "held.html").is_file()
     recorded = warehouse.query("select flow, run, state from runs order by started_at").rows()
     assert recorded == [
-        ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed")
+        ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed"),
+        ("calibrate", held["id"], "completed"),
     ]  # fmt: skip
-    assert warehouse.query("select distinct run from estimates").rows() == [(again["id"],)]
+    of_study = "select distinct run from estimates where study = 'from_ui'"
+    assert warehouse.query(of_study).rows() == [(again["id"],)]
+
+
+def _labels(folder: Path) -> dict[str, str]:
+    """Write labels of people and of a judge; return the form that names them."""
+    same = {f"i{number}": "ab"[number % 2] for number in range(60)}
+    for name, who in (("humans", ("Ann", "Bob", "Cid")), ("judges", ("ada",))):
+        (folder / f"{name}.json").write_text(json.dumps(dict.fromkeys(who, same)))
+    files = {name: str(folder / f"{name}.json") for name in ("humans", "judges")}
+    return {"name": "held", **files}
 
 
 def _deployments(ask: Ask) -> dict[str, Any] | None:
     found = {d["name"]: d for d in ask("/deployments/filter", {})}
-    return found if {*STUDIES, "remeasure"} <= set(found) else None
+    return found if {*STUDIES, "remeasure", "calibrate"} <= set(found) else None
 
 
 def _end_of(ask: Ask, run: str) -> tuple[str, str] | None:

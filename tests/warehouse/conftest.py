@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
@@ -56,6 +57,21 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "p_adjusted": 0.002, "e_value": 150.0, "e_rejected": True, "level": 0.01,
         "minimum": 0.05, "detectable": 0.2, "n": 40,
         "clusters": 40, "state": "suspect", "simulated": True,
+    },
+    AltTests: {
+        "dataset": "d", "judge": "ada", "prompt": "none", "wave": "", "metric": "accuracy",
+        "epsilon": 0.1, "epsilon_kind": "additive", "asked": True, "test": "auto",
+        "winning_rate": 0.75, "passed": True, "advantage_probability": 0.875, "low": 0.75,
+        "high": 0.9375, "level": 0.95, "method": "Wilson", "human_advantage_probability": 0.8125,
+        "tied": 0.6875, "annotators": 4, "n": 50, "dropped": 2, "unreadable": 1,
+    },
+    Advantages: {
+        "dataset": "d", "judge": "ada", "prompt": "none", "wave": "", "metric": "accuracy",
+        "epsilon": 0.1, "epsilon_kind": "additive", "asked": True, "annotator": "Ann", "n": 40,
+        "better": 5, "worse": 10, "advantage_probability": 0.875, "low": 0.75, "high": 0.9375,
+        "level": 0.95, "method": "Wilson", "human_advantage_probability": 0.75, "tied": 0.625,
+        "test": "score", "p_value": 0.01, "p_value_t": 0.005, "p_value_score": 0.01,
+        "p_adjusted": 0.04, "rejected": True, "unreadable": 3,
     },
 }  # fmt: skip
 

@@ -150,7 +150,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
         for undo in (
-            "drop table annotations",
+            "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
             *(f"alter table findings drop column {name}" for name in SINCE_7),
             "alter table findings alter column finding set not null",

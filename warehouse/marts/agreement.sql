@@ -19,6 +19,12 @@ select
     max(estimate) filter (statistic = 'cohen_kappa_quadratic') as cohen_kappa_quadratic,
     max(low) filter (statistic = 'cohen_kappa_quadratic') as cohen_kappa_quadratic_low,
     max(high) filter (statistic = 'cohen_kappa_quadratic') as cohen_kappa_quadratic_high,
+    max(estimate) filter (statistic = 'mean_jaccard') as mean_jaccard,
+    max(low) filter (statistic = 'mean_jaccard') as mean_jaccard_low,
+    max(high) filter (statistic = 'mean_jaccard') as mean_jaccard_high,
+    max(estimate) filter (statistic = 'label_kappa') as label_kappa,
+    max(low) filter (statistic = 'label_kappa') as label_kappa_low,
+    max(high) filter (statistic = 'label_kappa') as label_kappa_high,
     max(estimate) filter (statistic = 'gwet_ac1') as gwet_ac1,
     max(low) filter (statistic = 'gwet_ac1') as gwet_ac1_low,
     max(high) filter (statistic = 'gwet_ac1') as gwet_ac1_high,
@@ -75,6 +81,6 @@ where statistic in (
     'gwet_ac1', 's1_macro', 's1_micro', 's2_macro', 's2_micro', 'agreement_small_gap',
     'agreement_middle_gap', 'agreement_large_gap', 'noise_ceiling', 'below_ceiling', 'ceiling_ratio',
     'fleiss_kappa', 'krippendorff_alpha_nominal', 'krippendorff_alpha_ordinal',
-    'krippendorff_alpha_interval'
+    'krippendorff_alpha_interval', 'mean_jaccard', 'label_kappa'
 )
 group by all

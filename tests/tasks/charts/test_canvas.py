@@ -1,13 +1,17 @@
+import io
 import re
+import struct
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import matplotlib.image
+import numpy as np
 import pytest
 
-from tasks.charts import CHARTS
-from tasks.charts._canvas import Sheet, settings
+from tasks.charts import CHARTS, charts_of
+from tasks.charts._canvas import Sheet, pictures, settings
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -78,10 +82,46 @@ def test_the_users_settings_neither_matter_nor_change() -> None:
 def test_charts_have_distinct_places_and_few_sentences() -> None:
     charts = list(CHARTS.values())
     assert sorted(c.name for c in charts) == [
-        "asr_floor", "drift_strip", "forest", "jury_matrix", "position_plane", "ranks"
+        "advantage_plane", "advantages", "asr_floor", "drift_strip", "forest", "jury_matrix",
+        "kappa_matrix", "position_plane", "ranks", "winning_rates",
     ]  # fmt: skip
-    assert sorted(c.order for c in charts) == [1, 2, 3, 4, 5, 6]
+    assert sorted(c.order for c in charts) == [1, 2, 3, 4, 5, 6, 11, 12, 13, 14]
     assert all(2 <= len(re.findall(r"\.(?: |$)", c.reading)) <= 4 for c in charts)
+
+
+def test_a_page_has_the_charts_of_its_frames() -> None:
+    study, calibration = ("estimates", "findings", "drifts"), ("alt_tests", "advantages")
+    assert [c.order for c in charts_of(*study)] == [1, 2, 3, 4, 5, 6]
+    assert [c.name for c in charts_of(*calibration, "agreement")] == [
+        "winning_rates", "advantages", "advantage_plane", "kappa_matrix"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_pictures_stand_alone(text: str) -> None:
+    with pictures() as drawn:
+        svg = draw(text)
+    (picture,) = drawn
+    assert picture.svg.replace(' width="480" height="100"', "", 1) == svg
+    # by the head of a PNG: three pixels for one
+    width, height = struct.unpack(">II", picture.png[16:24])
+    assert picture.png.startswith(b"\x89PNG")
+    assert (width, height) == (1440, 300)
+    draw(text)
+    assert len(drawn) == 1
+
+
+def test_texts_stand_in_pixels_where_they_stand_in_the_drawing() -> None:
+    with pictures() as drawn, settings("key"):
+        sheet = Sheet("key", 100, (100, 20, 200, 60))
+        sheet.axes.axis("off")
+        sheet.write(400, 80, "MMM")
+        sheet.render("about")
+    pixels = mpl.image.imread(io.BytesIO(drawn[0].png))
+    down, across = np.nonzero(pixels[:, :, :3].min(axis=2) < 0.5)
+    # from 400 to the right, 20 from the top, three pixels for one
+    assert 1200 <= across.min() < across.max() < 1300
+    assert 40 < down.min() < 60 < down.max() < 80
 
 
 def test_matplotlib_is_not_loaded_before_something_is_drawn() -> None:

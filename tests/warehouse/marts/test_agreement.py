@@ -39,3 +39,17 @@ def test_a_row_per_pair_and_one_per_group(warehouse: Warehouse, make: Make) -> N
          "s1_micro": 0.66, "s1_agree": 66, "s1_pairs": 100, "ceiling_ratio": 1.03,
          "agreement_small_gap": 0.4},
     ]  # fmt: skip
+
+
+def test_labels_of_sets_have_two_measures_more(warehouse: Warehouse, make: Make) -> None:
+    cell = {"perturbation": None, "kind": None, "subgroup": "Bob"}
+    rows = [
+        {**cell, "statistic": "mean_jaccard", "estimate": 0.5, "low": 0.25, "high": 0.75},
+        {**cell, "statistic": "label_kappa", "estimate": 0.4, "low": 0.2, "high": 0.6},
+    ]
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    found = warehouse.query(
+        "select other, mean_jaccard, mean_jaccard_low, mean_jaccard_high, label_kappa, "
+        "label_kappa_low, label_kappa_high from mart.agreement"
+    )
+    assert found.rows() == [("Bob", 0.5, 0.25, 0.75, 0.4, 0.2, 0.6)]

@@ -1,0 +1,289 @@
+"""A calibration: whose labels are held against whose, and how; and its run, start to end."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from uuid import uuid4
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from flows._row import NOTHING_ASKED, first_row
+from schemas.calibration import Advantages, AltTests
+from schemas.keys import content_key
+from schemas.results import Annotations, Estimates
+from tasks._code import code_digest
+from tasks._margins import check_epsilon
+from tasks.agree import agree
+from tasks.annotate import annotate
+from tasks.calibrate import (
+    Labelled,
+    Terms,
+    Trial,
+    annotations_of,
+    label_kind,
+    labelled_by_files,
+    labelled_by_votes,
+    require_two_names,
+    try_judges,
+)
+from tasks.read_labels import read_labels
+from tasks.scorings import SCORINGS
+from tasks.scorings._function import find_scoring
+from warehouse.store import Saving, Warehouse
+
+TAKEN = "select count(*) as n from runs where study = ? and flow <> 'calibrate'"
+NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+SUFFIX = "-people"
+"""Ends the name of a calibration by a study's own votes: its results replace none of the study."""
+
+
+class Calibration(BaseModel):
+    """Which judges are held against which people, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(
+        default="calibration",
+        pattern=NAME,
+        description="Results are kept, and replaced, under this name.",
+    )
+    study: str | None = Field(
+        default=None,
+        description="Labels for which no file is given are the votes of this study, of the "
+        "warehouse: control pairs, anchor, tie or target.",
+    )
+    humans: str | None = Field(
+        default=None, description="Labels of people: path of a .json, .csv or .parquet file."
+    )
+    judges: str | None = Field(default=None, description="Labels of judges, in the same form.")
+    metric: str = Field(
+        default="accuracy",
+        description="How well a label fits those of others.",
+        json_schema_extra={"enum": list(SCORINGS)},
+    )
+    epsilon: float = Field(
+        default=0.1,
+        description="How much worse than a person a judge may be: experts .2, skilled .15, "
+        "crowd .1.",
+    )
+    epsilon_kind: Literal["additive", "multiplicative"] = "additive"
+    test: Literal["auto", "score", "t"] = Field(
+        default="auto", description="auto: the score test where there are few instances, else t."
+    )
+    min_instances: int = Field(
+        default=30, ge=1, description="Instances that an annotator needs to be tested."
+    )
+
+    def terms(self) -> Terms:
+        """Return what the test is run with.
+
+        Raises
+        ------
+        ValueError, LookupError
+            For an epsilon outside its range or an unknown metric.
+        """
+        check_epsilon(self.epsilon, self.epsilon_kind)
+        find_scoring(self.metric)
+        path = Path(self.metric.rpartition(":")[0])
+        digest = _digest(path) if ":" in self.metric else ""
+        return Terms(
+            self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
+        )
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides its results, but for votes in a warehouse."""
+        files = [_digest(Path(file)) for file in (self.humans, self.judges) if file]
+        return content_key(self.model_dump(), files, code_digest())
+
+    def require_own_metric_elsewhere(self) -> None:
+        """Refuse a metric that is a file of the user's: a form must not name a program to run."""
+        if ":" in self.metric:
+            raise ValueError(
+                f"metric {self.metric!r:.80}: a function of your own runs from the command line "
+                f"only, with `voirdire calibrate --metric`. Known: {', '.join(SCORINGS)}."
+            )
+
+
+class Steps(NamedTuple):
+    """The steps of a calibration: plain functions, or the same as cached stages."""
+
+    try_judges: Callable[[Labelled, Terms], Trial] = try_judges
+    annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
+    agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
+
+
+class Calibrated(NamedTuple):
+    """What a calibration found."""
+
+    tests: DataFrame[AltTests]
+    advantages: DataFrame[Advantages]
+    annotations: DataFrame[Annotations]
+    agreement: DataFrame[Estimates]
+
+
+def make_calibration(**given: Any) -> Calibration:
+    """Return a calibration; its name, if none is given, is that of its study or file.
+
+    Raises
+    ------
+    ValueError
+        For a value that is not allowed, in one line per problem.
+    """
+    if not given.get("name"):
+        given["name"] = _name(given.get("study"), given.get("humans"), given.get("judges"))
+    try:
+        return Calibration(**given)
+    except ValidationError as error:
+        problems = error.errors()
+        if any(problem["loc"] == ("name",) for problem in problems):
+            raise ValueError(
+                f"results are kept under a name, and {given['name']!r:.80} cannot be one: 1 to 64 "
+                "letters, digits, '_', '.' and '-'. Give one with --name."
+            ) from error
+        raise ValueError("; ".join(
+            f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems
+        ) + ".") from error  # fmt: skip
+
+
+def _name(study: str | None, humans: str | None, judges: str | None) -> str:
+    if humans:
+        return Path(humans).stem
+    file = f"-{Path(judges).stem}" if judges else ""
+    return f"{study}{file}{SUFFIX}" if study else "calibration"
+
+
+def calibrate_labels(
+    calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None
+) -> Calibrated:
+    """Read the labels, hold judges against people, and measure their agreement."""
+    steps = steps or Steps()
+    terms = calibration.terms()
+    labelled = labels_of(calibration, warehouse)
+    trials = [steps.try_judges(each, terms) for each in labelled]
+    annotations = Annotations.of(pl.concat(steps.annotate(each, terms.metric) for each in labelled))
+    agreement = steps.agree(annotations, label_kind(terms.metric))
+    return Calibrated(
+        AltTests.of(pl.concat(trial.judges for trial in trials)),
+        Advantages.of(pl.concat(trial.annotators for trial in trials)),
+        annotations,
+        agreement,
+    )
+
+
+def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
+    """Return the labels of people and judges, from files or from votes in the warehouse.
+
+    Raises
+    ------
+    ValueError
+        If there is neither, or nobody is in it; with the next step.
+    """
+    files = [read_labels(Path(file)) if file else None
+             for file in (calibration.humans, calibration.judges)]  # fmt: skip
+    humans, judges = files
+    if humans is not None and judges is not None:
+        return [labelled_by_files(calibration.name, humans, judges)]
+    if calibration.study is None:
+        missing = "--judges FILE" if calibration.humans else "--humans FILE"
+        whose = "judges'" if calibration.humans else "people's"
+        raise ValueError(
+            f"name the {whose} labels: {missing}, or the STUDY of the warehouse whose votes they "
+            "are."
+        )
+    voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
+    return [_completed(each, humans, judges, calibration.study) for each in voted]
+
+
+def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
+    """Return what a study's votes say of each sample; else the labels saved under its name."""
+    if not warehouse.path.is_file():
+        raise ValueError(
+            f"there is no warehouse at {warehouse.path}. Run `voirdire audit {study}` first, or "
+            "give files: --humans FILE --judges FILE."
+        )
+    tallies = warehouse.tallies(study)
+    if not tallies.is_empty():
+        return annotate(tallies)  # type: ignore[arg-type]
+    saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
+    if saved.is_empty():
+        known = warehouse.query(
+            "select study from vote_log union select study from annotations order by study"
+        )["study"]
+        raise ValueError(
+            f"there are no votes of a study {study!r} in {warehouse.path}. Its studies are: "
+            f"{', '.join(known) or 'none'}."
+        )
+    return saved
+
+
+def _completed(
+    voted: Labelled, humans: pl.DataFrame | None, judges: pl.DataFrame | None, study: str
+) -> Labelled:
+    """Put the labels of a file in the place of those of votes."""
+    if judges is not None:
+        ours = labelled_by_files(voted.dataset, voted.humans, judges)
+        voted = voted._replace(judges=ours.judges, who=ours.who)
+    if humans is not None:
+        return require_two_names(voted._replace(humans=humans))
+    if voted.humans.is_empty():
+        raise ValueError(
+            f"nobody has labelled study {study!r}: all its votes are by models. Let people vote "
+            f"(`voirdire booth {study}`), or give their labels with --humans FILE."
+        )
+    if voted.who.is_empty():
+        raise ValueError(
+            f"study {study!r} has votes of people and none of judges. Run `voirdire audit {study}` "
+            "or give the judges' labels with --judges FILE."
+        )
+    return voted
+
+
+def require_free(calibration: Calibration, warehouse: Warehouse) -> None:
+    """Refuse a name under which an audit, or measured votes, are kept."""
+    if warehouse.path.is_file() and warehouse.query(TAKEN, [calibration.name])["n"].item():
+        raise ValueError(
+            f"{warehouse.path} holds a study named {calibration.name!r}, whose results would be "
+            "replaced. Give the calibration another name with --name."
+        )
+
+
+def keep_calibration(
+    calibration: Calibration, found: Calibrated, warehouse: Warehouse, run: str | None = None
+) -> dict[str, Any]:
+    """Save labels and results at once; return the run's row."""
+    run, began = run or str(uuid4()), datetime.now(UTC)
+    row = {
+        **first_row("calibrate", run, calibration, began), **NOTHING_ASKED,
+        "state": "running", "planned": 0, "from_warehouse": 0,
+    }  # fmt: skip
+    warehouse.start_run(row)
+    savings = (
+        (Annotations, found.annotations), (Estimates, found.agreement), (AltTests, found.tests),
+        (Advantages, found.advantages),
+    )  # fmt: skip
+    warehouse.save(
+        [Saving(model, frame) for model, frame in savings], run=run, study=calibration.name,
+        counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )  # fmt: skip
+    return row
+
+
+def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
+    """Say in one line how many judges may replace people."""
+    asked = tests.filter("asked")
+    passed, told = int(asked["passed"].sum()), asked["passed"].count()
+    unknown = asked.height - told
+    more = f", {unknown} cannot be told" if unknown else ""
+    return (
+        f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
+        f"{calibration.epsilon_kind} epsilon {calibration.epsilon:g}){more}"
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,38 @@
+"""May a judge replace people? Read labels, test, measure agreement, save: one calibration."""
+
+from typing import Any
+
+from prefect import flow, get_run_logger
+from prefect.runtime import flow_run
+from prefect.states import Completed
+
+from flows._calibration import (
+    Calibration,
+    Steps,
+    calibrate_labels,
+    in_words,
+    keep_calibration,
+    require_free,
+)
+from flows._calibration_page import publish_calibration
+from tasks import stages
+from warehouse.store import Warehouse
+
+
+@flow(name="calibrate")
+def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
+    """Hold judges against people (alternative annotator test), and leave all in the warehouse.
+
+    The default place of the warehouse is the environment variable VOIRDIRE_WAREHOUSE, else
+    ``voirdire.duckdb`` in the current folder.
+    """
+    place = Warehouse(warehouse)
+    calibration.require_own_metric_elsewhere()
+    require_free(calibration, place)
+    steps = Steps(stages.try_judges, stages.label_items, stages.agree)
+    found = calibrate_labels(calibration, place, steps)
+    row = keep_calibration(calibration, found, place, flow_run.id)
+    page = publish_calibration(found, row, place)
+    told = in_words(calibration, found.tests)
+    get_run_logger().info("%s. Report: %s", told, page)
+    return Completed(message=told)

@@ -1,0 +1,70 @@
+"""Advantage probability of each judge, with its interval and those of the annotators."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Advantages, AltTests
+from tasks._words import number, with_who
+from tasks.charts import chart
+from tasks.charts._canvas import BLUE, INK, LINE, SOFT, Sheet, settings
+from tasks.charts._names import names
+from tasks.charts._rows import Row, not_estimable, row_sheet, scale, write_result
+
+
+@chart(
+    order=12,
+    title="How often does a judge fit as well as a person?",
+    reading=(
+        "The dot is the advantage probability (AP): the chance, over annotators, that the judge"
+        " fits the others' labels at least as well as the one left out; the line is its 95 %"
+        " interval, for items drawn anew. The diamond is the reverse, the chance that the person"
+        " fits at least as well; small grey dots are the annotators one by one. AP ranks judges;"
+        " whether one may replace people is told by its winning rate."
+    ),
+)
+def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[str]:
+    """Draw a row per judge, the highest first."""
+    named = with_who(alt_tests.filter("asked"))
+    if named.is_empty():
+        return []
+    known = names(named.to_dicts())
+    each = with_who(advantages.filter("asked", pl.col("p_value").is_not_null()))
+    own = each.group_by("who").agg("advantage_probability")
+    dots = dict(own.iter_rows())
+    ordered = named.sort(-pl.col("advantage_probability"), "who", nulls_last=True).to_dicts()
+    rows: list[Row] = [
+        {**row, "name": known[row["who"]], "dots": dots.get(row["who"], [])} for row in ordered
+    ]
+    told = [v for row in rows for v in (row["low"], row["human_advantage_probability"],
+                                        *row["dots"]) if v is not None]  # fmt: skip
+    low = max(-0.03, min([0.5, *told]) - 0.05)
+    with settings("advantages"):
+        sheet = row_sheet("advantages", "Advantage probability", _subtitle(rows), rows)
+        scale(sheet, low, 1.02, "AP", ("fits worse", "as well"))
+        for y, row in enumerate(rows):
+            _row(sheet, y, row)
+        return [sheet.render("Advantage probability of each judge with its interval")]
+
+
+def _subtitle(rows: list[Row]) -> str:
+    return f"metric {rows[0]['metric']}; diamond: the person against the judge"
+
+
+def _row(sheet: Sheet, y: int, row: Row) -> None:
+    mean, low, high = row["advantage_probability"], row["low"], row["high"]
+    if mean is None:
+        not_estimable(sheet, y)
+        return
+    sheet.axes.plot(
+        row["dots"], [y + 0.22] * len(row["dots"]), "o", color=LINE, markersize=3.5, alpha=0.7,
+        clip_on=False, zorder=2,
+    )  # fmt: skip
+    if low is not None and high is not None:
+        sheet.axes.plot([low, high], [y, y], color=BLUE, linewidth=2, solid_capstyle="butt")
+    human = row["human_advantage_probability"]
+    sheet.axes.plot(
+        human, y, "D", markersize=6, color=SOFT, markerfacecolor="white", markeredgewidth=1.4,
+        clip_on=False, zorder=3,
+    )  # fmt: skip
+    sheet.axes.plot(mean, y, "o", markersize=8, color=BLUE, clip_on=False, zorder=4)
+    write_result(sheet, y, number(mean), f"human {number(human)}", INK)

@@ -1,0 +1,146 @@
+"""Chance-corrected agreement of judges and people, pair by pair."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks._words import number, short_names, with_who
+from tasks.charts import chart
+from tasks.charts._canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, settings
+from tasks.charts._names import names
+from tasks.charts._rows import write_name
+
+LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 66, 10
+ACROSS = 5
+"""People who fit beside each other."""
+MOST_PEOPLE, MOST_JUDGES = 25, 30
+KAPPAS = {
+    "label_kappa": "mean of Cohen's kappas of each name in the sets",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
+    "cohen_kappa": "Cohen's kappa",
+}
+GROUPS = ("humans", "judges")
+
+Row = dict[str, Any]
+Found = dict[tuple[str, str], Row]
+
+
+@chart(
+    order=14,
+    title="Who agrees with whom beyond chance?",
+    reading=(
+        "Each number is a kappa of the row with the person above: 1 agreement in all, 0 no more"
+        " than chance gives, the bluer the higher, orange below 0; the share of items labelled"
+        " alike stands below it. Judges come first, people below the line: a judge that reads like"
+        " one more person has rows like theirs. 'none' is a kappa that does not exist, as where one"
+        " of the two gave a single label."
+    ),
+)
+def kappa_matrix(agreement: DataFrame[Estimates]) -> list[str]:
+    """Draw a row per judge and person, a column per person, for each dataset."""
+    parts = agreement.sort("dataset").partition_by("dataset", maintain_order=True)
+    drawn = [matrix for part in parts for matrix in _parts(part)]
+    return [_panel(f"kappa-{at}", matrix) for at, matrix in enumerate(drawn, 1)]
+
+
+class Matrix(NamedTuple):
+    """What a panel shows."""
+
+    name: str
+    """Which kappa."""
+    rows: list[Row]
+    people: list[str]
+    kappas: Found
+    shares: Found
+
+
+def _parts(told: pl.DataFrame) -> Iterator[Matrix]:
+    name = _which(told)
+    models = told.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
+    is_model = pl.col("judge").is_in(models)
+    # A person has no judge prompt: names are told apart among judges.
+    named = pl.concat(
+        [with_who(told.filter(is_model)), told.filter(~is_model).with_columns(who="judge")],
+        how="diagonal",
+    )
+    pairs = named.filter(
+        pl.col("statistic") == name, ~pl.col("subgroup").is_in(["", *GROUPS, *models])
+    )
+    people = sorted({*pairs["subgroup"], *pairs.filter(~is_model)["judge"]})[:MOST_PEOPLE]
+    judges = pairs.filter(is_model).unique("who").sort("who").head(MOST_JUDGES).to_dicts()
+    rows: list[Row] = [*judges, *({"who": each, "simulated": None} for each in people)]
+    shares = _found(named.filter(pl.col("statistic") == "agreement"))
+    for start in range(0, len(people), ACROSS):
+        yield Matrix(name, rows, people[start : start + ACROSS], _found(pairs), shares)
+
+
+def _which(told: pl.DataFrame) -> str:
+    known = told.drop_nulls("estimate")["statistic"].unique().to_list()
+    if "label_kappa" in known:
+        return "label_kappa"
+    numbers = "cohen_kappa_quadratic" in known and "agreement_decided" not in known
+    return "cohen_kappa_quadratic" if numbers else "cohen_kappa"
+
+
+def _found(rows: pl.DataFrame) -> Found:
+    found = {(row["who"], row["subgroup"]): row for row in rows.to_dicts()}
+    turned = {(row["subgroup"], row["judge"]): row for row in rows.to_dicts()}
+    return {**turned, **found}
+
+
+def _panel(key: str, matrix: Matrix) -> str:
+    name, rows, people, kappas, shares = matrix
+    known = names(rows, 20)
+    heads = short_names(people, 8)
+    models = sum("statistic" in row for row in rows)
+    up, across = ROW * len(rows), CELL * len(people)
+    with settings(key):
+        sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
+        sheet.axes.set(xlim=(0, len(people)), ylim=(len(rows), 0))
+        sheet.axes.axis("off")
+        sheet.write(2, FOOT + up + 50, KAPPAS[name], fontweight="bold")
+        sheet.axes.axhline(0, color=LINE, linewidth=1)
+        if models:
+            sheet.axes.axhline(models, color=INK, linewidth=1.2)
+        for x, person in enumerate(people):
+            middle = LEFT + CELL * (x + 0.5)
+            sheet.write(
+                middle, FOOT + up + 14, heads[person], whole=person, ha="center", fontsize=SMALL
+            )
+        for y, row in enumerate(rows):
+            write_name(sheet, LEFT - 12, y + 0.5, known[row["who"]])
+            for x, person in enumerate(people):
+                pair = (row["who"], person)
+                _cell(sheet, (x, y), kappas.get(pair), shares.get(pair), same=pair[0] == pair[1])
+        return sheet.render("Kappa of each judge and person with each person")
+
+
+def _cell(
+    sheet: Sheet, place: tuple[int, int], row: Row | None, share: Row | None, *, same: bool
+) -> None:
+    x, y = place
+    middle = LEFT + CELL * (x + 0.5)
+    style: dict[str, Any] = {"rows": True, "ha": "center"}
+    if same or row is None:
+        sheet.write(middle, y + 0.5, "\N{MIDDLE DOT}", color=SOFT, **style)
+        return
+    kappa = row["estimate"]
+    if kappa is not None:
+        tint = min(1.0, abs(kappa)) * 0.55
+        sheet.axes.fill(
+            [x + 0.03, x + 0.97, x + 0.97, x + 0.03], [y + 0.05, y + 0.05, y + 0.95, y + 0.95],
+            color=BLUE if kappa > 0 else RED, alpha=tint, linewidth=0, zorder=1,
+        )  # fmt: skip
+    known = share is not None and share["estimate"] is not None
+    sheet.write(middle, y + (0.34 if known else 0.5), _text(kappa), **style)
+    if known and share:
+        sheet.write(
+            middle, y + 0.72, number(share["estimate"]), fontsize=SMALL, color=SOFT, **style
+        )
+
+
+def _text(kappa: float | None) -> str:
+    return "none" if kappa is None else number(kappa)

@@ -1,0 +1,340 @@
+"""Calibrations in the warehouse: from files, from votes, and from both."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows import _calibration as module
+from flows._calibration import Calibration, Steps, calibrate_labels, make_calibration
+from flows.cli import main
+from schemas.results import Annotations, Estimates
+from warehouse.store import Warehouse
+
+Labels = dict[str, dict[str, Any]]
+
+
+def tell(labels: str, start: int = 0) -> dict[str, Any]:
+    return {f"i{number:02}": label for number, label in enumerate(labels, start)}
+
+
+PEOPLE: Labels = {
+    "Ann": tell("abcabcabcb" * 6), "Bob": tell("abcabcabaa" * 6), "Cid": tell("abcabcacca" * 6)
+}  # fmt: skip
+JUDGES: Labels = {"good": tell("abcabcabca" * 6), "poor": tell("cccabcabca" * 6)}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    def make(name: str, labels: Any) -> str:
+        file = tmp_path / f"{name}.json"
+        file.write_text(labels if isinstance(labels, str) else json.dumps(labels))
+        return str(file)
+
+    return make
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb")
+
+
+@pytest.fixture
+def call(place: Warehouse) -> Callable[..., Result]:
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, [*words, "--warehouse", str(place.path)])
+
+    return run
+
+
+def vote_file(folder: Path, name: str, *, people: bool) -> Path:
+    """Write votes: two samples per question, people see one order of each."""
+    draw = random.Random(2)
+    rows = []
+    skills = {"Ann": 0.8, "Bob": 0.8, "Cid": 0.75, "m/good": 0.9, "m/poor": 0.4}
+    for sample in range(60):
+        truth = draw.choice(["anchor", "target", "target", "tie"])
+        for who, skill in skills.items():
+            said = truth if draw.random() < skill else draw.choice(["anchor", "tie", "target"])
+            human = who[0].isupper()
+            for side in ("anchor", "target")[: 1 if human else 2]:
+                choice = "tie" if said == "tie" else "first" if said == side else "second"
+                rows.append({
+                    "judge": who, "arm": "control", "sample": f"s{sample}", "repeat": 0,
+                    "cluster": f"q{sample // 2}", "shown_first": side, "choice": choice,
+                    "human": human,
+                })  # fmt: skip
+    file = folder / f"{name}.jsonl"
+    file.write_text("\n".join(json.dumps(r) for r in rows if people or not r["human"]))
+    return file
+
+
+def test_files_are_kept_with_marts_and_report(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path
+) -> None:
+    files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
+    done = call("calibrate", *files, "--pictures", str(tmp_path / "pictures"))
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 judges may replace people (accuracy, additive epsilon 0.1)." in done.stderr
+    assert "Saved as people in " in done.stderr
+    tests = place.query(
+        "select judge, epsilon, winning_rate, passed, advantage_probability, n, test "
+        "from mart.alt_test where study = 'people' and asked order by judge"
+    )
+    assert tests.rows() == [
+        ("good", 0.1, 1, True, 1, 60, "auto"),
+        ("poor", 0.1, 0, False, pytest.approx(0.8), 60, "auto"),
+    ]
+    margins = place.query("select distinct epsilon from mart.alt_test order by 1")
+    assert margins["epsilon"].to_list() == [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    assert place.query("select count(*) as n from mart.advantage_probability")["n"].item() == 6
+    pairs = place.query("select judge, other from mart.agreement where agreement is not null")
+    assert pairs.height == 2 * 3 + 3 + 1
+    labels = place.query("select human, count(*) as n from annotations group by 1 order by 1")
+    assert labels.rows() == [(False, 120), (True, 180)]
+    run = place.query("select flow, study, state, code_version from runs").to_dicts()[0]
+    assert (run["flow"], run["study"], run["state"]) == ("calibrate", "people", "completed")
+    page = tmp_path / "reports" / "people.html"
+    assert "May replace people: good." in page.read_text()
+    names = {file.name for file in (tmp_path / "pictures").iterdir()}
+    assert {"winning_rates.svg", "winning_rates.png", "kappa_matrix.svg"} <= names
+
+    before = page.read_bytes()
+    page.unlink()
+    assert call("report", "people").exit_code == 0
+    assert page.read_bytes() == before
+
+
+def test_saved_labels_can_be_calibrated_again(
+    call: Callable[..., Result], write: Callable[..., str]
+) -> None:
+    files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
+    first = call("calibrate", *files, "--format", "json", "--epsilon", "0.2")
+    again = call("calibrate", "people", "--format", "json", "--epsilon", "0.2", "--no-save")
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+
+
+def test_votes_of_people_and_judges(
+    call: Callable[..., Result], place: Warehouse, tmp_path: Path
+) -> None:
+    votes = vote_file(tmp_path, "votes", people=True)
+    assert call("measure", str(votes)).exit_code == 0
+    kept = place.read(Estimates)
+    done = call("calibrate", "votes", "--epsilon", "0.2", "--format", "json")
+    assert done.exit_code == 0, done.output
+    good, poor = json.loads(done.stdout)
+    assert (good["judge"], poor["judge"]) == ("m/good", "m/poor")
+    assert good["advantage_probability"] > poor["advantage_probability"]
+    assert [row["annotator"] for row in good["annotators"]] == ["Ann", "Bob", "Cid"]
+    assert good["instances"] == 60
+    assert {row["n"] for row in good["annotators"]} == {60}
+    # nothing of the study is touched: the calibration has a name of its own
+    names = place.query("select distinct study from annotations order by 1")["study"]
+    assert names.to_list() == ["votes", "votes-people"]
+    study = place.query("select * from estimates where study = 'votes'")
+    assert study.height == kept.height
+    # samples of a question are no independent items
+    clusters = place.query(
+        "select distinct clusters from estimates where study = 'votes-people' "
+        "and statistic = 'noise_ceiling'"
+    )
+    assert clusters["clusters"].item() == 30
+    assert call("report", "votes").exit_code == 0
+    assert "How biased are the judges?" in (tmp_path / "reports" / "votes.html").read_text()
+    assert "may these judges replace people?" in (
+        tmp_path / "reports" / "votes-people.html"
+    ).read_text()  # fmt: skip
+
+
+def test_people_from_a_file_and_judges_from_votes(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path
+) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
+    crowd = {
+        who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(60)}
+        for at, who in enumerate(("Ann", "Bob", "Cid"))
+    }
+    done = call("calibrate", "votes", "--humans", write("crowd", crowd), "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert "Saved as crowd in " in done.stderr
+    good, _ = json.loads(done.stdout)
+    assert (good["judge"], good["instances"], good["dropped"]) == ("m/good", 60, 0)
+    own = {"mine": {f"s{i}": "tie" for i in range(60)}}
+    people = vote_file(tmp_path, "more", people=True)
+    assert call("measure", str(people)).exit_code == 0
+    done = call("calibrate", "more", "--judges", write("own", own), "--format", "json")
+    assert "Saved as more-own-people in " in done.stderr
+    assert [row["judge"] for row in json.loads(done.stdout)] == ["mine"]
+
+
+def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
+    done = call("calibrate", "votes")
+    assert done.exit_code == 2
+    assert "nobody has labelled study 'votes': all its votes are by models" in done.stderr
+    assert "`voirdire booth votes`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name the people's labels: --humans FILE, or the STUDY"),
+        (["--humans", "people"], "name the judges' labels: --judges FILE, or the STUDY"),
+        (["nothing"], "there is no warehouse at"),
+        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "Give one with --name"),
+    ],
+)
+def test_errors_say_what_to_do(
+    call: Callable[..., Result], write: Callable[..., str], words: list[str], says: str
+) -> None:
+    files = {"people": write("people", PEOPLE), "judges": write("judges", JUDGES)}
+    done = call("calibrate", *(files.get(word, word) for word in words))
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_audits_name_is_taken(call: Callable[..., Result], tmp_path: Path) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    done = call("calibrate", "votes", "--name", "votes")
+    assert done.exit_code == 2
+    assert "holds a study named 'votes'" in done.stderr
+    assert call("calibrate", "votes", "--name", "other").exit_code == 0
+    assert call("calibrate", "votes", "--name", "other", "--epsilon", ".2").exit_code == 0
+    other = tmp_path / "other.jsonl"
+    (tmp_path / "votes.jsonl").rename(other)
+    assert "holds another study named 'other'" in call("measure", str(other)).stderr
+
+
+def test_an_unknown_study_is_named_with_those_there_are(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    done = call("calibrate", "voted")
+    assert "no votes of a study 'voted'" in done.stderr
+    assert "Its studies are: votes." in done.stderr
+
+
+HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
+    "no overlap": (
+        {**PEOPLE, "Zoe": tell("ab" * 20, 70)}, JUDGES,
+        "Not tested: Zoe (no instance shared with the judge and another person).",
+    ),
+    "one annotator": (
+        {"Ann": PEOPLE["Ann"]}, JUDGES,
+        "good: no instance has a label of the judge and of two people.",
+    ),
+    "all labels equal": (
+        {who: tell("a" * 60) for who in PEOPLE}, {"ada": tell("a" * 60)},
+        "People with each other: of 3 pairs, the mean gives 1.00 of labels alike",
+    ),
+    "mixed types": (
+        {who: {**own, "i00": 3, "i01": ["a"], "i02": True} for who, own in PEOPLE.items()},
+        JUDGES, "good",
+    ),
+    "a judge that labels nothing": (
+        PEOPLE, {"mute": {}, "void": {"i00": None}},
+        "mute: the judge gave no label that can be read.",
+    ),
+    "nothing at all": (
+        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}},
+        "ada: the judge gave no label that can be read.",
+    ),
+    "html and formulas": (
+        {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
+        {"<script>": {i: f"<b>={x}" for i, x in JUDGES["good"].items()}}, "<script>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_labels_are_calibrated_and_kept(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    case: str,
+) -> None:  # fmt: skip
+    humans, judges, says = HOSTILE[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", judges))
+    done = call("calibrate", *files)
+    assert done.exit_code == 0, done.output
+    assert says in done.stdout
+    told = place.query("select winning_rate, reason from mart.alt_test where asked")
+    assert all(row["winning_rate"] is not None or row["reason"] for row in told.to_dicts())
+    page = (tmp_path / "reports" / "people.html").read_text()
+    assert "<script" not in page
+
+
+REFUSED: dict[str, tuple[Any, list[str], str]] = {
+    "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be 0 or more and below 1"),
+    "two labels": (
+        '{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"
+    ),
+    "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
+    "no name": ({"": {"i00": "a"}}, [], "has no name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_saves_nothing(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, case: str
+) -> None:
+    humans, options, says = REFUSED[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", JUDGES))
+    done = call("calibrate", *files, *options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not place.path.is_file()
+
+
+def test_a_gigabyte_is_refused_before_it_is_read(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path
+) -> None:
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(1 << 30)  # sparse: it takes no room
+    done = call("calibrate", "--humans", str(large), "--judges", write("judges", JUDGES))
+    large.unlink()
+    assert done.exit_code == 2
+    assert "large.csv has 1024 MiB; .csv files are read up to 512 MiB" in done.stderr
+
+
+def test_a_form_cannot_name_a_program(place: Warehouse, tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("raise SystemExit('ran')\ndef same(a, b):\n    return a == b\n")
+    calibration = Calibration(metric=f"{own}:same")
+    with pytest.raises(ValueError, match="runs from the command line only"):
+        calibration.require_own_metric_elsewhere()
+    Calibration().require_own_metric_elsewhere()
+    assert not place.path.is_file()
+
+
+def test_a_metric_of_ones_own_is_told_apart_when_its_file_changes(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("def same(a, b):\n    return a == b\n")
+    one = Calibration(metric=f"{own}:same").terms()
+    own.write_text("def same(a, b):\n    return a != b\n")
+    assert Calibration(metric=f"{own}:same").terms() != one
+
+
+def test_steps_are_those_that_are_given(write: Callable[..., str], place: Warehouse) -> None:
+    calibration = make_calibration(
+        humans=write("people", PEOPLE), judges=write("judges", JUDGES), metric="accuracy"
+    )
+    plain = Steps()
+    called: list[str] = []
+
+    def noted(name: str) -> Any:
+        def step(*given: Any) -> Any:
+            called.append(name)
+            return getattr(plain, name)(*given)
+
+        return step
+
+    found = calibrate_labels(calibration, place, Steps(*map(noted, Steps._fields)))
+    assert called == list(Steps._fields)
+    assert found.tests.equals(calibrate_labels(calibration, place).tests)
+    assert Annotations.of(found.annotations).height == 300
+    assert module.in_words(calibration, found.tests).startswith("1 of 2 judges")

@@ -1,0 +1,75 @@
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from tasks.charts import CHARTS
+from tasks.charts import advantage_plane as module
+from tasks.charts._canvas import Sheet, settings
+
+advantage_plane = CHARTS["advantage_plane"]
+Make = Callable[..., pl.DataFrame]
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_panel_per_judge_says_how_many_may_be_replaced(make_advantages: Make) -> None:
+    rows = [
+        {"judge": "low", "annotator": "Ann", "advantage_probability": 0.6, "rejected": False},
+        {"judge": "high", "annotator": "Ann"},
+        {"judge": "high", "annotator": "Bob", "rejected": False, "p_value": 0.5},
+        {"judge": "high", "annotator": "Cid", "rejected": None, "p_value": None},
+        {"judge": "high", "annotator": "Ann", "epsilon": 0.2, "asked": False},
+    ]
+    high, low = (texts(p) for p in advantage_plane(advantages=make_advantages(rows)))
+    assert {"high", "1 of 2 may be replaced; additive epsilon .10", "Ann", "Bob"} <= set(high)
+    assert {"low", "0 of 1 may be replaced; additive epsilon .10"} <= set(low)
+    assert {"replaceable", "not"} <= set(high)
+    assert "Cid" not in high
+
+
+@pytest.mark.parametrize(
+    ("kind", "edge"),
+    [
+        ("additive", [0.3, 0.8]),  # parallel to the diagonal, .2 below
+        ("multiplicative", [0.4, 0.8]),  # a ray through 0: .8 times
+    ],
+)
+def test_the_boundary_is_that_of_epsilon(
+    make_advantages: Make, kind: str, edge: list[float]
+) -> None:
+    row: dict[str, Any] = {"epsilon": 0.2, "epsilon_kind": kind, "low": 0.55}
+    rows = make_advantages([row]).to_dicts()
+    with settings("x"):
+        sheet = Sheet("x", 430, (60, 52, 320, 320))
+        assert module._frame(sheet, rows) == 0.5
+        boundary, diagonal = sheet.axes.lines
+        assert list(boundary.get_ydata()) == pytest.approx(edge)
+        assert list(diagonal.get_ydata()) == [0.5, 1]
+
+
+def test_only_the_best_judges_are_drawn_and_crowds_have_no_names(make_advantages: Make) -> None:
+    rows = [
+        {"judge": f"j{j:02}", "annotator": f"A{a:03}", "advantage_probability": 0.5 + j / 100}
+        for j in range(20) for a in range(40)
+    ]  # fmt: skip
+    panels = advantage_plane(advantages=make_advantages(rows))
+    assert len(panels) == 12
+    assert "j19" in texts(panels[0])
+    assert not any(t.startswith("A0") for t in texts(panels[0]))
+
+
+def test_hostile_names_are_texts(make_advantages: Make) -> None:
+    name = "<script>$x$\u202e" + "y" * 200
+    (panel,) = advantage_plane(advantages=make_advantages([{"judge": name, "annotator": name}]))
+    assert "<script" not in panel
+    assert "\u202e" not in panel
+
+
+def test_nobody_tested_draws_nothing(make_advantages: Make) -> None:
+    untested = make_advantages([{"p_value": None, "rejected": None}])
+    assert advantage_plane(advantages=untested) == []

@@ -1,0 +1,53 @@
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from tasks.charts import CHARTS
+
+advantages = CHARTS["advantages"]
+Make = Callable[..., pl.DataFrame]
+MARKERS = ("{http://www.w3.org/2000/svg}use",)
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def marks(svg: str) -> int:
+    return sum(1 for _ in ET.fromstring(svg).iter(*MARKERS))
+
+
+def test_the_highest_stands_first_beside_people(
+    make_alt_tests: Make, make_advantages: Make
+) -> None:
+    tests = make_alt_tests([
+        {"judge": "low", "advantage_probability": 0.6, "human_advantage_probability": 0.9},
+        {"judge": "high"},
+        {"judge": "none", "advantage_probability": None, "low": None, "high": None},
+        {"judge": "high", "epsilon": 0.2, "asked": False},
+    ])  # fmt: skip
+    each = make_advantages([{"judge": "high", "annotator": who} for who in ("Ann", "Bob")])
+    (panel,) = advantages(alt_tests=tests, advantages=each)
+    shown = texts(panel)
+    assert [t for t in shown if t in {"low", "high", "none"}] == ["high", "low", "none"]
+    assert {".90", "human .85", ".60", "human .90", "not estimable"} <= set(shown)
+    assert "metric accuracy; diamond: the person against the judge" in shown
+    (alone,) = advantages(alt_tests=tests, advantages=make_advantages([]))
+    assert marks(panel) == marks(alone) + 2  # a dot for each of the two annotators
+
+
+@pytest.mark.parametrize("judges", [1, 50])
+def test_any_number_of_judges_and_hostile_names(
+    make_alt_tests: Make, make_advantages: Make, judges: int
+) -> None:
+    tests = make_alt_tests([{"judge": f"{j} <b>$x$ \u202e" + "y" * 200} for j in range(judges)])
+    (panel,) = advantages(alt_tests=tests, advantages=make_advantages([]))
+    assert texts(panel).count(".90") == judges
+    assert "<b>" not in panel
+    assert "\u202e" not in panel
+
+
+def test_no_judges_draw_nothing(make_alt_tests: Make, make_advantages: Make) -> None:
+    assert advantages(alt_tests=make_alt_tests([]), advantages=make_advantages([])) == []

@@ -1,0 +1,94 @@
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+
+from tasks.charts import CHARTS
+
+kappa_matrix = CHARTS["kappa_matrix"]
+Make = Callable[..., pl.DataFrame]
+CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
+
+
+def texts(svg: str) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def pair(one: str, other: str, kappa: float | None, share: float, **more: Any) -> list[Any]:
+    cell = {**CELL, "judge": one, "subgroup": other, **more}
+    return [
+        {"statistic": "cohen_kappa", "estimate": kappa, **cell},
+        {"statistic": "agreement", "estimate": share, **cell},
+    ]
+
+
+def ceiling(judge: str, **more: Any) -> list[Any]:
+    return [{**CELL, "statistic": "noise_ceiling", "judge": judge, "subgroup": "humans", **more}]
+
+
+def study() -> list[Any]:
+    return [
+        *ceiling("ada"), *ceiling("bee"), *pair("ada", "Ann", 0.61, 0.71),
+        *pair("ada", "Bob", None, 1.0), *pair("bee", "Ann", -0.22, 0.3),
+        *pair("Ann", "Bob", 0.55, 0.65), *pair("ada", "bee", 0.99, 0.98),
+    ]  # fmt: skip
+
+
+def test_judges_first_then_people(make_estimates: Make) -> None:
+    (panel,) = kappa_matrix(agreement=make_estimates(study()))
+    shown = texts(panel)
+    assert shown[0] == "Cohen's kappa"
+    assert [t for t in shown if t in {"ada", "bee", "Ann", "Bob"}] == [
+        "Ann", "Bob", "ada", "bee", "Ann", "Bob"
+    ]  # fmt: skip
+    assert {".61", ".71", "none", "1.00", "\N{MINUS SIGN}.22", ".30"} <= set(shown)
+    # of two people both halves, of each with itself a dot; bee and Bob share no item
+    assert shown.count(".55") == 2
+    assert shown.count("\N{MIDDLE DOT}") == 3
+    # judges with each other are not in it
+    assert ".99" not in shown
+
+
+def test_the_kappa_is_that_of_the_labels(make_estimates: Make) -> None:
+    weighted = [{**row, "statistic": "cohen_kappa_quadratic", "estimate": 0.77}
+                for row in study() if row["statistic"] == "cohen_kappa"]  # fmt: skip
+    sets = [{**row, "statistic": "label_kappa", "estimate": 0.33} for row in weighted]
+    ties = [{**row, "statistic": "agreement_decided", "estimate": 0.5} for row in weighted]
+    for more, head, value in (
+        (weighted, "Cohen's kappa, quadratic weights", ".77"),
+        ([*weighted, *ties], "Cohen's kappa", ".61"),
+        (sets, "mean of Cohen's kappas of each name in the sets", ".33"),
+    ):
+        (panel,) = kappa_matrix(agreement=make_estimates([*study(), *more]))
+        assert texts(panel)[0] == head
+        assert value in texts(panel)
+
+
+def test_a_judge_asked_in_two_ways_has_two_rows(make_estimates: Make) -> None:
+    rows = [
+        row
+        for prompt in ("one", "two")
+        for row in (*ceiling("ada", prompt=prompt), *pair("ada", "Ann", 0.5, 0.6, prompt=prompt))
+    ]
+    (panel,) = kappa_matrix(agreement=make_estimates([*rows, *pair("Ann", "Bob", 0.4, 0.5)]))
+    assert {"ada / one", "ada / two", "Ann", "Bob"} <= set(texts(panel))
+
+
+def test_five_people_fit_beside_each_other(make_estimates: Make) -> None:
+    rows = [*ceiling("ada"), *(r for p in range(12) for r in pair("ada", f"P{p:02}", 0.5, 0.6))]
+    panels = kappa_matrix(agreement=make_estimates(rows))
+    assert [texts(panel).count(".60") for panel in panels] == [5, 5, 2]
+
+
+def test_hostile_names_are_texts(make_estimates: Make) -> None:
+    name = "<script>$x$\u202e" + "y" * 200
+    rows = [*ceiling(name), *pair(name, name + "z", 0.5, 0.6)]
+    (panel,) = kappa_matrix(agreement=make_estimates(rows))
+    assert "<script" not in panel
+    assert "\u202e" not in panel
+
+
+def test_nobody_to_agree_with_draws_nothing(make_estimates: Make) -> None:
+    assert kappa_matrix(agreement=make_estimates(ceiling("ada"))) == []
+    assert kappa_matrix(agreement=make_estimates(ceiling("ada")).clear()) == []
