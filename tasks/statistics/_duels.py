@@ -1,0 +1,120 @@
+"""All pairs of the judges of a panel at once, on the items that both judged."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.statistics._bootstrap import (
+    COLUMNS_AT_ONCE,
+    MOST_CLUSTERS,
+    by_chance,
+    percentiles,
+    resampled,
+    weights,
+)
+from tasks.statistics._intervals import LEVEL
+from tasks.statistics._panels import Panel
+from tasks.statistics._quantiles import widened
+from tasks.statistics._swaps import Pairs, Sums
+
+Floats = NDArray[np.float64]
+Sides = tuple[Floats, Floats]
+"""Sums of the first and of the second judge of each pair."""
+
+Value = Callable[..., Floats]
+"""From the sides of some columns, shape (..., pairs) each, to what is estimated."""
+
+
+class Duel(NamedTuple):
+    """A panel by pairs of judges: columns are pairs, and clusters whose values are whole first."""
+
+    panel: Panel
+    pairs: Pairs
+    order: NDArray[np.intp]
+    whole: int
+    """How many clusters have every value of every judge."""
+
+    @classmethod
+    def of(cls, panel: Panel) -> "Duel":
+        """Pair all judges, by name."""
+        first, second = np.triu_indices(len(panel.judges), 1)
+        lacking = sum(np.isnan(table) for table in panel.values.values())
+        gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
+        order = np.argsort(gaps, kind="stable")
+        return cls(panel, Pairs(first, second), order, int((~gaps).sum()))
+
+    def shared(self, name: str) -> NDArray[np.bool_]:
+        """Tell of which items both judges of each pair have a value."""
+        told = ~np.isnan(self.panel.values[name])
+        both: NDArray[np.bool_] = told[:, self.pairs.first] & told[:, self.pairs.second]
+        return both
+
+    def of_pairs(self, name: str, both: NDArray[np.bool_]) -> Sides:
+        """Return cluster sums of the first and of the second judge over items in ``both``."""
+        values = np.nan_to_num(self.panel.values[name])
+        first, second = (
+            self.panel.sums(np.where(both, values[:, side], 0.0)) for side in self.pairs
+        )
+        return first, second
+
+    def sums(self, name: str, first: Floats, second: Floats) -> Sums:
+        """Return the differences of cluster sums as permutation takes them."""
+        whole, rest = self.order[: self.whole], self.order[self.whole :]
+        return Sums(self._by_judge(name)[whole], (first - second)[rest])
+
+    def bounds(
+        self, columns: dict[str, Sides], clusters: NDArray[np.int64], value: Value
+    ) -> Floats:
+        """Return the percentile interval of each pair by cluster bootstrap, shape (2, pairs).
+
+        Widened for few clusters; not a number where no draws are wanted.
+
+        Parameters
+        ----------
+        columns
+            By the name of a value of the panel, its cluster sums of both judges.
+        clusters
+            How many each pair has.
+        value
+            Takes the sides of all columns, in their order.
+        """
+        count, many = len(self.pairs.first), self.panel.clusters
+        if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
+            return np.full((2, count), np.nan)
+        judged = [self._drawn(name) for name in columns]
+        found = [np.empty((2, 0))]
+        for at in range(0, count, COLUMNS_AT_ONCE):
+            some = slice(at, at + COLUMNS_AT_ONCE)
+            sides = [
+                self._sides(draws, pairs, some)
+                for draws, pairs in zip(judged, columns.values(), strict=True)
+            ]
+            point = value(*((one[:, some].sum(0), other[:, some].sum(0))
+                            for one, other in columns.values()))  # fmt: skip
+            level = widened(LEVEL, np.maximum(clusters[some], 2))
+            found.append(np.array(percentiles(point, value(*sides), level)))
+        return np.concatenate(found, axis=1)
+
+    def _by_judge(self, name: str) -> Floats:
+        return self.panel.sums(np.nan_to_num(self.panel.values[name]))
+
+    def _drawn(self, name: str) -> Floats:
+        """Return the sums of the whole clusters of each draw, by judge."""
+        own = self._by_judge(name)
+        own[self.order[self.whole :]] = 0.0
+        return resampled(own)
+
+    def _sides(self, draws: Floats, pairs: Sequence[Floats], some: slice) -> Sides:
+        """Return the sums of each draw by pair: those of whole clusters, and of the others."""
+        rest = self.order[self.whole :]
+        sides = []
+        for judge, sums in zip(self.pairs, pairs, strict=True):
+            side = draws[:, judge[some]]
+            if rest.size:
+                own = sums[rest, some]
+                some_weights = (w[:, rest] @ own for w in weights(self.panel.clusters))
+                side += np.concatenate(list(some_weights))
+            sides.append(side)
+        return sides[0], sides[1]
