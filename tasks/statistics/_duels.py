@@ -1,6 +1,7 @@
 """All pairs of the judges of a panel at once, on the items that both judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -83,38 +84,39 @@ class Duel(NamedTuple):
         count, many = len(self.pairs.first), self.panel.clusters
         if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
             return np.full((2, count), np.nan)
-        judged = [self._drawn(name) for name in columns]
+        judged = self._drawn([*columns])
         found = [np.empty((2, 0))]
         for at in range(0, count, COLUMNS_AT_ONCE):
             some = slice(at, at + COLUMNS_AT_ONCE)
-            sides = [
-                self._sides(draws, pairs, some)
-                for draws, pairs in zip(judged, columns.values(), strict=True)
-            ]
-            point = value(*((one[:, some].sum(0), other[:, some].sum(0))
-                            for one, other in columns.values()))  # fmt: skip
+            own = [(one[:, some], other[:, some]) for one, other in columns.values()]
+            point = value(*((one.sum(axis=0), other.sum(axis=0)) for one, other in own))
             level = widened(LEVEL, np.maximum(clusters[some], 2))
-            found.append(np.array(percentiles(point, value(*sides), level)))
+            drawn = value(*self._sides(judged, own, some))
+            found.append(np.array(percentiles(point, drawn, level)))
         return np.concatenate(found, axis=1)
 
     def _by_judge(self, name: str) -> Floats:
         return self.panel.sums(np.nan_to_num(self.panel.values[name]))
 
-    def _drawn(self, name: str) -> Floats:
-        """Return the sums of the whole clusters of each draw, by judge."""
-        own = self._by_judge(name)
+    def _drawn(self, names: list[str]) -> list[Floats]:
+        """Return the sums of the whole clusters of each draw, by judge, of each column."""
+        own = np.hstack([self._by_judge(name) for name in names])
         own[self.order[self.whole :]] = 0.0
-        return resampled(own)
+        return np.hsplit(resampled(own), len(names))
 
-    def _sides(self, draws: Floats, pairs: Sequence[Floats], some: slice) -> Sides:
+    def _sides(self, judged: list[Floats], own: list[Sides], some: slice) -> list[Sides]:
         """Return the sums of each draw by pair: those of whole clusters, and of the others."""
         rest = self.order[self.whole :]
-        sides = []
-        for judge, sums in zip(self.pairs, pairs, strict=True):
-            side = draws[:, judge[some]]
-            if rest.size:
-                own = sums[rest, some]
-                some_weights = (w[:, rest] @ own for w in weights(self.panel.clusters))
-                side += np.concatenate(list(some_weights))
-            sides.append(side)
-        return sides[0], sides[1]
+        first, second = (judge[some] for judge in self.pairs)
+        sides = [(draws[:, first], draws[:, second]) for draws in judged]
+        if not rest.size:
+            return sides
+        table = np.hstack([side[rest] for pair in own for side in pair])
+        start = 0
+        for drawn in weights(self.panel.clusters):
+            more = np.hsplit(drawn[:, rest] @ table, 2 * len(own))
+            rows = slice(start, start + len(drawn))
+            for side, sums in zip(chain.from_iterable(sides), more, strict=True):
+                side[rows] += sums
+            start = rows.stop
+        return sides
