@@ -275,7 +275,10 @@ def _frame(
             method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
             reason=pl.when(~unequal).then("reason").otherwise(pl.lit("unequal votes per pair")),
         )
-        .with_columns(pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0))
+        .with_columns(
+            pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),
+            pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
+        )
         .select(
             "statistic", *(key for key in panel.cell if key != "has_sham"), "judge", "subgroup",
             *numbers, "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",

@@ -295,6 +295,9 @@ def test_the_bootstrap_beside_the_formulas(make_shifts: Make) -> None:
         assert together[f"boot_{end}"] == pytest.approx(apart[f"boot_{end}"])
         assert apart[f"boot_{end}"] == pytest.approx(apart[end], abs=0.05)
     assert alone["mcnemar"]["boot_low"] is None
+    # Of a single question nothing is drawn, though others have more.
+    single = by_name(duel(make_shifts, items[0][:1], items[1]))["mps_contrast"]
+    assert (single["n"], single["low"], single["boot_low"]) == (1, None, None)
     with formulas_only():
         bare = by_name(duel(make_shifts, *items[:2]))
     for name in ("mps_contrast", "asr_contrast"):
