@@ -16,7 +16,7 @@ from tasks.statistics._rectified import redrawn
 
 HALF_WIDTH = 0.05
 FEW = "fewer than two labelled questions"
-TWO = "two labelled questions: nothing is left to tell the error after lambda is fitted"
+TWO = "two labelled questions, of which lambda is fitted: no interval"
 CHOSEN = (
     "it is not known how the labelled pairs were chosen, and a mean over chosen ones is off: give "
     "label_chance, the same for all pairs if they were drawn at random"
