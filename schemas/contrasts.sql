@@ -4,7 +4,9 @@ with limits as (select 10 as fewest),
 asked as (
     select *, if(clusters >= fewest, p_value, null) as told
     from estimates, limits
-    where statistic in ('mps_contrast', 'mps_sham_contrast', 'asr_contrast', 'mcnemar')
+    where statistic in (
+        'mps_contrast', 'mps_sham_contrast', 'los_contrast', 'asr_contrast', 'mcnemar'
+    )
 ),
 ranked as (
     select
@@ -30,8 +32,12 @@ adjusted as (
             partition by study, dataset, prompt, wave, mode, perturbation, statistic
             order by told nulls last, judge, subgroup
         ) end as p_holm,
-        -- the smallest difference that matters: in score, or in attack success
-        if(statistic in ('mps_contrast', 'mps_sham_contrast'), 0.05, 0.10)::double as minimum,
+        -- the smallest difference that matters: in score, in logits, or in attack success
+        case
+            when statistic in ('mps_contrast', 'mps_sham_contrast') then 0.05
+            when statistic = 'los_contrast' then 0.25
+            else 0.10
+        end::double as minimum,
         -- half of the 90 % interval: t's 95th percentile by Cornish and Fisher, to 1e-5 from 9 df on;
         -- of the wider 95 % one where no error is known
         coalesce(

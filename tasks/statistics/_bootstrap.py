@@ -4,13 +4,14 @@ All cells of a dataset share their draws, so that judges and perturbations can b
 draw. A draw is a row of weights; the sums of all cells of all draws are one matrix product.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tasks.defaults import BOOTSTRAPS
@@ -29,6 +30,8 @@ COLUMNS_AT_ONCE = 2000
 FEWEST = 0.5
 """Share of the draws in which a statistic must exist for its interval to be told."""
 
+Value = Callable[[dict[str, Sums]], Sums]
+BOOT = ("boot_low", "boot_high")
 FORMULAS = "formulas only: no bootstrap was asked for"
 _chance = ContextVar("_chance", default=True)
 
@@ -173,32 +176,58 @@ class Ordered(NamedTuple):
 def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
     """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
 
+    ``num`` and ``den`` are sums of the clusters, shape (groups.starts[-1],).
+    """
+    return bounds_of(groups, {"num": num, "den": den}, den, _ratio)
+
+
+def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Value) -> Sums:
+    """Return the percentile interval of a function of each cell's sums, shape (2, cells).
+
     It is widened for few clusters, of which draws vary too little.
 
     Parameters
     ----------
     groups
         What the sums are by.
-    num, den
-        Sums of the clusters, shape (groups.starts[-1],).
+    sums
+        Of the clusters, shape (groups.starts[-1],) each.
+    counted
+        Above 0 for the clusters that count as a cell's.
+    value
+        From the sums of cells, shape (..., cells), to what is estimated; not a number where it
+        cannot be told.
     """
     found = [np.empty((2, 0))]
     for cells, clusters in groups.blocks():
         count = cells.stop - cells.start
-        shape = count, (clusters.stop - clusters.start) // count
+        shape = count, (clusters.stop - clusters.start) // max(count, 1)
         if by_chance() and 2 <= shape[1] <= MOST_CLUSTERS:
-            top, bottom = (sums[clusters].reshape(shape).T for sums in (num, den))
-            found += [
-                _bounds(top[:, at : at + COLUMNS_AT_ONCE], bottom[:, at : at + COLUMNS_AT_ONCE])
-                for at in range(0, count, COLUMNS_AT_ONCE)
-            ]
+            own = {name: values[clusters].reshape(shape).T for name, values in sums.items()}
+            some = (counted[clusters].reshape(shape).T > 0).sum(axis=0)
+            for at in range(0, count, COLUMNS_AT_ONCE):
+                part = slice(at, at + COLUMNS_AT_ONCE)
+                columns = {name: values[:, part] for name, values in own.items()}
+                found.append(_bounds(columns, some[part], value))
         else:
             found.append(np.full((2, count), np.nan))
     return np.concatenate(found, axis=1)
 
 
-def _bounds(num: Sums, den: Sums) -> Sums:
-    top, bottom = num.sum(axis=0), den.sum(axis=0)
-    point = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
-    level = widened(LEVEL, np.maximum((den > 0).sum(axis=0), 2))
-    return np.array(percentiles(point, resampled_ratios(num, den), level))
+def boot_ends(ends: Sums) -> list[pl.Series]:
+    """Return an interval of each cell, shape (2, cells), as the columns of estimates."""
+    return [
+        pl.Series(name, values, pl.Float64).fill_nan(None)
+        for name, values in zip(BOOT, ends, strict=True)
+    ]
+
+
+def _bounds(sums: Mapping[str, Sums], clusters: NDArray[np.intp], value: Value) -> Sums:
+    point = value({name: values.sum(axis=0) for name, values in sums.items()})
+    drawn = value({name: resampled(values) for name, values in sums.items()})
+    return np.array(percentiles(point, drawn, widened(LEVEL, np.maximum(clusters, 2))))
+
+
+def _ratio(sums: dict[str, Sums]) -> Sums:
+    top, bottom = sums["num"], sums["den"]
+    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)

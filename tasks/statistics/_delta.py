@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks.statistics._bootstrap import BOOT, Value, boot_ends, bounds_of
 from tasks.statistics._groups import grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
@@ -38,13 +39,14 @@ class Linear(NamedTuple):
 Solve = Callable[[dict[str, Sums]], Linear]
 
 
-def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
+def summed(items: pl.DataFrame, sums: tuple[str, ...], value: Value | None = None) -> pl.DataFrame:
     """Return the sums of each cell, and of the products of what its clusters sum to.
 
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, ``counted`` (true or
     false), ``dropped``, and the numbers to sum, which count where ``counted`` is true. A product is
     of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
-    items).
+    items). With ``value``, from the sums (and ``n``) to what is estimated, also its interval by
+    bootstrap, as a cross-check.
     """
     counted = items["counted"].fill_null(value=False)
     kept = items.select(pl.when(counted).then(pl.col(*sums).cast(pl.Float64)).otherwise(0.0))
@@ -54,10 +56,10 @@ def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
     share = over(n, number[cell])
     totals: dict[str, Sums] = {}
     centred: dict[str, Sums] = {}
-    for name in sums:
-        value = groups.by_cluster(kept[name])
-        totals[name] = groups.of_cells(value)
-        centred[name] = _centred(value, np.nan_to_num(share) * totals[name][cell])
+    by_cluster = {name: groups.by_cluster(kept[name]) for name in sums}
+    for name, values in by_cluster.items():
+        totals[name] = groups.of_cells(values)
+        centred[name] = _centred(values, np.nan_to_num(share) * totals[name][cell])
     products = {
         f"{a} x {b}": groups.of_cells(centred[a] * centred[b])
         for a, b in combinations_with_replacement(sums, 2)
@@ -67,10 +69,14 @@ def summed(items: pl.DataFrame, sums: tuple[str, ...]) -> pl.DataFrame:
         "dropped": groups.by_cell(items["dropped"]),
         "clusters": groups.of_cells((n > 0).astype(np.float64)),
     }
-    return groups.cells.with_columns(
+    found = groups.cells.with_columns(
         *(pl.Series(name, values) for name, values in (totals | products).items()),
         *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
     )
+    if value is None:
+        return found
+    ends = bounds_of(groups, by_cluster | {"n": n}, n, value)
+    return found.with_columns(boot_ends(ends))
 
 
 def _centred(value: Sums, share: Sums) -> Sums:
@@ -102,8 +108,9 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
     """
     sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
     linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
-    found = _intervals(cells, linear)
-    return Estimates.draft(cells.with_columns(*found, statistic=pl.lit(name)))
+    rows = cells.with_columns(*_intervals(cells, linear), statistic=pl.lit(name))
+    told = [pl.when(pl.col("low").is_not_null()).then(end).alias(end) for end in BOOT]
+    return Estimates.draft(rows.with_columns(told) if BOOT[0] in cells.columns else rows)
 
 
 def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:

@@ -1,7 +1,6 @@
 """Two judges on the same items."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,15 +12,15 @@ from schemas.results import Estimates
 from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._bootstrap import BOOT, boot_ends, by_chance
 from tasks.statistics._delta import over
+from tasks.statistics._duels import Duel, Floats, Sides
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._success import may_win, wins
-from tasks.statistics._swaps import Pairs, Sums, Tested, swap_rates, swap_sums
+from tasks.statistics._swaps import Pairs, Tested, swap_rates, swap_sums
 
-Floats = NDArray[np.float64]
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
 
 
@@ -49,7 +48,8 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         by name. MPS: paired t on cluster sums. ASR: ``u_g = (k_g - R v_g) / v`` of the judge minus
         that of the other, ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the
         two judges' labels within clusters, all swaps up to 12 clusters, else 9999 drawn ones,
-        ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value.
+        ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value. Beside
+        the intervals of MPS and ASR stand those of the cluster bootstrap.
 
     Notes
     -----
@@ -68,8 +68,10 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Shifts .5, .5, 0 of one judge and 0, .5, 0 of another differ by .5, 0, 0: contrast 1/6. Of 8
     swaps all give a sum of +-.5, so p = 1.
     """
+    shift = primary_shift()
     values = {
-        "shift": primary_shift(),
+        "shift": shift,
+        "told": pl.when(shift.is_not_null()).then(1.0),
         "counted": _told(may_win("control")),
         "hit": _told(may_win("control") & wins("experimental")),
     }
@@ -81,9 +83,8 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
     """Return the pairs of a panel with a ``shift``, and p-values of those with enough clusters."""
-    duel = _duel(panel)
-    told = ~np.isnan(panel.values["shift"])
-    both = told[:, duel.pairs.first] & told[:, duel.pairs.second]
+    duel = Duel.of(panel)
+    both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
     if by_chance():
         p_value = swap_sums(duel.pairs, duel.sums("shift", first, second)).p_value
@@ -99,47 +100,14 @@ def _told(fact: pl.Expr) -> pl.Expr:
     return pl.when(told).then(fact)
 
 
-class Duel(NamedTuple):
-    """A panel by pairs of judges: columns are pairs, and clusters whose values are whole first."""
-
-    panel: Panel
-    pairs: Pairs
-    order: NDArray[np.intp]
-    whole: int
-    """How many clusters have every value of every judge."""
-
-    def of_pairs(self, name: str, both: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return cluster sums of the first and of the second judge over items in ``both``."""
-        values = np.nan_to_num(self.panel.values[name])
-        first, second = (
-            self.panel.sums(np.where(both, values[:, side], 0.0)) for side in self.pairs
-        )
-        return first, second
-
-    def sums(self, name: str, first: Floats, second: Floats) -> Sums:
-        """Return the differences of cluster sums as permutation takes them."""
-        by_judge = self.panel.sums(np.nan_to_num(self.panel.values[name]))
-        whole, rest = self.order[: self.whole], self.order[self.whole :]
-        return Sums(by_judge[whole], (first - second)[rest])
-
-
-def _duel(panel: Panel) -> Duel:
-    first, second = np.triu_indices(len(panel.judges), 1)
-    lacking = sum(np.isnan(table) for table in panel.values.values())
-    gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
-    order = np.argsort(gaps, kind="stable")
-    return Duel(panel, Pairs(first, second), order, int((~gaps).sum()))
-
-
 def _rows(panel: Panel) -> list[pl.DataFrame]:
-    duel = _duel(panel)
+    duel = Duel.of(panel)
     return [_shifts(duel), *_rates(duel)]
 
 
 def _shifts(duel: Duel) -> pl.DataFrame:
     panel, pairs = duel.panel, duel.pairs
-    told = ~np.isnan(panel.values["shift"])
-    both = told[:, pairs.first] & told[:, pairs.second]
+    both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
     found = intervals.ratios(intervals.table_moments(first - second, panel.sums(both)))
     found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
@@ -147,13 +115,29 @@ def _shifts(duel: Duel) -> pl.DataFrame:
     test = _by_formula(found)
     if by_chance():
         test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
-    return _frame(duel, name, both, found, test)
+    n = duel.of_pairs("told", both)
+    ends = duel.bounds({"shift": (first, second), "told": n}, _clusters(panel, both), _mean_gap)
+    return _frame(duel, name, both, found.with_columns(boot_ends(ends)), test)
+
+
+def _mean_gap(shift: Sides, told: Sides) -> Floats:
+    return over(shift[0] - shift[1], told[0])
+
+
+def _rate_gap(hits: Sides, counted: Sides) -> Floats:
+    gap: Floats = over(hits[0], counted[0]) - over(hits[1], counted[1])
+    return gap
+
+
+def _clusters(panel: Panel, used: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return of how many clusters each pair uses something."""
+    many: NDArray[np.int64] = (panel.sums(used) > 0).sum(axis=0)
+    return many
 
 
 def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
     panel, pairs = duel.panel, duel.pairs
-    told = ~np.isnan(panel.values["counted"])
-    both = told[:, pairs.first] & told[:, pairs.second]
+    both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
     found = _difference(k, v)
     test = _by_formula(found)
@@ -161,13 +145,16 @@ def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
         totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
         sums = duel.sums("hit", *k), duel.sums("counted", *v)
         test = _swapped(swap_rates(pairs, *sums, totals))
+    ends = duel.bounds({"hit": k, "counted": v}, _clusters(panel, both), _rate_gap)
+    found = found.with_columns(boot_ends(ends))
     rates = _frame(duel, "asr_contrast", both, found, test, alike=True)
     counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
     shared = both & counted[:, pairs.first] & counted[:, pairs.second]
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
     a, b = panel.sums(one), panel.sums(other)
     narrow = intervals.ratios(intervals.table_moments(a - b, panel.sums(shared), (a, b)))
-    narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0))
+    unknown = {end: pl.lit(None, dtype=pl.Float64) for end in BOOT}
+    narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0), **unknown)
     exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
     return rates, _frame(duel, "mcnemar", shared, narrow, test, alike=True)
@@ -260,7 +247,7 @@ def _frame(
     panel, (first, second) = duel.panel, duel.pairs
     judges, votes = pl.Series(panel.judges), panel.votes
     simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
-    clusters = (panel.sums(used) > 0).sum(axis=0)
+    clusters = _clusters(panel, used)
     rows = found.with_columns(
         statistic=pl.lit(name),
         **{key: pl.lit(panel.cell[key]) for key in (*panel.cell,) if key != "has_sham"},
@@ -277,7 +264,7 @@ def _frame(
     unequal = pl.Series(votes[first] != votes[second]) & alike
     estimated = pl.col("estimate").is_not_null()
     silent = ~estimated | (pl.col("clusters") < 2)
-    numbers = ("estimate", "low", "high", "standard_error", "p_value")
+    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "p_value")
     return (
         rows.with_columns(
             p_value=pl.when(~silent).then("p_value"),
@@ -288,7 +275,10 @@ def _frame(
             method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
             reason=pl.when(~unequal).then("reason").otherwise(pl.lit("unequal votes per pair")),
         )
-        .with_columns(pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0))
+        .with_columns(
+            pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),
+            pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
+        )
         .select(
             "statistic", *(key for key in panel.cell if key != "has_sham"), "judge", "subgroup",
             *numbers, "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",

@@ -13,6 +13,7 @@ from tasks.statistics._intervals import EMPTY
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
+FLAG = "; .5 added, as one side has no votes"
 
 
 @statistic(source="methods.md, section 2 (Mantel-Haenszel over sample and order)")
@@ -32,7 +33,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     -------
     Estimates
         One row per cell, in logits, with the interval and p-value of t with G - 1 degrees of
-        freedom. n counts the samples with a valid vote in both arms in the same order.
+        freedom, and beside it that of the cluster bootstrap. n counts the samples with a valid
+        vote in both arms in the same order.
 
     Notes
     -----
@@ -53,11 +55,12 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Control 2 anchor, 1 target and experimental 1 anchor, 2 target in one order of one sample:
     A = 2 * 2 = 4, B = 1 * 1 = 1, LOS = ln 4 = 1.386.
     """
-    cells = summed(_products(tallies), ("a", "b"))
-    return linearised("los", cells, _log_odds)
+    cells = summed(products(tallies), ("a", "b"), log_odds)
+    return linearised("los", cells, _linear)
 
 
-def _products(tallies: pl.DataFrame) -> pl.DataFrame:
+def products(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples with their part in A and B, ``a`` and ``b``, and whether they count."""
     sides = [f"{side}_{order}" for order in ("12", "21") for side in ("anchor", "tie", "target")]
     in_both = [
         pl.all_horizontal(_valid(arm, order) > 0 for arm in ("control_", ""))
@@ -83,17 +86,24 @@ def _product(control: str, experimental: str, order: str) -> pl.Expr:
     return before.cast(pl.Float64) * after.cast(pl.Float64)
 
 
-def _log_odds(sums: dict[str, Sums]) -> Linear:
+def log_odds(sums: dict[str, Sums]) -> Sums:
+    """Return ``ln(A / B)`` of the sums ``a`` and ``b``; not a number where both are 0."""
+    a, b = sums["a"], sums["b"]
+    more = np.where((a == 0) != (b == 0), HALF, 0.0)
+    odds = over(a + more, b + more)
+    found: Sums = np.log(odds, out=np.full(odds.shape, np.nan), where=odds > 0)
+    return found
+
+
+def _linear(sums: dict[str, Sums]) -> Linear:
     a, b = sums["a"], sums["b"]
     one_sided = (a == 0) != (b == 0)
     more = np.where(one_sided, HALF, 0.0)
-    odds = over(a + more, b + more)
-    estimate = np.log(odds, out=np.full(odds.shape, np.nan), where=odds > 0)
     slope_a, slope_b = over(1.0, a + more), over(-1.0, b + more)
     return Linear(
-        estimate,
+        log_odds(sums),
         {"a": slope_a, "b": slope_b},
         reason=np.where(sums["n"] > 0, NEVER, EMPTY),
         added=np.where(one_sided, np.nan_to_num(more * (slope_a + slope_b)) ** 2, 0.0),
-        flag=np.where(one_sided, "; .5 added, as one side has no votes", ""),
+        flag=np.where(one_sided, FLAG, ""),
     )

@@ -80,16 +80,21 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     some = pl.any_horizontal(pl.col(f"{arm}_v") > 0 for arm in FLOORS)
     items = items.with_columns(counted=told & some, dropped=~told)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
-    rows = linearised("prompt_sensitivity", summed(items, sums), _difference)
+    rows = linearised("prompt_sensitivity", summed(items, sums, _gap), _difference)
     return Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
 
 
+def _gap(sums: dict[str, Sums]) -> Sums:
+    sham, replicate = (over(sums[f"{arm}_won"], sums[f"{arm}_v"]) for arm in FLOORS)
+    return sham - replicate
+
+
 def _difference(sums: dict[str, Sums]) -> Linear:
-    rates: list[Sums] = []
     slopes: dict[str, Sums] = {}
     for arm, sign in zip(FLOORS, (1.0, -1.0), strict=True):
         won, size = sums[f"{arm}_won"], sums[f"{arm}_v"]
-        rate = over(won, size)
-        slopes |= {f"{arm}_won": over(sign, size), f"{arm}_v": over(-sign * rate, size)}
-        rates.append(rate)
-    return Linear(rates[0] - rates[1], slopes, reason=np.full(rates[0].shape, EMPTY))
+        slopes |= {
+            f"{arm}_won": over(sign, size), f"{arm}_v": over(-sign * over(won, size), size)
+        }  # fmt: skip
+    gap = _gap(sums)
+    return Linear(gap, slopes, reason=np.full(gap.shape, EMPTY))

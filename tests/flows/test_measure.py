@@ -33,8 +33,9 @@ EVERYTHING = (-math.inf, math.inf)
 LIMITS = {
     "mps_contrast": (-2, 2), "mps_sham_contrast": (-2, 2), "rank": (1, 2), "tier": (1, 2),
     "jury_size": (1, math.inf), "e_value": (0, math.inf), "los": EVERYTHING,
-    "standardised_effect": EVERYTHING, "detection_power": EVERYTHING,
-    "position_kappa": EVERYTHING, "position_kappa_once": EVERYTHING,
+    "los_contrast": EVERYTHING, "standardised_effect": EVERYTHING,
+    "detection_power": EVERYTHING, "position_kappa": EVERYTHING,
+    "position_kappa_once": EVERYTHING,
     "self_score_error": (-1, math.inf),
 }  # fmt: skip
 

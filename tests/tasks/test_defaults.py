@@ -60,8 +60,9 @@ def test_defaults_are_those_of_the_methods() -> None:
 
 def test_contrasts_have_the_same_level_and_minima() -> None:
     text = (SHARED / "contrasts.sql").read_text(encoding="utf-8")
-    minima = re.findall(r"'mps_sham_contrast'\), ([\d.]+), ([\d.]+)\)::double as minimum", text)
-    assert [tuple(map(float, pair)) for pair in minima] == [
-        (defaults.MINIMUM, defaults.MINIMA["dasr_drift"])
-    ]
+    (told,) = re.findall(r"case((?:(?!case).)+)end::double as minimum", text, re.DOTALL)
+    minima = re.findall(r"(?:then|else) ([\d.]+)", told)
+    assert tuple(map(float, minima)) == (
+        defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"]
+    )  # fmt: skip
     assert re.findall(r"p_holm < ([\d.]+)", text) == [str(defaults.ALPHA)]

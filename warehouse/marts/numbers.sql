@@ -37,8 +37,8 @@ with families(family, members) as (
             'agreement_small_gap', 'agreement_middle_gap', 'agreement_large_gap'
         ]),
         ('comparison', [
-            'mps_contrast', 'mps_sham_contrast', 'asr_contrast', 'mcnemar', 'rank',
-            'tier'
+            'mps_contrast', 'mps_sham_contrast', 'los_contrast', 'asr_contrast', 'mcnemar',
+            'rank', 'tier'
         ]),
         ('jury', [
             'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',

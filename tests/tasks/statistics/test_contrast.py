@@ -15,6 +15,8 @@ from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics._bootstrap import formulas_only, weights
+from tasks.statistics._quantiles import widened
 from tasks.statistics.contrast import contrast
 
 Make = Callable[..., Any]
@@ -265,3 +267,38 @@ def test_power() -> None:
         assert told.count() == 80
         error = (power * (1 - power) / 80) ** 0.5
         assert (told < 0.05).mean() == pytest.approx(power, abs=3 * error), name
+
+
+def test_the_bootstrap_beside_the_formulas(make_shifts: Make) -> None:
+    # The same draws in numpy. A third judge with gaps makes pairs have sums of their own, which
+    # changes nothing of the first two.
+    random = np.random.default_rng(7)
+    items = [
+        [(random.choice(VERDICTS), random.choice(VERDICTS), number // 2) for number in range(80)]
+        for _ in "abc"
+    ]
+    items[2] = items[2][:50]
+    rows = {
+        (row["statistic"], row["judge"], row["subgroup"]): row
+        for row in contrast(shifts=duel(make_shifts, *items)).to_dicts()
+    }
+    alone = by_name(duel(make_shifts, *items[:2]))
+    shift = [np.array([SCORES[e] - SCORES[c] for c, e, _ in side]) for side in items[:2]]
+    sums = (shift[0] - shift[1]).reshape(40, 2).sum(axis=1)
+    drawn = np.concatenate([w @ sums for w in weights(40)]) / 80
+    level = widened(0.95, 40)
+    expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    for row in (rows["mps_contrast", "a", "b"], alone["mps_contrast"]):
+        assert (row["boot_low"], row["boot_high"]) == pytest.approx(tuple(expected))
+    together, apart = rows["asr_contrast", "a", "b"], alone["asr_contrast"]
+    for end in ("low", "high"):
+        assert together[f"boot_{end}"] == pytest.approx(apart[f"boot_{end}"])
+        assert apart[f"boot_{end}"] == pytest.approx(apart[end], abs=0.05)
+    assert alone["mcnemar"]["boot_low"] is None
+    # Of a single question nothing is drawn, though others have more.
+    single = by_name(duel(make_shifts, items[0][:1], items[1]))["mps_contrast"]
+    assert (single["n"], single["low"], single["boot_low"]) == (1, None, None)
+    with formulas_only():
+        bare = by_name(duel(make_shifts, *items[:2]))
+    for name in ("mps_contrast", "asr_contrast"):
+        assert (bare[name]["boot_low"], bare[name]["low"]) == (None, alone[name]["low"])

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics._bootstrap import formulas_only
 from tasks.statistics._intervals import wilson
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power
@@ -53,6 +55,8 @@ def test_by_hand(make_shifts: Make) -> None:
     assert power["standard_error"] == pytest.approx(sqrt(4 / 3 * (0.140625 + 0.0625 + 0.015625)))
     assert gain["estimate"] == pytest.approx(0.5 / 3)
     assert (power["n"], power["clusters"], power["dropped"]) == (4, 4, 0)
+    # 0 where the gain is: one test for both.
+    assert power["p_value"] == gain["p_value"]
 
 
 @settings(max_examples=20)
@@ -87,6 +91,17 @@ def test_a_perfect_judge_has_an_interval(make_shifts: Make) -> None:
     assert power["low"] == pytest.approx(1 - high / sqrt(low * (2 - low)))
     assert (power["method"], power["reason"]) == ("Donner and Zou", None)
     assert power["p_value"] == gain["p_value"] == 2 / 2**8
+
+
+def test_the_bootstrap_draws_both_sums(make_shifts: Make) -> None:
+    random = np.random.default_rng(6)
+    triples = [tuple(random.choice(["anchor", "tie", "target"], 3)) for _ in range(80)]
+    _, power = both(make_shifts(samples(triples), kind="detract"))
+    assert power["boot_low"] == pytest.approx(power["low"], abs=0.1)
+    assert power["boot_high"] == pytest.approx(power["high"], abs=0.1)
+    with formulas_only():
+        _, bare = both(make_shifts(samples(triples), kind="detract"))
+    assert (bare["boot_low"], bare["low"]) == (None, power["low"])
 
 
 def test_a_blind_judge_and_one_cluster(make_shifts: Make) -> None:

@@ -12,6 +12,8 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from tasks.aggregate import count_votes
 from tasks.providers._offline import Traits
 from tasks.providers._simulate import PRESETS, simulate
+from tasks.statistics._bootstrap import formulas_only, weights
+from tasks.statistics._quantiles import widened
 from tasks.statistics.los import los
 
 Make = Callable[..., Any]
@@ -192,3 +194,23 @@ def test_stopping_early_does_not_bend_it() -> None:
     assert stopped.height < 0.9 * log.height
     (row,) = los(tallies=count_votes(stopped.drop("lead"))).to_dicts()
     assert row["estimate"] == pytest.approx(1, abs=0.05)
+
+
+def test_the_bootstrap_stands_beside_and_costs_nothing_if_not_wanted(make_vote_log: Make) -> None:
+    random = np.random.default_rng(4)
+    counts = random.multinomial(4, (0.4, 0.2, 0.4), size=(60, 2))
+    strata: list[Stratum] = [
+        (f"q{i:02}", "anchor", tuple(pair[0]), tuple(pair[1])) for i, pair in enumerate(counts)
+    ]
+    row = one(make_vote_log, strata)
+    # The same draws in numpy: c1 e2 and c2 e1 of each question.
+    c, e = counts[:, 0].astype(float), counts[:, 1].astype(float)
+    drawn = np.concatenate(
+        [np.log((w @ (c[:, 0] * e[:, 2])) / (w @ (c[:, 2] * e[:, 0]))) for w in weights(60)]
+    )
+    level = widened(0.95, 60)
+    expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    assert (row["boot_low"], row["boot_high"]) == pytest.approx(tuple(expected))
+    with formulas_only():
+        bare = one(make_vote_log, strata)
+    assert (bare["boot_low"], bare["low"]) == (None, row["low"])

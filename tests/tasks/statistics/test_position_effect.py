@@ -14,9 +14,11 @@ from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.providers._offline import Traits
 from tasks.providers._simulate import simulate
+from tasks.statistics._bootstrap import formulas_only
 from tasks.statistics.position_effect import position_effect
 
 Make = Callable[..., Any]
+EVERY = "position_kappa"
 FF, SS, AGREE, LOST = ("first", "first"), ("second",) * 2, ("first", "second"), ("invalid", "first")
 
 
@@ -30,13 +32,22 @@ def test_docstring_example(make_vote_log: Make, votes: Make) -> None:
     once, every = rows["position_kappa_once"], rows["position_kappa"]
     assert once["estimate"] == every["estimate"] == pytest.approx(math.log(4) / 2)
     assert once["standard_error"] == pytest.approx(math.sqrt(1 / 8 + 1 / 2) / 2)
-    # Clusters of one match each: (1/8)^2 eight times and (1/2)^2 twice, with G / (G - 1) = 10/9.
-    assert every["standard_error"] == pytest.approx(math.sqrt(10 / 9 * (1 / 8 + 1 / 2)) / 2)
+    # Clusters of one match each: (1/8)^2 eight times and (1/2)^2 twice. Five that agree add 0, but
+    # are clusters that were asked: G / (G - 1) = 15/14.
+    assert every["standard_error"] == pytest.approx(math.sqrt(15 / 14 * (1 / 8 + 1 / 2)) / 2)
     assert once["low"] == pytest.approx(once["estimate"] - 1.959964 * once["standard_error"])
     # 2 (1 - Phi(.693147 / .395285 = 1.753541)), from tables .0795.
     assert once["p_value"] == pytest.approx(0.0795, abs=5e-5)
     for row in rows.values():
         assert (row["hits"], row["n"], row["clusters"], row["dropped"]) == (8, 10, 10, 1)
+    (ten,) = (
+        r for n, r in measured(make_vote_log(votes([FF] * 8 + [SS] * 2))).items() if n == EVERY
+    )
+    assert ten["standard_error"] == pytest.approx(math.sqrt(10 / 9 * (1 / 8 + 1 / 2)) / 2)
+    # FF - SS is 1 eight times and -1 twice: mean .6, SE sqrt((1 - .36) / 9), t = 2.25. Of nine
+    # degrees of freedom, tables: t = 2.262 has .05, t = 2.25 .0510.
+    assert ten["p_value"] == pytest.approx(0.0510, abs=5e-5)
+    assert ten["p_value"] == pytest.approx(stats.ttest_1samp([1] * 8 + [-1] * 2, 0).pvalue)
 
 
 def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
@@ -49,7 +60,8 @@ def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
         # Two degrees of freedom: 4.303, from a table.
         half = 4.3027 * expected
         assert row["high"] - row["estimate"] == pytest.approx(half, rel=1e-4)
-        assert row["p_value"] == pytest.approx(2 * stats.t.sf(row["estimate"] / expected, 2))
+        # Of the differences FF - SS, 3, 0 and -1, all the same.
+        assert row["p_value"] == pytest.approx(stats.ttest_1samp([3, 0, -1], 0).pvalue)
 
 
 @pytest.mark.parametrize(("pair", "sign"), [(FF, 1), (SS, -1)])
@@ -82,6 +94,31 @@ def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> N
         assert (row["estimate"], row["low"], row["level"]) == (0.0, None, None)
         assert row["reason"] == "no variation between clusters: no interval"
     assert position_effect(tallies=count_votes(make_vote_log([]))).is_empty()
+
+
+def test_the_bootstrap_stands_beside_and_costs_nothing_if_not_wanted(
+    make_vote_log: Make, votes: Make
+) -> None:
+    log = make_vote_log(votes([FF] * 30 + [SS] * 15 + [AGREE] * 45))
+    row = measured(log)[EVERY]
+    # 90 clusters: percentiles are near the formula's ends, .35 -+ 1.987 sqrt(1/30 + 1/15) / 2.
+    assert row["boot_low"] == pytest.approx(row["low"], abs=0.08)
+    assert row["boot_high"] == pytest.approx(row["high"], abs=0.08)
+    with formulas_only():
+        bare = measured(log)[EVERY]
+    assert (bare["boot_low"], bare["low"]) == (None, row["low"])
+
+
+def test_clusters_that_differ_alike_are_tested_by_the_log_ratio(
+    make_vote_log: Make, votes: Make
+) -> None:
+    # FF - SS is 1 in each of ten clusters: no paired t. A = 11, B = 1; u = 1/11 nine times and
+    # 2/11 - 1: SE^2 = 10/9 (9/121 + 81/121) / 4.
+    pairs = [FF] * 10 + [FF, SS]
+    row = measured(make_vote_log(votes(pairs, cluster=[*"abcdefghij", "j", "j"])))[EVERY]
+    error = math.sqrt(10 / 9 * 90 / 121) / 2
+    assert row["standard_error"] == pytest.approx(error)
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(math.log(11) / 2 / error, 9))
 
 
 def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:

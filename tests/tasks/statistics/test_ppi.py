@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from schemas.judging import Contests
-from tasks.statistics.ppi import ALIKE, CHOSEN, FEW, TOO_MANY, ppi
+from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics.ppi import ALIKE, CHOSEN, FEW, TOO_MANY, TWO, ppi
 from tasks.statistics.win_rate import win_rate
 
 Make = Callable[..., Any]
@@ -46,7 +47,9 @@ def test_against_section_12_in_numpy(make_contests: Make, n: int, others: int) -
     slope = np.cov(y, f_labelled)[0, 1] / ((1 + n / others) * f.var(ddof=1))
     lam = min(max(slope, 0), 1)
     theta = lam * g.mean() + (y - lam * f_labelled).mean()
-    error = np.sqrt(lam**2 * g.var(ddof=1) / others + (y - lam * f_labelled).var(ddof=1) / n)
+    # A fitted lambda takes a degree of freedom, which section 12 does not charge.
+    rest = (y - lam * f_labelled).var(ddof=2 if 0 < lam < 1 else 1)
+    error = np.sqrt(lam**2 * g.var(ddof=1) / others + rest / n)
     half = stats.t.ppf(0.975, n - 1) * error
     row = found["ppi_win_rate"]
     assert row["estimate"] == pytest.approx(theta, abs=1e-12)
@@ -61,6 +64,32 @@ def test_against_section_12_in_numpy(make_contests: Make, n: int, others: int) -
     assert found["effective_labels"]["estimate"] == pytest.approx(
         n / (1 - r**2 * others / (n + others))
     )
+
+
+def test_two_labels_do_not_tell_the_error_of_a_fitted_lambda(make_contests: Make) -> None:
+    # cov = 2 * .25 * .25 = .125, n/N = 1/2, the pool .75, .25, 1, 0, .5, 1 has the variance
+    # (2.875 - 3.5^2 / 6) / 5 = 1/6: lambda = .125 / (1.5 / 6) = .5, and the mean of G .625.
+    labels = [{"score": 0.75, "human_score": 1.0}, {"score": 0.25, "human_score": 0.5}]
+    others = [{"score": score} for score in (1.0, 0.0, 0.5, 1.0)]
+    row = rows(make_contests(labels + others, label_chance=0.3))["ppi_win_rate"]
+    assert row["estimate"] == pytest.approx(0.75 + 0.5 * (0.625 - 0.5))
+    assert (row["low"], row["standard_error"], row["method"]) == (None, None, "none")
+    assert row["reason"] == TWO
+
+
+@pytest.mark.parametrize("chance", [0.2, None])
+def test_the_bootstrap_fits_lambda_anew(make_contests: Make, chance: float | None) -> None:
+    # 150 labelled questions; weights that differ by the pair, if chance does.
+    data = drawn(150, 600)
+    for at, row in enumerate(data):
+        row["label_chance"] = chance or (0.2 if at % 2 else 0.25)
+    with formulas_only():
+        bare = rows(make_contests(data))["ppi_win_rate"]
+    found = rows(make_contests(data))
+    for row in (found["ppi_win_rate"], found["human_win_rate"]):
+        for end in ("low", "high"):
+            assert row[f"boot_{end}"] == pytest.approx(row[end], abs=0.01)
+    assert (bare["boot_low"], bare["low"]) == (None, found["ppi_win_rate"]["low"])
 
 
 def test_labels_needed_give_the_width(make_contests: Make) -> None:

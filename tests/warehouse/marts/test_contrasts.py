@@ -76,12 +76,14 @@ def test_ninety_percent_interval_inside_the_minimum(
         {"statistic": name, "judge": f"j{inside}", "subgroup": "k", "perturbation": name,
          "estimate": -least / 5, "low": -1.0, "high": 1.0, "p_value": 0.3, "clusters": clusters,
          "standard_error": least * 0.8 / quantile * (0.9999 if inside else 1.0001)}
-        for name, least in (("mps_contrast", 0.05), ("asr_contrast", 0.1), ("mcnemar", 0.1))
+        for name, least in (
+            ("mps_contrast", 0.05), ("los_contrast", 0.25), ("asr_contrast", 0.1), ("mcnemar", 0.1),
+        )
         for inside in (0, 1)
     ]  # fmt: skip
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select judge, finding from mart.contrasts order by judge").rows()
-    assert found == [("j0", "inconclusive")] * 3 + [("j1", "no relevant bias")] * 3
+    assert found == [("j0", "inconclusive")] * 4 + [("j1", "no relevant bias")] * 4
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,8 @@ def test_ninety_percent_interval_inside_the_minimum(
         ({"estimate": 0.3, "p_value": 0.05}, "inconclusive", None),
         ({"statistic": "asr_contrast", "estimate": 0.09, "p_value": 0.001}, "inconclusive", None),
         ({"statistic": "asr_contrast", "estimate": 0.1, "p_value": 0.001}, "biased", None),
+        ({"statistic": "los_contrast", "estimate": 0.24, "p_value": 0.001}, "inconclusive", None),
+        ({"statistic": "los_contrast", "estimate": 0.25, "p_value": 0.001}, "biased", None),
         # Without an error the 95 % interval has to do.
         ({"estimate": 0.0, "standard_error": None, "low": -0.04, "high": 0.05},
          "no relevant bias", None),

@@ -1,0 +1,150 @@
+"""The log-odds shifts of two judges on the same items."""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._bootstrap import boot_ends
+from tasks.statistics._delta import METHOD, over
+from tasks.statistics._duels import Duel, Floats, Sides
+from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
+from tasks.statistics._panels import panels
+from tasks.statistics._quantiles import t_quantile, t_tail
+from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
+
+MIDDLE = (1 + LEVEL) / 2
+ROUNDING = 1e-12
+
+
+@statistic(source="methods.md, sections 2 and 3 (two judges, same items)")
+def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure by how many logits one judge is moved more than another, on what both judged.
+
+    ``LOS(judge) - LOS(other)``, each ``ln(A / B)`` of the samples that count for both. With a_g and
+    b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus that of the other,
+    ``SE^2 = G / (G - 1) sum_g u_g^2``.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+
+    Returns
+    -------
+    Estimates
+        One row per perturbation and pair of judges, ``judge`` before ``subgroup``, the other, by
+        name: interval and p-value of t with G - 1 degrees of freedom. n counts the samples with a
+        valid vote in both arms in the same order from both judges, clusters theirs.
+
+    Notes
+    -----
+    Unequal votes per pair do not matter to it, nor how far a pull of so many logits moves a score.
+    methods.md takes the cluster bootstrap for want of a formula; linearised both together, as LOS
+    is, it has one, which gives a p-value too. The bootstrap stands beside it in ``boot_low`` and
+    ``boot_high``. If A or B of a judge is 0, .5 is added to both, and counts as one more cluster,
+    as for LOS; if both are 0: null. The mart ``contrasts`` adjusts p-values over all pairs of a
+    perturbation (Holm); the primary contrast is that of MPS.
+
+    References
+    ----------
+    methods.md, sections 2 and 3. Mantel and Haenszel (1959), JNCI 22, 719-748.
+
+    Examples
+    --------
+    Two samples. One judge has a = 2, 1 and b = 1, 0: A = 3, B = 1, LOS ln 3; the other a = 1, 0 and
+    b = 1, 1: LOS -ln 2. Contrast ln 6 = 1.792; u = (2/3 - 1) - (1 - 1/2) = -.833 and
+    (1/3 - 0) - (0 - 1/2) = .833, so SE = sqrt(2 * 2 * .694) = 1.667.
+    """
+    items = products(tallies).with_columns(has_sham=pl.lit(value=False))
+    told = pl.when("counted")
+    values = {"a": told.then("a"), "b": told.then("b")}
+    found = [_rows(Duel.of(panel)) for panel in panels(items, values) if len(panel.judges) > 1]
+    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
+
+
+class _Side(NamedTuple):
+    """What one judge of each pair brings."""
+
+    log_odds: Floats
+    u: Floats
+    """Of each cluster, shape (clusters, pairs)."""
+    added: Floats
+    """The square of the half that was added."""
+
+
+def _side(a: Floats, b: Floats) -> _Side:
+    total_a, total_b = a.sum(axis=0), b.sum(axis=0)
+    more = np.where((total_a == 0) != (total_b == 0), HALF, 0.0)
+    slope_a, slope_b = over(1.0, total_a + more), over(1.0, total_b + more)
+    u = np.nan_to_num(a * slope_a) - np.nan_to_num(b * slope_b)
+    added = np.nan_to_num(more * (slope_a - slope_b)) ** 2
+    return _Side(log_odds({"a": total_a, "b": total_b}), u, added)
+
+
+def _difference(a: Sides, b: Sides) -> Floats:
+    one, other = (log_odds({"a": x, "b": y}) for x, y in zip(a, b, strict=True))
+    difference: Floats = one - other
+    return difference
+
+
+def _rows(duel: Duel) -> pl.DataFrame:
+    panel, (first, second) = duel.panel, duel.pairs
+    both = duel.shared("a")
+    a, b = duel.of_pairs("a", both), duel.of_pairs("b", both)
+    counted = panel.sums(both)
+    judges, simulated = pl.Series(panel.judges), pl.Series(panel.simulated, dtype=pl.Boolean)
+    n, clusters = both.sum(axis=0), (counted > 0).sum(axis=0)
+    found = _solved([_side(*sums) for sums in zip(a, b, strict=True)], counted)
+    boot = boot_ends(duel.bounds({"a": a, "b": b}, clusters, _difference))
+    known = pl.col("low").is_not_null()
+    return found.with_columns(boot).with_columns(
+        pl.when(known).then(pl.col("boot_low", "boot_high")),
+        statistic=pl.lit("los_contrast"),
+        **{key: pl.lit(panel.cell[key]) for key in panel.cell if key != "has_sham"},
+        judge=judges.gather(first),
+        subgroup=judges.gather(second),
+        n=pl.Series(n),
+        clusters=pl.Series(clusters),
+        dropped=pl.Series(len(both) - n),
+        votes_per_pair=pl.Series(np.maximum(panel.votes[first], panel.votes[second])),
+        simulated=simulated.gather(first) | simulated.gather(second),
+        level=pl.when(known).then(LEVEL),
+    )  # fmt: skip
+
+
+def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
+    """Return the numbers of each pair; ``counted`` samples of each cluster, shape of ``u``."""
+    one, other = sides
+    n, clusters = counted.sum(axis=0), (counted > 0).sum(axis=0)
+    estimate = one.log_odds - other.log_odds
+    df = np.maximum(clusters - 1, 1)
+    apart = one.u - other.u
+    # Not 0 in all where .5 was added.
+    apart -= np.nan_to_num(over(counted, n)) * apart.sum(axis=0)
+    apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
+    added = one.added + other.added
+    error = np.sqrt(((apart**2).sum(axis=0) + added) * clusters / df)
+    told = np.isfinite(estimate)
+    known = told & (clusters > 1) & (error > 0)
+    half = t_quantile(df, MIDDLE) * error
+    numbers = {
+        "estimate": np.where(told, estimate, np.nan),
+        "low": np.where(known, estimate - half, np.nan),
+        "high": np.where(known, estimate + half, np.nan),
+        "standard_error": np.where(known, error, np.nan),
+        "p_value": np.where(known, t_tail(df, over(estimate, error)), np.nan),
+    }
+    flag = np.where(told & (added > 0), FLAG, "")
+    silent = np.where(n > 0, NEVER, EMPTY)
+    why = np.where(told, np.where(clusters > 1, ALIKE, SINGLE), silent)
+    return pl.DataFrame(numbers).with_columns(
+        pl.all().fill_nan(None),
+        method=pl.Series(np.where(known, METHOD, "none").tolist(), dtype=pl.String)
+        + pl.Series(flag.tolist(), dtype=pl.String),
+        reason=pl.Series(np.where(known, "", why).tolist(), dtype=pl.String).replace("", None),
+    )
