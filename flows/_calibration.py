@@ -17,6 +17,7 @@ from schemas.keys import content_key
 from schemas.results import Annotations, Estimates
 from tasks._code import code_digest
 from tasks._margins import check_epsilon
+from tasks._masks import count_masks
 from tasks.agree import agree
 from tasks.annotate import annotate
 from tasks.calibrate import (
@@ -205,7 +206,7 @@ def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
             f"there is no warehouse at {warehouse.path}. Run `voirdire audit {study}` first, or "
             "give files: --humans FILE --judges FILE."
         )
-    tallies = warehouse.tallies(study)
+    tallies = count_masks(warehouse.masks(study))
     if not tallies.is_empty():
         return annotate(tallies)  # type: ignore[arg-type]
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
