@@ -202,8 +202,10 @@ def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     # The ASR of `other` has no sham beside it.
     assert of(warehouse, "perturbation, floor", "asr") == [("other", None), ("padding", "sham")]
-    floors = {name: of(warehouse, "floor", name)[0][0] for name in
-              ("replicate_floor", "random_baseline", "mps_sham", "mps", "tie_rate", "e_value")}  # fmt: skip
+    floors = {
+        name: of(warehouse, "floor", name)[0][0]
+        for name in ("replicate_floor", "random_baseline", "mps_sham", "mps", "tie_rate", "e_value")
+    }
     assert floors == {
         "replicate_floor": "replicate", "random_baseline": "random judge", "mps_sham": "sham",
         "mps": None, "tie_rate": None, "e_value": None,
