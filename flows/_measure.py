@@ -93,7 +93,8 @@ def show_measures(
     bare = form == "table" and not only and estimates["perturbation"].count()
     shelf = _shelved(log, measures, mode, tables=bool(bare))
     if bare:
-        Console().print(result_table(shelf.to_dicts(), f"{votes.name}, mode {mode}"))
+        console = Console()
+        console.print(result_table(shelf.to_dicts(), f"{votes.name}, mode {mode}", console))
         click.echo(f"{LEGEND} `--only NAME` shows one statistic, `--format json` all of them.")
         return
     told = estimates.join(

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
+from tasks._report_adjustments import adjustment_rows
 from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
 from tasks._report_models import model_rows
@@ -96,6 +97,7 @@ def report(
         summary=summary(findings, _largest(primary, "clusters")),
         groups=result_groups(findings, estimates, without(estimates, exclusions)),
         rule=rule(exclusions),
+        adjustments=adjustment_rows(findings),
         contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
         jury_cost=_jury_cost(facts, estimates),

@@ -7,11 +7,11 @@ with families(family, members) as (
             'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'los',
             'standardised_effect', 'detection_gain', 'detection_power', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
-            'excess_flips'
+            'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
         ('floor', [
             'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
-            'random_baseline_coin'
+            'random_baseline_coin', 'mean_sham_floor'
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
@@ -146,13 +146,15 @@ select
     case
         when statistic in (
             'dasr', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
-            'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift'
+            'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
+            'mean_dasr', 'mean_sham_floor'
         ) or method like '%, over the sham' then 'sham'
         when statistic = 'replicate_floor' then 'replicate'
         when statistic in ('random_baseline', 'random_baseline_coin') then 'random judge'
         -- beside its floor, or over the sham where there is one
         when shams and statistic in (
-            'asr', 'jury_asr', 'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound'
+            'asr', 'jury_asr', 'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound',
+            'mean_shift', 'mean_asr'
         ) then 'sham'
     end as floor,
     left_out as excluded, epoch,

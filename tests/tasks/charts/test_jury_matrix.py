@@ -73,3 +73,16 @@ def test_two_members_have_no_jury_without_one(make_estimates: Make) -> None:
 
 def test_no_jury_draws_nothing(make_estimates: Make) -> None:
     assert jury_matrix(estimates=make_estimates(member("a", 0.2, 0.1)[:2])) == []
+
+
+def test_juries_of_two_waves_say_which(make_estimates: Make) -> None:
+    rows = [
+        row
+        for wave in ("n1", "n2")
+        for row in (*member("a", 0.2, 0.1, wave=wave), *whole(0.1, wave=wave))
+    ]
+    titles = [
+        next(text for text in texts(panel) if text.startswith("member x"))
+        for panel in jury_matrix(estimates=make_estimates(rows))
+    ]
+    assert titles == ["member x perturbation, MPS, n1", "member x perturbation, MPS, n2"]
