@@ -72,7 +72,7 @@ def test_the_axis_ends_with_the_judges_ranked_together(make_estimates: Make) -> 
         row
         for wave in ("n1", "n2")
         for at, judge in enumerate("abc", 1)
-        for row in ranked(judge, float(at), 1.0, 3.0, "", wave=wave)
+        for row in ranked(judge, float(at), 1.0, 3.0, "a", wave=wave)
     ]
     rows += ranked("d", None, None, None, "", wave="n1")
     (panel,) = ranks(estimates=make_estimates(rows))

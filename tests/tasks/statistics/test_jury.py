@@ -147,7 +147,7 @@ def test_too_little_says_why(make_shifts: Make) -> None:
     rows = found(apart)
     for name in ("jury_mps", "jury_asr", "jury_size"):
         assert rows[name, ""]["estimate"] is None
-        assert rows[name, ""]["reason"] == "nothing qualifies: the denominator is empty"
+        assert rows[name, ""]["reason"].startswith("nothing qualifies: ")
     single = panel(make_shifts, {"a": noise(1), "b": noise(2)}, cluster="q")
     row = found(single)["jury_size", ""]
     assert row["estimate"] is not None
