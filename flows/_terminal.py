@@ -118,6 +118,9 @@ def _finding(row: dict[str, Any], between: str) -> str:
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
 
+WHOLE = ("judge", "perturbation")
+"""Columns of names, which are not broken over lines."""
+
 LEGEND = (
     "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, over "
     "a meaning-free edit of equal size, over n samples. floor: the attack success rate (ASR) of "
@@ -135,7 +138,10 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(
-            escape(column), justify="right" if numeric and rows else "left", overflow="fold"
+            escape(column),
+            justify="right" if numeric and rows else "left",
+            overflow="fold",
+            no_wrap=column in WHOLE,
         )
     for row in rows:
         table.add_row(*("" if value is None else escape(_clip(value)) for value in row))
