@@ -127,7 +127,8 @@ def nights(log: pl.DataFrame) -> pl.DataFrame:
 def panel(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask three judges, alike, about the same answers."""
     log = alike([judge] * 3, design, studies, seed)
-    rows = measured(("contrast", "jury"), "dataset", shifts=frames(log)["shifts"])
+    made = {name: frames(log)[name] for name in ("shifts", "tallies")}
+    rows = measured(("contrast", "jury"), "dataset", **made)
     return rows.filter(
         (pl.col("judge") == "a") & (pl.col("subgroup") == "b")
         | (pl.col("judge") == "jury/all") & (pl.col("subgroup") == "")

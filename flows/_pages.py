@@ -61,7 +61,7 @@ def jury_usd(warehouse: Warehouse, study: str) -> float | None:
     """
     found = warehouse.query(
         "select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury "
-        "where study = ? and left_out is null",
+        "where study = ? and left_out is null and perturbation is not null",
         [study],
     )
     usd: float | None = found["usd"].item()

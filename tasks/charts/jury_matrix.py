@@ -63,6 +63,10 @@ def _parts(
         # A formula is a member only where all are.
         real = rows.filter(~pl.col("simulated").fill_null(value=False))
         members = (rows if real.is_empty() else real).sort("judge")
+        # Of three or more, each is left out once: a person is no member.
+        left_out = group.filter(pl.col("subgroup") != "")["subgroup"].unique()
+        if not left_out.is_empty():
+            members = members.filter(pl.col("judge").is_in(left_out.implode()))
         columns = group.sort(pl.col("kind") != "promote", "perturbation")["perturbation"]
         wanted = columns.unique(maintain_order=True).to_list()
         for start in range(0, len(wanted), ACROSS):

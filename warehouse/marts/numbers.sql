@@ -44,7 +44,9 @@ with families(family, members) as (
         ]),
         ('jury', [
             'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',
-            'jury_correlation', 'jury_size'
+            'jury_correlation', 'jury_size', 'jury_flips_up', 'jury_flips_down',
+            'jury_flip_direction', 'jury_robustness_rate', 'jury_consistency_rate',
+            'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency'
         ]),
         ('sequence', [
             'sequential_shift', 'sequential_stop', 'e_value', 'e_stop'
@@ -113,6 +115,11 @@ adjusted as (
     from mart.contrasts
     union all
     select
+        study, dataset, judge, prompt, wave, mode, perturbation, statistic, '',
+        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding,
+    from mart.jury_findings
+    union all
+    select
         study, dataset, judge, prompt, wave, mode, coalesce(perturbation, ''), measure, base,
         p_adjusted, 'Holm, all cells of the wave (F4)', null,
     from drifts
@@ -147,7 +154,7 @@ select
         when statistic in (
             'dasr', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
             'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
-            'mean_dasr', 'mean_sham_floor'
+            'mean_dasr', 'mean_sham_floor', 'jury_excess_flips'
         ) or method like '%, over the sham' then 'sham'
         when statistic = 'replicate_floor' then 'replicate'
         when statistic in ('random_baseline', 'random_baseline_coin') then 'random judge'
