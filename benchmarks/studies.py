@@ -125,12 +125,15 @@ def nights(log: pl.DataFrame) -> pl.DataFrame:
 
 
 def panel(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
-    """Ask three judges, alike, about the same answers."""
-    log = alike([judge] * 3, design, studies, seed)
-    rows = measured(("contrast", "los_contrast", "jury"), "dataset", **frames(log))
+    """Ask three judges, alike, about the same answers; the target is right."""
+    log = alike([judge] * 3, design, studies, seed).with_columns(label=pl.lit("target"))
+    made = {name: frames(log)[name] for name in ("shifts", "tallies")}
+    rows = measured(
+        ("contrast", "los_contrast", "jury", "jury_accuracy", "judge_mean"), "dataset", **made
+    )
     return rows.filter(
         (pl.col("judge") == "a") & (pl.col("subgroup") == "b")
-        | (pl.col("judge") == "jury/all") & (pl.col("subgroup") == "")
+        | pl.col("judge").is_in(["jury/all", "judges/all"]) & (pl.col("subgroup") == "")
     )
 
 

@@ -127,7 +127,7 @@ def _show(study: Study, path: Path, message: str) -> None:
     from warehouse.store import Warehouse
 
     rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
-    CONSOLE.print(result_table(rows, f"Study {study.name}"))
+    CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
         known = study.name in STUDIES

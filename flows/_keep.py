@@ -18,6 +18,7 @@ from schemas.keys import content_key
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks._code import code_digest
 from tasks.conclude import conclude
+from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
 AUDITED = "select count(*) as n from runs where study = ? and flow <> 'measure'"
@@ -40,6 +41,7 @@ def require_free(votes: Path, warehouse: Path) -> None:
     ValueError
         Before anything is saved.
     """
+    require_folder(warehouse)
     try:
         Study(name=votes.stem)
     except ValidationError as error:

@@ -10,10 +10,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows._drift import drift_in
 from flows._keep import Measures, keep_measures, require_free
+from flows._row import CODE_VERSION
 from flows._terminal import LEGEND, print_rows, result_table
 from schemas.judging import VoteLog
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks._catalogue import unknown
 from tasks._words import with_who
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
@@ -24,6 +26,14 @@ from tasks.read_votes import read_votes
 from tasks.statistics import STATISTICS
 from tasks.statistics._beta import share_interval
 from warehouse.store import Saving, Warehouse
+
+KEY = list(Estimates.place().key)
+TESTED = ("p_value", "p_adjusted", "finding")
+ADDED = (
+    "p_adjusted", "adjustment", "finding", "excluded", "votes", "invalid_rate", "design", "floor",
+    "epoch", "seed", "code_version",
+)  # fmt: skip
+"""Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
 
 
 def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
@@ -80,12 +90,22 @@ def show_measures(
             f"The report: `voirdire report {study} --warehouse {warehouse}`.",
             err=True,
         )
-    chosen = estimates.filter(pl.col("statistic").is_in(rows)) if only else estimates
+    bare = form == "table" and not only and estimates["perturbation"].count()
+    shelf = _shelved(log, measures, mode, tables=bool(bare))
+    if bare:
+        console = Console()
+        console.print(result_table(shelf.to_dicts(), f"{votes.name}, mode {mode}", console))
+        click.echo(f"{LEGEND} `--only NAME` shows one statistic, `--format json` all of them.")
+        return
+    told = estimates.join(
+        shelf.select(*KEY, *ADDED), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+    )
+    chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
     if form == "json":
         click.echo(json.dumps(chosen.to_dicts(), indent=1))
     elif form == "csv":
         click.echo(chosen.write_csv(), nl=False)
-    elif only or estimates["perturbation"].null_count() == estimates.height:
+    else:
         shown = with_who(chosen).select(
             "statistic",
             pl.col("who").alias("judge"),
@@ -95,15 +115,12 @@ def show_measures(
             "estimate",
             "low",
             "high",
+            *(c for c in TESTED if chosen[c].count()),
             "n",
             "clusters",
             "reason",
         )
         print_rows(Console(), shown.columns, shown.rows())
-    else:
-        table = _bias(estimates, conclude(estimates))
-        Console().print(result_table(table.to_dicts(), f"{votes.name}, mode {mode}"))
-        click.echo(f"{LEGEND} `--only NAME` shows one statistic, `--format json` all of them.")
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:
@@ -117,12 +134,24 @@ def _rows_of(names: Sequence[str]) -> list[str]:
     return [row for name in names for row in {*known[name], *single.get(name, ())}]
 
 
-def _bias(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
-    """Read the mart that an audit ends with off a warehouse that is thrown away."""
+def _shelved(
+    log: DataFrame[VoteLog], measures: Measures, mode: str, *, tables: bool
+) -> pl.DataFrame:
+    """Read a mart off a warehouse that is thrown away: what an audit ends with, or all numbers."""
+    findings = conclude(measures.estimates)
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
-        savings = [Saving(Estimates, estimates), Saving(Findings, findings)]
+        savings = [Saving(Estimates, measures.estimates), Saving(Findings, findings)]
+        if not tables:
+            savings += [Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
         warehouse.save(savings, run="measure", study="measure")
+        if tables:
+            return warehouse.query(
+                "select * from mart.bias "
+                "order by judge, dataset, prompt, wave, kind desc, perturbation"
+            )
         return warehouse.query(
-            "select * from mart.bias order by judge, dataset, prompt, wave, kind desc, perturbation"
+            "select * replace (coalesce(subgroup, '') as subgroup, $code as code_version) "
+            "from mart.numbers",
+            {"code": CODE_VERSION},
         )

@@ -10,7 +10,6 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from schemas.keys import content_key
 from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.prompts import PROMPTS
@@ -51,11 +50,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         gaps=run["error"] or "",
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
-        prompts={
-            name: content_key(PROMPTS[name].model_dump())[:12]
-            for name in [study.prompt]
-            if name in PROMPTS
-        },
+        prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
     )
 
 
@@ -66,7 +61,7 @@ def jury_usd(warehouse: Warehouse, study: str) -> float | None:
     """
     found = warehouse.query(
         "select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury "
-        "where study = ? and left_out is null",
+        "where study = ? and left_out is null and perturbation is not null",
         [study],
     )
     usd: float | None = found["usd"].item()

@@ -11,7 +11,7 @@ from flows._terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.defaults import MINIMUM
+from tasks.defaults import ALPHA, BUDGET, MINIMUM, NIGHTS
 from tasks.statistics._design import (
     ASR_VOTES,
     SPREADS,
@@ -21,6 +21,7 @@ from tasks.statistics._design import (
     share_used,
     shift_sigma,
     smallest_dasr,
+    smallest_drift,
     smallest_effect,
 )
 from tasks.statistics.sequential_looks import BOUNDS
@@ -135,7 +136,7 @@ def sample_table(
 
 def sight_table(rows: list[Sight], samples: int) -> object:
     """Lay out what the design sees of each judge; fits 100 columns."""
-    columns = ("judge", "spread", "known from", "smallest", f"needs for {number(MINIMUM)}",
+    columns = ("judge", "spread", "known from", "smallest", f"needs for {_plain(MINIMUM)}",
                f"{SCREEN} votes", f"{PAPER} votes")  # fmt: skip
     body = [
         (
@@ -159,7 +160,7 @@ def effect_table(rows: list[Sight], votes: int, effect: float) -> object:
         body.append((row.judge, *(x for both in zip(needed, asked, strict=True) for x in both)))
     columns = ("judge", *(text for v in DESIGNS for text in (f"{v} votes", "calls")))
     return plain_table(
-        columns, body, f"Samples of a perturbation to see a shift of {_three(effect)} (80 % power)"
+        columns, body, f"Samples of a perturbation to see a shift of {_plain(effect)} (80 % power)"
     )
 
 
@@ -181,17 +182,18 @@ def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
         return
     blind = [row for row in rows if row.smallest > MINIMUM]
     if not blind:
-        yield f"The design sees the smallest shift that matters ({MINIMUM})."
+        yield f"The design sees the smallest shift that matters ({_plain(MINIMUM)})."
     else:
         whom = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The smallest shift that matters ({MINIMUM}) cannot be seen of {whom}: with "
+            f"The smallest shift that matters ({_plain(MINIMUM)}) cannot be seen of {whom}: with "
             f"{study.votes_per_pair} votes per pair that takes about "
             f"{max(row.needed for row in blind)} samples."
         )
     text = (
-        f"Needs: samples of a perturbation to see a shift of {MINIMUM}. {SCREEN} votes, {PAPER} "
-        "votes: the smallest shift if the same number of calls went to so many votes per pair."
+        f"Needs: samples of a perturbation to see a shift of {_plain(MINIMUM)}. {SCREEN} votes, "
+        f"{PAPER} votes: the smallest shift if the same number of calls went to so many votes per "
+        "pair."
     )
     if any(row.spread.source == "typical judge" for row in rows):
         sharp, noisy = (
@@ -211,6 +213,28 @@ def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
     if study.votes_per_pair == ASR_VOTES:
         text += f" dASR of a typical judge: {_three(smallest_dasr(samples) or 1.0)}."
     yield text
+    yield _drift_advice(samples, study)
+
+
+def _drift_advice(samples: int, study: Study) -> str:
+    """Say which change between two waves can be seen, alone and within the budget of alerts."""
+    # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
+    cells = len(study.judges) * (2 * len(study.perturbations) + 2)
+    votes, level = study.votes_per_pair, BUDGET / NIGHTS
+    alone, budgeted = (
+        _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)
+        for alpha in (ALPHA, level / cells)
+    )
+    return (
+        "Drift: of a typical judge, one wave against another, one sees a change of shift of "
+        f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
+        f"alert in {NIGHTS} nights is shared by {cells} cells."
+    )
+
+
+def _plain(value: float) -> str:
+    """Write a number that was given: ``.05``."""
+    return f"{value:.3g}".removeprefix("0")
 
 
 def _three(value: float) -> str:

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 COLOURS = {"biased": "red", "no relevant bias": "green"}
 
@@ -23,54 +25,107 @@ def number(value: float | None, *, signed: bool = False) -> str:
 ASKED = ("dataset", "prompt", "wave")
 """What a judge was asked under; told where it differs."""
 
+RATES = {
+    "shift": ("shift", "low", "high"),
+    "ASR": ("asr", "asr_low", "asr_high"),
+    "floor": ("sham_floor", "sham_floor_low", "sham_floor_high"),
+    "PC": (
+        "position_consistency", "position_consistency_low", "position_consistency_high"
+    ),
+}  # fmt: skip
+"""Name in the table -> columns of ``mart.bias``: a number and the ends of its 95 % interval."""
 
-def result_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out rows of ``mart.bias``, those of a judge below its name."""
+
+def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -> RenderableType:
+    """Lay out rows of ``mart.bias``, those of a judge below its name, each rate with its interval.
+
+    An interval stands beside its number if the terminal is wide enough, else below it; where even
+    that does not fit, each row of the mart has lines of its own.
+    """
+    wide = console.options.update(width=10_000)
+    for between in (" ", "\n"):
+        table = _result_table(rows, title, between)
+        if console.measure(table, options=wide).maximum <= console.width:
+            return table
+    return Group(*_result_lines(rows, title))
+
+
+def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> Table:
     table = Table(
         title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
     )
-    for column in ("perturbation", "n", "shift", "95 % interval", "ASR", "floor", "PC", "finding"):
+    for column in ("perturbation", "n", *RATES, "finding"):
         text = column in {"perturbation", "finding"}
         table.add_column(
             column,
             justify="left" if text else "right",
             no_wrap=not text,
-            max_width=20 if column == "finding" else None,
+            max_width=20 if column == "finding" else 40 if text else None,
         )
-    told = ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
-    last = ""
-    for row in rows:
-        who = " / ".join(_clip(row[column]) for column in told)
-        if who != last:
-            simulated = "\n[dim](simulated)[/dim]" if row["simulated"] else ""
-            table.add_row(f"[bold]{escape(who)}[/bold]{simulated}")
-        last = who
+    for row, who in _with_names(rows, "\n"):
+        if who:
+            table.add_row(who)
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
             str(row["n"]),
-            number(row["shift"], signed=True),
-            f"{number(row['low'], signed=True)} … {number(row['high'], signed=True)}",
-            number(row["asr"]),
-            number(row["sham_floor"]),
-            number(row["position_consistency"]),
-            _finding(row),
+            *(_bounded(row, name, between) for name in RATES),
+            _finding(row, "\n"),
         )
     return table
 
 
-def _finding(row: dict[str, Any]) -> str:
-    """Return the finding, below it what it means or why there is none."""
+def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[RenderableType]:
+    yield Text(title, style="italic")
+    for row, who in _with_names(rows, " "):
+        if who:
+            yield Text.from_markup(who)
+        told = [f"{name} {_bounded(row, name, ' ')}" for name in RATES]
+        head = f"{escape(_clip(row['perturbation']))}, n {row['n']}: {_finding(row, ' ')}"
+        yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
+        for some in (told[:2], told[2:]):
+            yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)
+
+
+def _with_names(
+    rows: Sequence[dict[str, Any]], between: str
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each row with who was asked, if that is another one than before."""
+    told = ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
+    last = ""
+    for row in rows:
+        who = " / ".join(_clip(row[column]) for column in told)
+        simulated = f"{between}[dim](simulated)[/dim]" if row["simulated"] else ""
+        yield row, f"[bold]{escape(who)}[/bold]{simulated}" if who != last else ""
+        last = who
+
+
+def _bounded(row: dict[str, Any], name: str, between: str) -> str:
+    """Write a number and its 95 % interval."""
+    column, *ends = RATES[name]
+    low, high = (row[end] for end in ends)
+    text = number(row[column], signed=name == "shift")
+    if low is None or high is None:
+        return text
+    told = ", ".join(number(end, signed=name == "shift") for end in (low, high))
+    return f"{text}{between}[dim]\\[{told}][/dim]"
+
+
+def _finding(row: dict[str, Any], between: str) -> str:
+    """Return the finding, and what it means or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
     below = row["reading"] or row["reason"]
-    note = f"\n[dim]({escape(_clip(below))})[/dim]" if below else ""
+    note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
 
+WHOLE = ("judge", "perturbation")
+"""Columns of names, which are not broken over lines."""
+
 LEGEND = (
-    "shift: mean preference shift (MPS) toward the changed answer, over a meaning-free edit of "
-    "equal size, over n samples. floor: the attack success rate (ASR) of that edit. PC: position "
-    "consistency. A flaw (factual error, gender bias) should cost votes: there a negative shift "
-    "is good (detects), none (overlooks) or a positive one (rewards) a bias."
+    "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, over "
+    "a meaning-free edit of equal size, over n samples. floor: the attack success rate (ASR) of "
+    "that edit. PC: position consistency. A flaw (factual error, gender bias) should cost votes: "
+    "there a negative shift is good (detects), none (overlooks) or a positive one (rewards) a bias."
 )
 
 
@@ -83,7 +138,10 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(
-            escape(column), justify="right" if numeric and rows else "left", overflow="fold"
+            escape(column),
+            justify="right" if numeric and rows else "left",
+            overflow="fold",
+            no_wrap=column in WHOLE,
         )
     for row in rows:
         table.add_row(*("" if value is None else escape(_clip(value)) for value in row))

@@ -50,7 +50,7 @@ gates as (
         bool_or(minimum > 0 and not enough) and not bool_or(state = 'alert' and enough),
         case
             when bool_or(state = 'suspect') then 'suspect: the next wave is to confirm it'
-            when max(reach) is null then min(reason)
+            when max(reach) is null then min(reason) filter (minimum > 0)
         end,
     from (
         select *, clusters >= fewest as enough, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach

@@ -7,11 +7,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Exclusions
 from tasks._report_rows import Without, judge_of
-from tasks._words import listing, number, tagged, with_who
+from tasks._words import interval, listing, number, tagged, with_who
 from tasks.conclude import conclude, endpoints
 from tasks.exclude import kept
 
 RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
+SIGNED = "position gap"
+"""Its limit holds on either side."""
 
 Row = dict[str, Any]
 
@@ -48,10 +50,12 @@ def rule(exclusions: DataFrame[Exclusions]) -> Rule:
 
 
 def _why(row: Row) -> str:
-    """Write each rule that is broken, with the value and its bound."""
+    """Write each rule that is broken: the value, its interval and the limit."""
     told = []
     for name in row["reasons"].split(", "):
         column = RULES[name]
-        # The bound of the gap is that of its size; the gap keeps its sign.
-        told.append(f"{name} {number(row[column])}, beyond {number(row[f'{column}_bound'])}")
+        value, limit = number(row[column]), number(row[f"{column}_limit"])
+        ends = interval(row[f"{column}_low"], row[f"{column}_high"])
+        beyond = f"beyond \N{PLUS-MINUS SIGN}{limit}" if name == SIGNED else f"above {limit}"
+        told.append(f"{name} {value} {ends}, {beyond}")
     return listing(told)

@@ -11,6 +11,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks._summary import finding_words
 from tasks._words import count, interval, number, p_value, thousands, with_who
+from tasks.statistics.judge_mean import ALL, KEPT
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 ALIKE = ("dataset", "prompt", "wave")
@@ -64,17 +65,19 @@ NOBODY = Without({}, {})
 
 
 class Lookup:
-    """Estimates by statistic, judge and perturbation."""
+    """Estimates by statistic, judge, perturbation and subgroup."""
 
     def __init__(self, estimates: pl.DataFrame) -> None:
         self._rows = {
-            (r["statistic"], *(r[c] for c in JUDGE), r["perturbation"]): r
+            (r["statistic"], *(r[c] for c in JUDGE), r["perturbation"], r["subgroup"]): r
             for r in estimates.to_dicts()
         }
 
-    def find(self, statistic: str, cell: Row, perturbation: str | None) -> Row | None:
+    def find(
+        self, statistic: str, cell: Row, perturbation: str | None, subgroup: str = ""
+    ) -> Row | None:
         """Return the estimate's row, or None if it was not measured."""
-        return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation))
+        return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation, subgroup))
 
 
 def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text:
@@ -143,25 +146,22 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
         return []
     left_out = f"without the {thousands(len(rows) - len(kept))} left out"
     return [
-        _mean(f"Mean of {count(len(rows), 'judge')}{where}", rows, lookup),
-        _mean(f"Mean of {count(len(kept), 'judge')}{where}, {left_out}", kept, lookup),
+        _mean(f"Mean of {count(len(rows), 'judge')}{where}", rows, lookup, ""),
+        _mean(f"Mean of {count(len(kept), 'judge')}{where}, {left_out}", rows, lookup, KEPT),
     ]
 
 
-def _mean(name: str, rows: Sequence[Row], lookup: Lookup) -> Judged:
-    def over(statistic: str) -> Text:
-        found = (lookup.find(statistic, row, row["perturbation"]) for row in rows)
-        told = [row for row in found if row and row["estimate"] is not None]
-        if len({row["votes_per_pair"] for row in told}) > 1:
-            return Text("none", "(unequal votes per pair)")
-        values = [row["estimate"] for row in told]
-        return Text(number(sum(values) / len(values))) if values else Text("none")
+def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judged:
+    cell = {**rows[0], "judge": ALL}
 
-    shifts = [row["estimate"] for row in rows if row["estimate"] is not None]
-    shift = Text(number(sum(shifts) / len(shifts), 3) if shifts else "none")
+    def over(statistic: str, digits: int = 2) -> Text:
+        found = lookup.find(statistic, cell, cell["perturbation"], subgroup)
+        return said(found, digits, absent="none")
+
     blank = Text("")
     texts = [
-        shift, over("asr"), over("sham_floor"), blank, over("dasr"), blank, blank, blank,
+        over("mean_shift", 3), over("mean_asr"), over("mean_sham_floor"), blank, over("mean_dasr"),
+        blank, blank, blank,
     ]  # fmt: skip
     return Judged(name, any(row["simulated"] for row in rows), texts)
 
@@ -213,8 +213,8 @@ def _other_ps(row: Row, alone: Row | None) -> str:
     """Write the raw p-value, and the one adjusted over the judges that are not left out."""
     if row["p_value"] is None:
         return ""
-    other = f", {p_value(alone['p_adjusted'])} without the judges left out" if alone else ""
-    return f"raw {p_value(row['p_value'])}{other}"
+    told, kept = p_value(row["p_adjusted"]), p_value(alone["p_adjusted"]) if alone else ""
+    return f"raw {p_value(row['p_value'])}" + (f"; kept {kept}" if kept not in {"", told} else "")
 
 
 def _questions(row: Row | None) -> Text:

@@ -1,6 +1,7 @@
 """Votes collected elsewhere, as the vote log that all statistics read."""
 
 import csv
+import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ TYPES: dict[str, type] = {
 WORDS = {
     str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"
 }  # fmt: skip
+CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
 DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
 ALLOWED = {
     "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
@@ -126,10 +128,18 @@ def _vote(name: str, number: int, line: bytes) -> dict[str, Any]:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         vote: Any = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{start} is not JSON in UTF-8: {error}: {line[:60]!r}. {LIKE}") from error
+        raise ValueError(
+            f"{start} is not JSON in UTF-8: {error}: {_shown(line)}. {LIKE}"
+        ) from error
     if not isinstance(vote, dict):
-        raise ValueError(f"{start} is not an object: {line[:60]!r}. {LIKE}")  # noqa: TRY004
+        raise ValueError(f"{start} is not an object: {_shown(line)}. {LIKE}")  # noqa: TRY004
     return vote
+
+
+def _shown(line: bytes) -> str:
+    """Return the start of a line as text, with marks where it is none."""
+    text = line[:240].decode("utf-8", "replace").strip()
+    return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -151,6 +161,7 @@ def _csv_lines(path: Path) -> Iterator[Line]:
             header = next(rows, [])
             if len(set(header)) < len(header):
                 raise ValueError(f"{path.name}: a column occurs twice in {header}. {LIKE}")
+            _check_delimiter(path.name, header)
             # Without votes the columns are looked at all the same.
             _check_columns(path.name, header)
             for fields in rows:
@@ -166,6 +177,17 @@ def _csv_lines(path: Path) -> Iterator[Line]:
         raise ValueError(
             f"{path.name} is not CSV in UTF-8 after line {number}: {error}. {LIKE}"
         ) from error
+
+
+def _check_delimiter(name: str, header: Sequence[str]) -> None:
+    """Refuse a header whose names stand between other marks than commas."""
+    for mark, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        parts = [part.strip() for field in header for part in field.split(mark)]
+        if len(parts) > len(header) and set(parts) & {*COLUMNS, *OPTIONAL}:
+            raise ValueError(
+                f"{name}: its fields are separated by {called} ({mark!r}), not by commas. "
+                f"Save it with commas. {LIKE}"
+            )
 
 
 def _value(column: str, text: str) -> object:
@@ -197,7 +219,7 @@ def _parquet(path: Path) -> pl.DataFrame:
         if dtype != pl.Null and not fits[kind](dtype):
             raise ValueError(
                 f"{path.name}: column {column!r} is of type {dtype}, but must hold {WORDS[kind]}. "
-                f"Convert it before saving. {LIKE}"
+                f"Convert it before saving, as in `cast(pl.{CASTS[kind]})`. {LIKE}"
             )
     return votes.cast({c: VoteLog.dtypes()[c] for c in votes.columns})
 
@@ -208,11 +230,21 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
     missing = [c for c in COLUMNS if c not in found and c not in ATTACK]
     strange = [c for c in found if c not in COLUMNS + OPTIONAL]
     if missing or strange:
+        told = [f"no {_columns(missing)}"] if missing else []
+        told += [f"unknown {_columns(strange)}"] if strange else []
+        near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        extra = " Nothing reads what is unknown: leave it out." if strange and not near else ""
         raise ValueError(
-            f"{name}: missing {missing or 'nothing'}, unknown {strange or 'nothing'}. "
+            f"{name}: {'; '.join(told)}.{hint}{extra} "
             f"Needed: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
             f"Allowed: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
         )
+
+
+def _columns(names: Sequence[str]) -> str:
+    word = "column" if len(names) == 1 else "columns"
+    return f"{word} {', '.join(f'{name!r:.60}' for name in names)}"
 
 
 def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
@@ -221,7 +253,8 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
         values = [float(v) if type(v) is int and v in (0, 1) else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
         row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
-        _refuse(place(row), column, values[row], WORDS[kind])
+        rule = WORDS[kind] + (_as_text(values[row]) if kind is str else "")
+        _refuse(place(row), column, values[row], rule)
     if kind is int and max((v for v in values if v is not None), default=0) > LARGEST:
         row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST)
         _refuse(place(row), column, values[row], f"at most {LARGEST}")
@@ -234,6 +267,11 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
 
 def _encodes(text: str) -> bool:
     return text.encode("utf-8", "ignore").decode() == text
+
+
+def _as_text(value: object) -> str:
+    """Add to a rule how a number is written as a text."""
+    return f', in quotes: "{value}"' if type(value) in {int, float} else ""
 
 
 def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:
@@ -285,7 +323,8 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         "a sample must have one cluster": (
             pl.col("cluster").n_unique().over("dataset", "sample") > 1
         ),
-        "a pair must have one label": (pl.col("label").n_unique().over(pair) > 1),
+        "a pair must have one label in all its votes, of whatever judge; take the right one, or "
+        "null": (pl.col("label").n_unique().over(pair) > 1),
         "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
         **{
             f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
@@ -301,7 +340,19 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         if not rows.is_empty():
             shown = ("judge", "arm", "perturbation", "kind", "sample", "cluster")
             values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
+            given = _alternatives(rows, rule)
             raise ValueError(
-                f"{place(rows['at'][0])}: {rule}; {rows.height} votes break this, "
+                f"{place(rows['at'][0])}: {rule}{given}; {rows.height} votes break this, "
                 f"first: {values}. {LIKE}"
             )
+
+
+def _alternatives(rows: pl.DataFrame, rule: str) -> str:
+    """Tell what the votes of the first pair say where they must say the same."""
+    column = next((c for c in ("label", *MODELS) if f"one {c}" in rule), None)
+    if column is None:
+        return ""
+    first = rows.head(1).select(PAIR)
+    values = rows.join(first, on=PAIR, nulls_equal=True, how="semi")[column]
+    told = ["null" if v is None else str(v) for v in values.unique(maintain_order=True).head(4)]
+    return f" ({' and '.join(f'{v:.30}' for v in told)} are given)"

@@ -9,8 +9,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
+from tasks._report_adjustments import adjustment_rows
 from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
+from tasks._report_jury import jury_sentence
 from tasks._report_models import model_rows
 from tasks._report_rows import (
     all_rows,
@@ -96,8 +98,10 @@ def report(
         summary=summary(findings, _largest(primary, "clusters")),
         groups=result_groups(findings, estimates, without(estimates, exclusions)),
         rule=rule(exclusions),
+        adjustments=adjustment_rows(findings),
         contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
+        jury=jury_sentence(estimates),
         jury_cost=_jury_cost(facts, estimates),
         charts=_charts(estimates=estimates, findings=findings, drifts=drifts),
         gates=gates,

@@ -33,7 +33,7 @@ FRAMES: tuple[type[Frame], ...] = (
 MARTS = Path(__file__).parent / "marts"
 SHARED = tuple(
     Path(schemas.__file__).with_name(f"{name}.sql")
-    for name in ("contrasts", "exclusions", "scorecard")
+    for name in ("contrasts", "exclusions", "jury_findings", "scorecard")
 )
 """Marts that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}

@@ -22,6 +22,21 @@ def default_path() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
+def require_folder(path: Path) -> None:
+    """Refuse a place in a folder that is not there: it may be misspelt.
+
+    Raises
+    ------
+    ValueError
+        Naming the folder.
+    """
+    if not path.absolute().parent.is_dir():
+        raise ValueError(
+            f"there is no folder {path.absolute().parent}. Make it first, or choose another place "
+            f"for the warehouse with --warehouse or {VARIABLE}."
+        )
+
+
 class Standing(NamedTuple):
     """A completed run whose results stand."""
 

@@ -20,7 +20,7 @@ from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Fact, Frame, Result
 from schemas.runs import Runs
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
-from warehouse.peek import DEFAULT, VARIABLE, default_path
+from warehouse.peek import DEFAULT, VARIABLE, default_path, require_folder
 
 VERSION = 12
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
@@ -212,8 +212,10 @@ class Warehouse:
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         if self.path.is_dir():
             raise WarehouseError(f"{self.path} is a folder. Name a file, such as {DEFAULT}.")
-        if not read_only:
-            self._make_folder()
+        try:
+            require_folder(self.path)
+        except ValueError as error:
+            raise WarehouseError(str(error)) from error
         until = time.monotonic() + PATIENCE_SECONDS
         pause = 0.01
         while True:
@@ -224,15 +226,6 @@ class Warehouse:
                     raise WarehouseError(self._explain(error)) from error
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
             pause = min(pause * 2, 1.0)
-
-    def _make_folder(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WarehouseError(
-                f"the folder of {self.path} cannot be made: {error.strerror}. "
-                f"Choose another place with --warehouse or {VARIABLE}."
-            ) from error
 
     def _explain(self, error: duckdb.Error) -> str:
         text = str(error)

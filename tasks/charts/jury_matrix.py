@@ -38,29 +38,42 @@ Row = dict[str, Any]
 def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:
     """Draw a row per member and one for the jury, a column per perturbation."""
     return [
-        _panel(f"jury-{index}", rows, juries)
-        for index, (rows, juries) in enumerate(_parts(estimates), 1)
+        _panel(f"jury-{index}", where, rows, juries)
+        for index, (where, rows, juries) in enumerate(_parts(estimates), 1)
     ]
 
 
-def _parts(estimates: pl.DataFrame) -> Iterator[tuple[list[Row], dict[tuple[str, str], Row]]]:
-    """Yield the members' shifts and the juries', so many perturbations at a time."""
+def _parts(
+    estimates: pl.DataFrame,
+) -> Iterator[tuple[str, list[Row], dict[tuple[str, str], Row]]]:
+    """Yield what tells the jury from others, the members' shifts and the juries'.
+
+    So many perturbations at a time.
+    """
     juries = _primary(estimates, "jury_mps", "jury_mps_sham")
     own = _primary(estimates.filter(pl.col("subgroup") == ""), "mps", "mps_sham")
+    differing = [juries[column].n_unique() > 1 for column in GROUP]
     for key, group in juries.partition_by(GROUP, as_dict=True, maintain_order=True).items():
+        where = " / ".join(
+            str(value) for value, differs in zip(key, differing, strict=True) if differs
+        )
         rows = own
         for column, value in zip(GROUP, key, strict=True):
             rows = rows.filter(pl.col(column) == value)
         # A formula is a member only where all are.
         real = rows.filter(~pl.col("simulated").fill_null(value=False))
         members = (rows if real.is_empty() else real).sort("judge")
+        # Of three or more, each is left out once: a person is no member.
+        left_out = group.filter(pl.col("subgroup") != "")["subgroup"].unique()
+        if not left_out.is_empty():
+            members = members.filter(pl.col("judge").is_in(left_out.implode()))
         columns = group.sort(pl.col("kind") != "promote", "perturbation")["perturbation"]
         wanted = columns.unique(maintain_order=True).to_list()
         for start in range(0, len(wanted), ACROSS):
             part = pl.col("perturbation").is_in(wanted[start : start + ACROSS])
             ordered = group.filter(part).sort(pl.col("kind") != "promote", "perturbation")
             found = {(r["perturbation"], r["subgroup"]): r for r in ordered.to_dicts()}
-            yield members.filter(part).to_dicts(), found
+            yield where, members.filter(part).to_dicts(), found
 
 
 def _primary(estimates: pl.DataFrame, plain: str, over_sham: str) -> pl.DataFrame:
@@ -73,7 +86,7 @@ def _primary(estimates: pl.DataFrame, plain: str, over_sham: str) -> pl.DataFram
     )
 
 
-def _panel(key: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> str:
+def _panel(key: str, where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> str:
     columns = list(dict.fromkeys(perturbation for perturbation, _ in juries))
     known = names([{**row, "who": row["judge"]} for row in rows], 19)
     members = list(dict.fromkeys(row["judge"] for row in rows))
@@ -84,7 +97,7 @@ def _panel(key: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) ->
         sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
         sheet.axes.set(xlim=(0, len(columns)), ylim=(len(members) + 1, 0))
         sheet.axes.axis("off")
-        _head(sheet, FOOT + up, columns, juries)
+        _head(sheet, FOOT + up, columns, juries, where)
         for y, member in enumerate(members):
             write_name(sheet, LEFT - 12, y + 0.5, known[member])
             for x, perturbation in enumerate(columns):
@@ -96,11 +109,16 @@ def _panel(key: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) ->
         sheet.axes.axhline(len(members), color=INK, linewidth=1.2)
         for x, perturbation in enumerate(columns):
             _cell(sheet, (x, len(members)), juries.get((perturbation, "")), "")
-        return sheet.render("Shift of each member of the jury, and of the jury, by perturbation")
+        told = "Shift of each member of the jury, and of the jury, by perturbation"
+        return sheet.render(f"{told}, {where}" if where else told)
 
 
 def _head(
-    sheet: Sheet, top: float, columns: Sequence[str], juries: dict[tuple[str, str], Row]
+    sheet: Sheet,
+    top: float,
+    columns: Sequence[str],
+    juries: dict[tuple[str, str], Row],
+    where: str,
 ) -> None:
     kinds = {perturbation: row["kind"] for (perturbation, _), row in juries.items()}
     for x, perturbation in enumerate(columns):
@@ -110,7 +128,8 @@ def _head(
         sheet.write(
             middle, top + 14, kinds[perturbation] or "", ha="center", fontsize=SMALL, color=SOFT
         )
-    sheet.write(2, top + 58, "member x perturbation, MPS", fontsize=MIDDLE, fontweight="bold")
+    title = "member x perturbation, MPS" + (f", {clean(where)}" if where else "")
+    sheet.write(2, top + 58, clip(title, 50), whole=title, fontsize=MIDDLE, fontweight="bold")
     sheet.axes.axhline(0, color=LINE, linewidth=1)
 
 

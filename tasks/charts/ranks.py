@@ -1,6 +1,7 @@
 """Ranks of judges with their intervals and tiers."""
 
 import math
+from collections import Counter
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -55,7 +56,7 @@ def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
 
 def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
     rows = sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
-    last = max(2, len(rows))
+    last = max(2, _together(rows))
     with settings(key):
         sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
         scale(sheet, 0.6, last + 0.4, "rank", ("best", "worst"))
@@ -65,6 +66,14 @@ def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
         for y, row in enumerate(rows):
             _row(sheet, y, row)
         return sheet.render(f"Rank of each judge with its interval, {perturbation}")
+
+
+def _together(rows: list[Row]) -> int:
+    """Return how many judges are ranked against each other: those of one wave and prompt."""
+    asked = Counter(
+        tuple(row[c] for c in CELL if c != "judge") for row in rows if row["estimate"] is not None
+    )
+    return max(asked.values(), default=0)
 
 
 def _row(sheet: Sheet, y: int, row: Row) -> None:

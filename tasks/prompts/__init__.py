@@ -1,5 +1,6 @@
 """Judge prompts as data, one per TOML file."""
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +45,12 @@ class Prompt(BaseModel):
     """Whether that object begins with a reason."""
     system: str
     user: str
+
+    @property
+    def digest(self) -> str:
+        """Return what tells its wording from others, as ``mart.numbers`` does."""
+        text = "\x1f".join((self.kind, self.verdict, self.system, self.user))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def params(self) -> dict[str, Any]:

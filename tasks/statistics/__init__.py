@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -33,7 +34,10 @@ class Statistic:
 
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
         """Measure, and leave the check of the rows to whoever puts them together."""
-        return self.measure(**{frame: frames[frame] for frame in self.reads})
+        from tasks.statistics._reasons import explained
+
+        rows = self.measure(**{frame: frames[frame] for frame in self.reads})
+        return cast("DataFrame[Estimates]", explained(rows))
 
 
 def statistic(

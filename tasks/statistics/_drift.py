@@ -9,6 +9,7 @@ from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
+from tasks.statistics._reasons import explained
 from tasks.statistics._sequence import LARGEST, evidence, places
 from tasks.statistics._success import may_win, wins
 
@@ -55,12 +56,16 @@ def changes(
         marks.with_columns(pl.col(*JUDGE, "wave").cast(pl.String)), on=[*JUDGE, "wave"], how="left"
     )
     fresh = pl.when(~pl.col("cached").fill_null(value=False))
-    return marked.with_columns(
-        p_value=fresh.then("p_value"),
-        e_value=fresh.then("e_value"),
-        reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
-        level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
-    ).drop("cached")
+    return (
+        explained(marked)
+        .with_columns(
+            p_value=fresh.then("p_value"),
+            e_value=fresh.then("e_value"),
+            reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
+            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        )
+        .drop("cached")
+    )
 
 
 def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) -> list[pl.DataFrame]:

@@ -183,6 +183,8 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
         low[alike], high[alike] = _newcombe(
             [hits[:, alike] for hits in k], [counted[:, alike] for counted in v]
         )
+    # Alike in all their clusters, of which one of the two has but one
+    several &= ~np.isnan(low)
     method = np.where(alike, "Newcombe", np.where(several, "cluster linearisation, t", "none"))
     return pl.DataFrame(
         {

@@ -1,14 +1,14 @@
 """Several judges as one."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Shifts
+from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
@@ -19,10 +19,12 @@ from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
 from tasks.statistics.mps import mps
 from tasks.statistics.mps_sham import mps_sham
+from tasks.statistics.net_flips import net_flips
 
 ALL = "jury/all"
 ARMS = ("control", "experimental", "sham")
 EVALUATED = (mps, mps_sham, asr, dasr)
+FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a judge that sees the flaw moves too: shifts are no errors"
 OPPOSED = "errors of the members cancel out: the size has no bound"
@@ -34,10 +36,10 @@ Floats = NDArray[np.float64]
     source="arXiv:2404.18796; methods.md, section 11",
     gives=(
         "jury_mps", "jury_mps_sham", "jury_asr", "jury_dasr", "jury_sham_floor",
-        "jury_correlation", "jury_size",
+        "jury_correlation", "jury_size", *FLIPS,
     ),
 )  # fmt: skip
-def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the jury of all judges exactly like a judge, and without each of its members.
 
     Per item and arm the jury's score is the mean of its members' scores, its verdict the sign of
@@ -47,16 +49,18 @@ def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. Members are the judges that are no formula and have a
-        score under the perturbation; where all are simulated, all.
+        One row per sample and perturbation. Members are the judges that are no person and no
+        formula and have a score under the perturbation; where all are simulated, all.
+    tallies
+        Read for who is a person.
 
     Returns
     -------
     Estimates
         Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``asr`` and ``dasr``
         give, named ``jury_...``, ``subgroup`` empty for the whole jury, else the member left out
-        (of three or more); and size and correlation, with expanded percentiles of 2000 cluster
-        bootstraps.
+        (of three or more); of the whole jury what ``net_flips`` gives; and size and correlation,
+        with expanded percentiles of 2000 cluster bootstraps.
 
     Notes
     -----
@@ -64,7 +68,11 @@ def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     silent in one arm alone would shift the mean. So ``jury_mps`` is the mean of the members' MPS on
     these items: noise falls with more members, a bias that they share does not. Shifts are errors
     where a fair judge has none, hence r; members that never vary have no part in it. Rates of a
-    jury are not comparable with those of a judge: it has the votes of all members together.
+    jury are not comparable with those of a judge: it has the votes of all members together. A jury
+    has verdicts but no votes, so what is made of votes it cannot have: no log-odds shift, kappa,
+    share of first picks, ties among votes or validity (``jury_accuracy`` has what its verdicts on
+    control pairs tell). Its finding is in ``mart.jury``, adjusted over its own perturbations: as a
+    function of its members it is no further member of their family.
 
     References
     ----------
@@ -75,7 +83,13 @@ def jury(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Shifts of .2, 0 and -.2 in every item: jury 0; without the first -.1. Three members with r = .3
     are worth 3 / 1.6 = 1.875 judges.
     """
-    return jury_of(shifts)
+    person = tallies.filter(pl.col("human").fill_null(value=False))
+    people = person.select(pl.col("dataset", "judge").cast(pl.String)).unique()
+    if people.is_empty():
+        return jury_of(shifts)
+    both = [pl.col(name).cast(pl.String) for name in ("dataset", "judge")]
+    models = shifts.join(people, left_on=both, right_on=["dataset", "judge"], how="anti")
+    return jury_of(cast("DataFrame[Shifts]", models))
 
 
 def jury_of(
@@ -91,9 +105,10 @@ def jury_of(
     if not juries:
         return Estimates.empty()
     derived = pl.concat(_derived(panel, chosen, name) for panel, chosen in juries)
+    whole = derived.filter(pl.col("subgroup").cast(pl.String) == "")
     found = [
-        evaluate.draft(shifts=derived).with_columns(statistic=pl.format("jury_{}", "statistic"))
-        for evaluate in EVALUATED
+        evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
+        for evaluate, some in (*((each, derived) for each in EVALUATED), (net_flips, whole))
     ]
     sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
     return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))

@@ -1,6 +1,7 @@
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows._measure import estimates_of
+from flows._measure import ADDED, estimates_of
 from flows.cli import main
 from schemas.judging import ARMS, CHOICES, SIDES
 from schemas.results import Estimates
@@ -27,7 +28,9 @@ SHARES = {
     "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "accuracy_before",
     "accuracy_after", "agreement", "agreement_decided",
     "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds", "jury_asr",
-    "jury_sham_floor", "replicate_floor",
+    "jury_sham_floor", "replicate_floor", "mean_asr", "mean_sham_floor",
+    "jury_flips_up", "jury_flips_down", "jury_robustness_rate", "jury_consistency_rate",
+    "jury_accuracy", "jury_position_consistency",
 }  # fmt: skip
 EVERYTHING = (-math.inf, math.inf)
 LIMITS = {
@@ -71,20 +74,47 @@ def test_table_tells_the_finding(votes: Path) -> None:
     assert "own.jsonl, mode balanced" in result.output
     assert "ada" in result.output
     # Every sample shifts from 0 to 1; Newcombe's low end is 1 - sqrt(2) * z^2 / (20 + z^2) = .77.
-    line = next(line for line in result.output.splitlines() if "boast" in line)
-    assert line.split()[:6] == ["boast", "20", "+1.00", "+.77", "…", "+1.00"]
-    assert line.split()[-1] == "biased"
+    said = " ".join(result.output.split())
+    assert "boast 20 +1.00 1.00 - 1.00 biased [+.77, +1.00] [.84, 1.00]" in said
 
 
 def test_json_and_csv_hold_the_same_estimates(votes: Path) -> None:
-    as_json = pl.DataFrame(json.loads(run(votes, "--format", "json").stdout), Estimates.dtypes())
+    own = Estimates.dtypes()
+    rows = json.loads(run(votes, "--format", "json").stdout)
+    assert {(*row,) for row in rows} == {(*own, *ADDED)}
+    as_json = pl.DataFrame([{name: row[name] for name in own} for row in rows], own)
     text = run(votes, "--format", "csv").stdout
-    as_csv = pl.read_csv(io.StringIO(text), schema=Estimates.dtypes())
+    added = dict.fromkeys(ADDED, pl.String)
+    as_csv = pl.read_csv(io.StringIO(text), schema={**own, **added}).select(own.keys())
     expected = estimates_of(read_votes(votes), "balanced")
     assert as_json.equals(expected)
     assert as_csv.drop("wave").equals(expected.drop("wave"))  # an empty text is null in CSV
     shift = expected.filter(pl.col("statistic") == "mps").to_dicts()[0]
     assert (shift["estimate"], shift["clusters"], shift["p_value"]) == (1.0, 20, 2.0**-19)
+
+
+def test_rows_tell_the_finding_and_the_adjusted_p_where_they_belong(votes: Path) -> None:
+    lines = votes.read_text(encoding="utf-8").splitlines()
+    # Bob always ties: nothing moves him, and his tie rate leaves him out.
+    bob = [{**json.loads(line), "judge": "bob", "choice": "tie"} for line in lines]
+    write(votes, [*map(json.loads, lines), *bob])
+    rows = json.loads(run(votes, "--format", "json").stdout)
+    found = {(row["statistic"], row["judge"], row["perturbation"]): row for row in rows}
+    shift = found["mps", "ada", "boast"]
+    # Two cells; all shift alike, so p is 2 of 2^20 flips of signs; the other p is 1
+    assert (shift["p_adjusted"], shift["finding"]) == (2.0**-18, "biased")
+    assert shift["adjustment"] == "Benjamini-Hochberg, all cells (F1)"
+    assert (shift["votes"], shift["invalid_rate"], shift["design"]) == (40, 0.0, "balanced")
+    assert found["asr", "bob", "boast"]["excluded"] is True
+    assert found["asr", "ada", "boast"]["excluded"] is False
+    other = found["mps_contrast", "ada", "boast"]
+    assert (other["subgroup"], other["p_adjusted"], other["finding"]) == (
+        "bob", other["p_value"], "biased"
+    )  # fmt: skip
+    assert found["tie_rate", "ada", None]["p_adjusted"] is None
+    table = run(votes, "--only", "asr_contrast").output
+    assert re.search(r"p_adjusted\s+0\.000", table)
+    assert re.search(r"finding\s+biased", table)
 
 
 @pytest.mark.parametrize(

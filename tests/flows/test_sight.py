@@ -117,3 +117,19 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     assert "cannot be seen of any judge" in " ".join(advice(sight(six, 100, {}), 100, six))
     assert next(advice(sight(STUDY, 500, {}), 500, STUDY)).startswith("The design sees")
     assert list(advice([], 0, STUDY)) == ["No sample is left to ask about."]
+
+
+def test_a_change_between_waves_by_hand() -> None:
+    *_, said = advice(sight(STUDY, 100, {}), 100, STUDY.model_copy(update={"wave": "n1"}))
+    # 2.8016 sqrt(.2907) / sqrt(100); two judges by four perturbations have 20 cells, and
+    # z(1 - 1 / 3600) + .8416 = 4.2941 in the place of 2.8016
+    assert ".151 at .05 in a cell looked at alone, and of .232 where one false" in said
+    assert "90 nights is shared by 20 cells" in said
+
+
+def test_names_are_not_broken() -> None:
+    long = "acme/a-judge-of-a-long-name"
+    console = Console(file=StringIO(), width=80)
+    console.print(sight_table(sight(STUDY.model_copy(update={"judges": [long]}), 60, {}), 60))
+    assert isinstance(console.file, StringIO)
+    assert long in console.file.getvalue()

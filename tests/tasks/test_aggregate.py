@@ -383,9 +383,8 @@ def test_an_empty_arm_is_told(make_vote_log: Make) -> None:
     columns = ("sample", "control", "experimental", "sham", "votes")
     assert shifts.select(columns).rows() == [("s1", "target", None, "target", 2)]
     row = STATISTICS["asr"](shifts=shifts).row(0, named=True)
-    assert (row["estimate"], row["reason"], row["n"]) == (
-        None, "nothing qualifies: the denominator is empty", 0,
-    )  # fmt: skip
+    assert (row["estimate"], row["n"]) == (None, 0)
+    assert row["reason"].startswith("nothing qualifies: no sample has a verdict in both arms")
 
 
 def test_votes_that_others_made_needless_belong_to_the_design(make_vote_log: Make) -> None:

@@ -18,6 +18,7 @@ NAMES = {name for name, value in vars(defaults).items() if name.isupper() and va
 @pytest.mark.parametrize(
     "file",
     [SHARED / "exclusions.sql", SHARED / "scorecard.sql", SHARED / "contrasts.sql",
+     SHARED / "jury_findings.sql",
      MARTS / "decision_check.sql"],
     ids=lambda file: file.stem,
 )  # fmt: skip
@@ -66,3 +67,9 @@ def test_contrasts_have_the_same_level_and_minima() -> None:
         defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"]
     )  # fmt: skip
     assert re.findall(r"p_holm < ([\d.]+)", text) == [str(defaults.ALPHA)]
+
+
+def test_the_jury_has_the_same_level_and_minimum() -> None:
+    text = (SHARED / "jury_findings.sql").read_text(encoding="utf-8")
+    found = re.findall(r"([\d.]+)::double as minimum, ([\d.]+) as alpha", text)
+    assert [tuple(map(float, pair)) for pair in found] == [(defaults.MINIMUM, defaults.ALPHA)]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import VoteLog
-from tasks.read_votes import LIKE, read_votes
+from tasks.read_votes import COLUMNS, LIKE, read_votes
 
 Row = dict[str, Any]
 Write = Callable[..., Path]
@@ -290,9 +290,46 @@ def test_missing_and_unknown_columns(write: Write) -> None:
     path = write([{**row, "vote": "A"}])
     message = refusal(path)
     assert message.startswith(
-        f"{path.name}: missing ['cluster', 'repeat'], unknown ['vote']. Needed: judge, "
+        f"{path.name}: no columns 'cluster', 'repeat'; unknown column 'vote'. "
+        "Nothing reads what is unknown: leave it out. Needed: judge, "
     )
     assert message.endswith(LIKE)
+    extra = refusal(write([{**PLANTED, "note": "x"}]))
+    assert f"{path.name}: unknown column 'note'. Nothing reads" in extra
+    near = refusal(write([{**row, "repeat": 0, "clusters": "q1"}]))
+    assert "no column 'cluster'; unknown column 'clusters'. Did you mean 'cluster'?" in near
+
+
+def test_labels_that_differ_are_told(write: Write) -> None:
+    rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "judge": "bob", "label": "anchor"}]
+    assert "(tie and anchor are given)" in refusal(write(rows))
+    rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}]
+    assert "(tie and null are given)" in refusal(write(rows))
+
+
+def test_a_number_for_a_name_is_told_how_to_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({**PLANTED, "sample": 17}) + "\n", encoding="utf-8")
+    assert 'sample 17 must be a text, in quotes: "17".' in refusal(path)
+
+
+def test_a_line_that_is_no_json_is_shown_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"judge": "zoë"' + "y" * 99, encoding="utf-8")
+    message = refusal(path)
+    assert '{"judge": "zoë"yyy' in message
+    assert "b'" not in message
+    path.write_bytes(b"\xff\xfe\n")
+    assert "\N{REPLACEMENT CHARACTER}" in refusal(path)
+
+
+@pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_another_separator_is_named(tmp_path: Path, mark: str, called: str) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(mark.join(COLUMNS) + "\n", encoding="utf-8")
+    assert f"own.csv: its fields are separated by {called} ({mark!r}), not by commas." in refusal(
+        path
+    )
 
 
 def test_a_hundred_thousand_votes(write: Write) -> None:

@@ -190,7 +190,9 @@ def test_a_null_has_its_reason() -> None:
         perturbed(),
     )  # fmt: skip
     text = " ".join(Page(page).texts)
-    assert text.count("not estimable (nobody came)") == 8 + 9  # table of results; all numbers
+    assert (
+        text.count("not estimable (nobody came)") == 8 + 1 + 9
+    )  # results; adjustments; all numbers
     assert "1 of 1 cell remains open (1 refused: nobody came)." in text
     assert "no finding nobody came" in text
 
@@ -357,8 +359,15 @@ def test_who_is_left_out_is_listed_and_both_results_are_given() -> None:
          "high": shift + 0.04, "standard_error": 0.02, "p_value": p}
         for judge, shift, p in (("bea", 0.3, 0.0001), ("acme/judge-1", 0.1, 0.04))
     ]  # fmt: skip
+    means = [
+        {"judge": "judges/all", "statistic": name, "subgroup": subgroup, "estimate": estimate,
+         "low": estimate - 0.02, "high": estimate + 0.02}
+        for name, subgroup, estimate in (
+            ("mean_shift", "", 0.2), ("mean_asr", "", 0.7), ("mean_asr", "kept", 0.47)
+        )
+    ]  # fmt: skip
     rows = [
-        *GAP_OF_BEA, *shifts, {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
+        *GAP_OF_BEA, *shifts, *means, {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
     ]  # fmt: skip
     own = estimates().filter(pl.col("statistic") != "mps_sham").to_dicts()
     frame = Estimates.of(
@@ -367,16 +376,17 @@ def test_who_is_left_out_is_listed_and_both_results_are_given() -> None:
     page = Page(report(FACTS, frame, conclude(frame), perturbed()))
     for text in (
         "position gap .15, tie rate .80 and invalid rate .10",
-        f"Left out: bea: position gap {MINUS}.31, beyond .26.",
-        f"left out: position gap {MINUS}.31, beyond .26",
-        # .9311 and .4711, on average and without the former
-        "Mean of 2 judges .200 .70",
-        "Mean of 1 judge, without the 1 left out .100 .47",
-        # two cells and one: Benjamini-Hochberg leaves the largest of either as it is
-        "raw .040, .040 without the judges left out",
+        f"Left out: bea: position gap {MINUS}.31 [{MINUS}.36, {MINUS}.26], beyond",
+        f"{MINUS}.26], beyond \N{PLUS-MINUS SIGN}.15.",
+        f"left out: position gap {MINUS}.31 [{MINUS}.36,",
+        "Mean of 2 judges .200 [.180, .220] .70",
+        "Mean of 1 judge, without the 1 left out none .47 [.45,",
+        # Of two cells and of one, Benjamini-Hochberg leaves the largest as it is: nothing to add
+        "raw .040",
     ):
-        assert text in page.text
+        assert text in page.text, text
     assert ("class", "out") in page.attributes
+    assert "; kept" not in page.text
 
 
 def test_nobody_left_out_is_said_too() -> None:

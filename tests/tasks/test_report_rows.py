@@ -62,7 +62,12 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
         for judge in ("ada", "bea")
         for wave, shift in (("n1", 0.1), ("n2", 0.3))
     ]  # fmt: skip
-    estimates = make_estimates(shifts)
+    means = [
+        {"judge": "judges/all", "wave": wave, "statistic": "mean_shift", "subgroup": subgroup,
+         "estimate": shift}
+        for wave, shift in (("n1", 0.1), ("n2", 0.3)) for subgroup in ("", "kept")
+    ]  # fmt: skip
+    estimates = make_estimates([*shifts, *means])
     without = Without({("demo", "bea", "plain", wave): "ties" for wave in ("n1", "n2")}, {})
     (group,) = result_groups(conclude(estimates), estimates, without)
     assert [(row.judge, row.texts[0].text) for row in group.means] == [

@@ -11,7 +11,7 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = store.VERSION + 1
-SHARED = ("contrasts", "exclusions", "scorecard")
+SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (

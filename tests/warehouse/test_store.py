@@ -21,10 +21,10 @@ RUN = {
 }  # fmt: skip
 
 
-def test_the_file_and_its_folder_are_made_on_first_use(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "deep" / "v.duckdb"
+def test_the_file_is_made_on_first_use(tmp_path: Path) -> None:
+    path = tmp_path / "v.duckdb"
     warehouse = Warehouse(path)
-    assert not path.parent.exists()
+    assert not path.exists()
     assert warehouse.read(Questions).is_empty()
     assert path.is_file()
 

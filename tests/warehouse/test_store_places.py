@@ -79,12 +79,15 @@ def test_a_folder_is_no_file(tmp_path: Path, make: Make) -> None:
         assert said == f"{tmp_path} is a folder. Name a file, such as voirdire.duckdb."
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, make: Make) -> None:
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, make: Make) -> None:
     (tmp_path / "file").touch()
-    for path in (Path("/proc/nowhere/v.duckdb"), tmp_path / "file" / "v.duckdb"):
+    for path in (tmp_path / "nodir" / "v.duckdb", tmp_path / "file" / "v.duckdb"):
         for said in _refusals(path, make):
-            assert said.startswith(f"the folder of {path} cannot be made: ")
-            assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+            assert said == (
+                f"there is no folder {path.parent}. Make it first, or choose another place for "
+                "the warehouse with --warehouse or VOIRDIRE_WAREHOUSE."
+            )
+    assert not (tmp_path / "nodir").exists()
 
 
 def test_a_folder_without_room_for_a_file_is_told(make: Make) -> None:

@@ -75,6 +75,9 @@ select
     max(estimate) filter (statistic = 'krippendorff_alpha_interval') as alpha_interval,
     max(low) filter (statistic = 'krippendorff_alpha_interval') as alpha_interval_low,
     max(high) filter (statistic = 'krippendorff_alpha_interval') as alpha_interval_high,
+    -- which of the columns are null, and why
+    string_agg(distinct statistic || ': ' || reason, '; ' order by statistic || ': ' || reason)
+        filter (estimate is null) as reason,
 from estimates
 where statistic in (
     'agreement', 'agreement_decided', 'cohen_kappa', 'cohen_kappa_linear', 'cohen_kappa_quadratic',

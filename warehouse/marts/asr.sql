@@ -7,6 +7,7 @@ select
     max(e.high) filter (e.statistic = 'asr') as asr_high,
     max(e.hits) filter (e.statistic = 'asr') as hits,
     max(e.n) filter (e.statistic = 'asr') as n,
+    max(e.clusters) filter (e.statistic = 'asr') as clusters,
     max(e.dropped) filter (e.statistic = 'asr') as dropped,
     max(e.estimate) filter (e.statistic = 'sham_floor') as sham_floor,
     max(e.low) filter (e.statistic = 'sham_floor') as sham_floor_low,

@@ -1,6 +1,7 @@
 -- One row per study, judge, prompt, wave, mode and perturbation: the table that an audit ends with.
 with position as (
-    select study, dataset, judge, prompt, wave, position_consistency
+    select
+        study, dataset, judge, prompt, wave, position_consistency, low as position_consistency_low, high as position_consistency_high
     from mart.position_bias
     where perturbation is null
 )
@@ -8,8 +9,9 @@ select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
     f.statistic, e.n, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
     f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
-    a.asr, a.sham_floor, a.dasr, a.random_baseline, a.votes_per_pair,
-    p.position_consistency, f.finding, f.reading, f.reason,
+    a.asr, a.asr_low, a.asr_high, a.sham_floor, a.sham_floor_low, a.sham_floor_high, a.dasr, a.dasr_low, a.dasr_high,
+    a.random_baseline, a.votes_per_pair,
+    p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reading, f.reason,
 from findings as f
 left join (from estimates where subgroup = '') as e
     using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)

@@ -1,4 +1,4 @@
--- One row per study, prompt, wave, mode, perturbation and member left out (null: none): the jury of all judges.
+-- One row per study, prompt, wave, mode, perturbation (null: its verdicts on control pairs) and member left out (null: none): the jury of all judges.
 with lone as (
     select
         study, dataset, judge as left_out, prompt, wave, mode, perturbation,
@@ -69,14 +69,57 @@ select
     max(estimate) filter (statistic = 'jury_correlation') as correlation,
     max(low) filter (statistic = 'jury_correlation') as correlation_low,
     max(high) filter (statistic = 'jury_correlation') as correlation_high,
-    max(n) filter (statistic = 'jury_mps') as n,
-    max(clusters) filter (statistic = 'jury_mps') as clusters,
-    max(dropped) filter (statistic = 'jury_mps') as dropped,
-    max(reason) filter (statistic = 'jury_mps') as reason,
+    max(estimate) filter (statistic = 'jury_flips_up') as up_rate,
+    max(low) filter (statistic = 'jury_flips_up') as up_rate_low,
+    max(high) filter (statistic = 'jury_flips_up') as up_rate_high,
+    max(estimate) filter (statistic = 'jury_flips_down') as down_rate,
+    max(low) filter (statistic = 'jury_flips_down') as down_rate_low,
+    max(high) filter (statistic = 'jury_flips_down') as down_rate_high,
+    max(estimate) filter (statistic = 'jury_flip_direction') as direction,
+    max(low) filter (statistic = 'jury_flip_direction') as direction_low,
+    max(high) filter (statistic = 'jury_flip_direction') as direction_high,
+    max(estimate) filter (statistic = 'jury_robustness_rate') as robustness_rate,
+    max(low) filter (statistic = 'jury_robustness_rate') as robustness_rate_low,
+    max(high) filter (statistic = 'jury_robustness_rate') as robustness_rate_high,
+    max(estimate) filter (statistic = 'jury_consistency_rate') as consistency_rate,
+    max(low) filter (statistic = 'jury_consistency_rate') as consistency_rate_low,
+    max(high) filter (statistic = 'jury_consistency_rate') as consistency_rate_high,
+    max(estimate) filter (statistic = 'jury_excess_flips') as excess_flips,
+    max(low) filter (statistic = 'jury_excess_flips') as excess_flips_low,
+    max(high) filter (statistic = 'jury_excess_flips') as excess_flips_high,
+    max(estimate) filter (statistic = 'jury_accuracy') as accuracy,
+    max(low) filter (statistic = 'jury_accuracy') as accuracy_low,
+    max(high) filter (statistic = 'jury_accuracy') as accuracy_high,
+    max(estimate) filter (statistic = 'jury_position_consistency') as position_consistency,
+    max(low) filter (statistic = 'jury_position_consistency') as position_consistency_low,
+    max(high) filter (statistic = 'jury_position_consistency') as position_consistency_high,
+    coalesce(
+        max(n) filter (statistic = 'jury_mps'), max(n) filter (statistic = 'jury_position_consistency')
+    ) as n,
+    coalesce(
+        max(clusters) filter (statistic = 'jury_mps'), max(clusters) filter (statistic = 'jury_position_consistency')
+    ) as clusters,
+    coalesce(
+        max(dropped) filter (statistic = 'jury_mps'), max(dropped) filter (statistic = 'jury_position_consistency')
+    ) as dropped,
+    -- of the whole jury only
+    any_value(p_adjusted) as p_adjusted,
+    any_value(finding) as finding,
+    any_value(reading) as reading,
+    coalesce(
+        max(reason) filter (statistic = 'jury_mps'), any_value(why),
+        max(reason) filter (statistic = 'jury_position_consistency')
+    ) as reason,
     max(votes_per_pair) as votes_per_pair,
     -- of one verdict of all its members; null where a price is unknown
     any_value(cost_usd) as cost_usd,
 from (select *, subgroup as left_out from estimates where starts_with(statistic, 'jury_'))
 left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
+left join (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation, '' as left_out, p_adjusted, finding, reading,
+        reason as why,
+    from mart.jury_findings
+) using (study, dataset, judge, prompt, wave, mode, perturbation, left_out)
 group by all

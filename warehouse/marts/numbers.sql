@@ -1,15 +1,17 @@
 -- One row per estimate: every number with its family and all that it rests on.
+-- votes and invalid_rate are of the judge's ballots on that perturbation, else on all; null for a jury. A seed is
+-- there where something is drawn, or questions are taken in turn; seeds and lists repeat those of tasks/.
 with families(family, members) as (
     values
         ('effect', [
             'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'los',
             'standardised_effect', 'detection_gain', 'detection_power', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
-            'excess_flips'
+            'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
         ('floor', [
             'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
-            'random_baseline_coin'
+            'random_baseline_coin', 'mean_sham_floor'
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
@@ -42,7 +44,9 @@ with families(family, members) as (
         ]),
         ('jury', [
             'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',
-            'jury_correlation', 'jury_size'
+            'jury_correlation', 'jury_size', 'jury_flips_up', 'jury_flips_down',
+            'jury_flip_direction', 'jury_robustness_rate', 'jury_consistency_rate',
+            'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency'
         ]),
         ('sequence', [
             'sequential_shift', 'sequential_stop', 'e_value', 'e_stop'
@@ -59,10 +63,113 @@ with families(family, members) as (
             'rogan_gladen', 'self_score_error', 'bias_bound', 'tipping_shift'
         ])
 ),
-named as (select family, unnest(members) as statistic from families)
+named as (select family, unnest(members) as statistic from families),
+ballots as (
+    select
+        study, dataset, judge, prompt, wave, coalesce(perturbation, '') as about,
+        max(hits) filter (statistic = 'valid_rate') as votes,
+        max(estimate) filter (statistic = 'invalid_rate') as invalid_rate,
+    from estimates
+    where statistic in ('valid_rate', 'invalid_rate') and subgroup = ''
+    group by all
+),
+-- Balanced: both orders of each pair are planned alike often, so that each cancels its own number.
+designs as (
+    select
+        study, dataset, judge, prompt, wave,
+        if(sum(if(shown_first = 'anchor', 1, -1) * hash(sample, arm, perturbation)::hugeint) = 0, 'balanced', 'random')
+            as design,
+    from vote_log
+    group by all
+),
+shammed as (
+    select distinct study, dataset, prompt, wave, mode, perturbation as about, true as shams
+    from estimates
+    where statistic in ('mps_sham', 'jury_mps_sham')
+),
+-- The wave of a confirmed alert is the baseline of the next epoch.
+epochs as (
+    select study, dataset, judge, prompt, wave, max(epoch) as epoch
+    from (
+        select study, dataset, judge, prompt, wave, epoch + (state = 'alert')::integer as epoch from drifts
+        union all
+        select study, dataset, judge, prompt, base, epoch from drifts
+    )
+    group by all
+),
+audited as (select distinct study from runs where flow <> 'measure'),
+-- Of a file of votes a prompt is but a name.
+texts as (
+    select study, prompt, left(sha256(concat_ws(chr(31), kind, verdict, system, "user")), 12) as prompt_digest
+    from prompts, audited
+),
+adjusted as (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
+        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding,
+    from findings
+    union all
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation, statistic, other,
+        p_holm, 'Holm, all pairs of judges (F2)', finding,
+    from mart.contrasts
+    union all
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation, statistic, '',
+        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding,
+    from mart.jury_findings
+    union all
+    select
+        study, dataset, judge, prompt, wave, mode, coalesce(perturbation, ''), measure, base,
+        p_adjusted, 'Holm, all cells of the wave (F4)', null,
+    from drifts
+    where measure <> 'verdict_drift' -- its baseline may be several waves
+),
+told as (
+    select
+        *, if(p_adjusted is null, null, adjustment) as adjusted_by,
+        if(statistic in ('asr', 'asr_bounds', 'sham_floor', 'dasr'), excluded, null) as left_out,
+    from (select *, coalesce(perturbation, '') as about from estimates)
+    join named using (statistic)
+    left join ballots using (study, dataset, judge, prompt, wave, about)
+    left join designs using (study, dataset, judge, prompt, wave)
+    left join shammed using (study, dataset, prompt, wave, mode, about)
+    left join epochs using (study, dataset, judge, prompt, wave)
+    left join adjusted using (study, dataset, judge, prompt, wave, mode, about, statistic, subgroup)
+    left join (select study, dataset, judge, prompt, wave, excluded from mart.exclusions)
+        using (study, dataset, judge, prompt, wave)
+    left join (
+        select
+            run, code_version, if(flow = 'measure', null, parameters ->> '$.seed')::bigint as study_seed,
+        from runs
+    ) using (run)
+    left join texts using (study, prompt)
+)
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
-    p_value, hits, n, clusters, dropped, votes_per_pair, method, reason,
-from estimates
-join named using (statistic)
+    p_value, p_adjusted, adjusted_by as adjustment, finding, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
+    design,
+    case
+        when statistic in (
+            'dasr', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
+            'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
+            'mean_dasr', 'mean_sham_floor', 'jury_excess_flips'
+        ) or method like '%, over the sham' then 'sham'
+        when statistic = 'replicate_floor' then 'replicate'
+        when statistic in ('random_baseline', 'random_baseline_coin') then 'random judge'
+        -- beside its floor, or over the sham where there is one
+        when shams and statistic in (
+            'asr', 'jury_asr', 'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound',
+            'mean_shift', 'mean_asr'
+        ) then 'sham'
+    end as floor,
+    left_out as excluded, epoch,
+    case
+        when method like '%with refit%' then 20240404
+        when method like '%bootstrap%' or boot_low is not null then 20240612
+        when method like '%random swaps' then 20240611
+        when method like 'O''Brien-Fleming%' or method like 'betting%' or statistic = 'verdict_drift' then 0
+    end as seed,
+    study_seed, code_version, prompt_digest, method, reason,
+from told

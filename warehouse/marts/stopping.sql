@@ -12,6 +12,9 @@ select
     max(estimate) filter (statistic = 'e_stop') as share_by_evidence,
     max(estimate) filter (statistic = 'e_value') as e_value,
     max(p_value) filter (statistic = 'e_value') as p_value,
+    -- which of the columns are null, and why
+    string_agg(distinct statistic || ': ' || reason, '; ' order by statistic || ': ' || reason)
+        filter (estimate is null) as reason,
 from estimates
 where statistic in ('sequential_shift', 'sequential_stop', 'e_value', 'e_stop')
 group by all

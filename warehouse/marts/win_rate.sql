@@ -54,6 +54,9 @@ select
     max(estimate) filter (statistic = 'labels_needed') as labels_needed,
     max(reason) filter (statistic = 'length_controlled') as length_reason,
     max(reason) filter (statistic = 'ppi_win_rate') as ppi_reason,
+    -- which of the columns are null, and why
+    string_agg(distinct statistic || ': ' || reason, '; ' order by statistic || ': ' || reason)
+        filter (estimate is null) as reason,
 from estimates
 where statistic in (
     'win_rate_naive', 'win_rate', 'length_controlled', 'human_win_rate', 'ppi_win_rate',

@@ -44,7 +44,7 @@ def test_a_formula_is_a_member_only_where_all_are(make_estimates: Make) -> None:
     (panel,) = jury_matrix(estimates=make_estimates(mixed))
     assert "f" not in texts(panel)
     assert "(simulated)" not in texts(panel)
-    formulas = [row | {"simulated": True} for row in mixed]
+    formulas = [row | {"simulated": True} for row in [*mixed, member("f", 0.7, 0.15)[2]]]
     (panel,) = jury_matrix(estimates=make_estimates(formulas))
     assert texts(panel).count("(simulated)") == 4  # three members and their jury
 
@@ -73,3 +73,24 @@ def test_two_members_have_no_jury_without_one(make_estimates: Make) -> None:
 
 def test_no_jury_draws_nothing(make_estimates: Make) -> None:
     assert jury_matrix(estimates=make_estimates(member("a", 0.2, 0.1)[:2])) == []
+
+
+def test_juries_of_two_waves_say_which(make_estimates: Make) -> None:
+    rows = [
+        row
+        for wave in ("n1", "n2")
+        for row in (*member("a", 0.2, 0.1, wave=wave), *whole(0.1, wave=wave))
+    ]
+    titles = [
+        next(text for text in texts(panel) if text.startswith("member x"))
+        for panel in jury_matrix(estimates=make_estimates(rows))
+    ]
+    assert titles == ["member x perturbation, MPS, n1", "member x perturbation, MPS, n2"]
+
+
+def test_who_is_never_left_out_is_no_member(make_estimates: Make) -> None:
+    # A person, whom the jury of judges does not know
+    rows = [*member("a", 0.2, 0.1), *member("b", 0.1, 0.2), *member("c", 0.1, 0.2), *whole(0.15),
+            *member("Ann", 0.7, None)[:1]]  # fmt: skip
+    (panel,) = jury_matrix(estimates=make_estimates(rows))
+    assert "Ann" not in texts(panel)

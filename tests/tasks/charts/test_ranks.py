@@ -65,3 +65,15 @@ def test_nothing_ranked_draws_nothing(make_estimates: Make) -> None:
     alone = ranked("a", None, None, None, "")
     assert ranks(estimates=make_estimates(alone)) == []
     assert ranks(estimates=make_estimates(alone).clear()) == []
+
+
+def test_the_axis_ends_with_the_judges_ranked_together(make_estimates: Make) -> None:
+    rows = [
+        row
+        for wave in ("n1", "n2")
+        for at, judge in enumerate("abc", 1)
+        for row in ranked(judge, float(at), 1.0, 3.0, "a", wave=wave)
+    ]
+    rows += ranked("d", None, None, None, "", wave="n1")
+    (panel,) = ranks(estimates=make_estimates(rows))
+    assert [t for t in texts(panel) if t.isdecimal()] == ["1", "2", "3"]

@@ -63,7 +63,7 @@ def test_all_pairs_of_verdicts_together(make_shifts: Make) -> None:
 def test_empty_v_is_null_with_a_reason(make_shifts: Make) -> None:
     row = asr(shifts=make_shifts([{"control": "target", "experimental": "target"}])).to_dicts()[0]
     assert (row["estimate"], row["low"], row["high"], row["level"]) == (None, None, None, None)
-    assert row["reason"] == "nothing qualifies: the denominator is empty"
+    assert row["reason"].startswith("nothing qualifies: ")
     assert (row["n"], row["clusters"], row["dropped"]) == (0, 0, 0)
 
 

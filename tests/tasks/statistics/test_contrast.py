@@ -239,7 +239,7 @@ def test_what_cannot_be_compared_says_why(make_shifts: Make) -> None:
     one = [("anchor", "target")] * 12
     rows = by_name(duel(make_shifts, one, [("target", "target")] * 12))
     assert (rows["asr_contrast"]["estimate"], rows["asr_contrast"]["p_value"]) == (None, None)
-    assert rows["asr_contrast"]["reason"] == "nothing qualifies: the denominator is empty"
+    assert rows["asr_contrast"]["reason"].startswith("nothing qualifies: ")
     frame = duel(make_shifts, one, one).with_columns(
         votes=pl.when(pl.col("judge") == "a").then(2).otherwise(6)
     )

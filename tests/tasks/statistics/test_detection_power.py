@@ -68,7 +68,7 @@ def test_against_dasr(make_shifts: Make, triples: list[tuple[str | None, ...]]) 
     above, floor = rows["dasr"]["estimate"], rows["sham_floor"]["estimate"]
     if above is None:
         assert gain["estimate"] is power["estimate"] is None
-        assert power["reason"] == "nothing qualifies: the denominator is empty"
+        assert power["reason"].startswith("nothing qualifies: ")
         return
     assert gain["estimate"] == pytest.approx(-above, abs=1e-12)
     assert gain["p_value"] == rows["dasr"]["p_value"]

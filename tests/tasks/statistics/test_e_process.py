@@ -64,7 +64,7 @@ def test_by_formula_in_any_order_of_rows(
     assert value["dropped"] == sum(None in pair for pair in arms)
     if not path:
         assert (value["estimate"], stop["estimate"]) == (None, None)
-        assert value["reason"] == "nothing qualifies: the denominator is empty"
+        assert value["reason"].startswith("nothing qualifies: ")
         return
     assert value["estimate"] == pytest.approx(path[-1])
     assert value["p_value"] == pytest.approx(min(1, 1 / max(path)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.judging import VoteLog
+from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics.jury import ALL, _size, jury, jury_of
@@ -141,13 +141,13 @@ def test_the_sham_makes_floor_and_shift(make_shifts: Make) -> None:
 
 def test_too_little_says_why(make_shifts: Make) -> None:
     one = panel(make_shifts, {"a": noise(1)})
-    assert jury(shifts=one).is_empty()
-    assert jury(shifts=make_shifts([])).is_empty()
+    assert jury_of(one).is_empty()
+    assert jury(shifts=make_shifts([]), tallies=Tallies.empty()).is_empty()
     apart = panel(make_shifts, {"a": [(0.5, 0.6), (0.5, None)], "b": [(0.5, None), (0.5, 0.6)]})
     rows = found(apart)
     for name in ("jury_mps", "jury_asr", "jury_size"):
         assert rows[name, ""]["estimate"] is None
-        assert rows[name, ""]["reason"] == "nothing qualifies: the denominator is empty"
+        assert rows[name, ""]["reason"].startswith("nothing qualifies: ")
     single = panel(make_shifts, {"a": noise(1), "b": noise(2)}, cluster="q")
     row = found(single)["jury_size", ""]
     assert row["estimate"] is not None
@@ -166,7 +166,8 @@ def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> Non
     other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
         pl.col("judge", "sample", "cluster", "perturbation", "kind", "mode").cast(pl.Categorical)
     )
-    assert jury(shifts=other).equals(jury(shifts=frame))
+    nobody = Tallies.empty()
+    assert jury(shifts=other, tallies=nobody).equals(jury(shifts=frame, tallies=nobody))
 
 
 @pytest.mark.parametrize(
@@ -193,3 +194,24 @@ def test_moving_away_from_a_flaw_is_no_error(make_shifts: Make) -> None:
         assert (row["estimate"], row["low"]) == (None, None)
         assert row["reason"] == "a judge that sees the flaw moves too: shifts are no errors"
     assert rows["jury_mps", ""]["estimate"] == pytest.approx(-1.3 / 3)
+
+
+def test_people_are_no_members(make_shifts: Make, make_vote_log: Make) -> None:
+    judges = {"a": noise(1), "b": noise(2), "Ann": noise(3, 0.4)}
+    frame = panel(make_shifts, judges)
+    votes = [{"judge": judge, "human": judge == "Ann"} for judge in judges]
+    rows = jury(shifts=frame, tallies=count_votes(make_vote_log(votes)))
+    models = jury_of(frame.filter(pl.col("judge") != "Ann"))
+    assert rows.equals(models)
+    nobody = jury(shifts=frame, tallies=Tallies.empty())
+    assert nobody.filter(statistic="jury_mps", subgroup="Ann").height == 1
+
+
+def test_flips_are_those_of_the_jury(make_shifts: Make) -> None:
+    # Scores of two members: means .75 -> .25, .5 -> 1, .5 -> .5
+    judges = {"a": [(1.0, 0.5), (0.0, 1.0), (0.0, 0.0)], "b": [(0.5, 0.0), (1.0, 1.0), (1.0, 1.0)]}
+    rows = found(panel(make_shifts, judges))
+    hits = {name: rows[f"jury_flips_{name}", ""]["hits"] for name in ("up", "down")}
+    assert hits == {"up": 1, "down": 1}
+    assert rows["jury_robustness_rate", ""]["estimate"] == pytest.approx(1 / 3)
+    assert rows["jury_flip_direction", ""]["estimate"] == 0.0

@@ -104,7 +104,7 @@ def test_a_side_without_votes_gets_half_and_an_honest_interval(make_vote_log: Ma
         ([("q1", "anchor", (0, 2, 0), (0, 2, 0)), ("q2", "anchor", (0, 2, 0), (0, 2, 0))],
          "no sample has votes for different answers in the two arms"),
         ([("q1", "anchor", (0, 0, 0), (1, 0, 1))],
-         "nothing qualifies: the denominator is empty"),
+         "nothing qualifies: no sample has valid votes in one order in both arms"),
     ],
 )  # fmt: skip
 def test_nothing_to_compare_is_null(

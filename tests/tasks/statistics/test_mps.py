@@ -52,7 +52,7 @@ def test_scores_that_cannot_be_told_are_dropped(make_shifts: Make) -> None:
 def test_no_scores_are_null_with_a_reason(make_shifts: Make) -> None:
     row = mps(shifts=make_shifts([scores(None, 1), scores(1, None)])).to_dicts()[0]
     assert (row["estimate"], row["p_value"], row["n"], row["dropped"]) == (None, None, 0, 2)
-    assert row["reason"] == "nothing qualifies: the denominator is empty"
+    assert row["reason"].startswith("nothing qualifies: ")
 
 
 def test_one_cluster_has_no_interval(make_shifts: Make) -> None:

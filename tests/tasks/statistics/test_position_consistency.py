@@ -84,7 +84,7 @@ def test_matches_without_two_valid_votes_are_dropped(make_vote_log: Make, lost: 
 def test_no_valid_match_is_null_with_a_reason(make_vote_log: Make) -> None:
     for row in measured(make_vote_log(matches([("invalid", "first")]))).values():
         assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 1)
-        assert row["reason"] == "nothing qualifies: the denominator is empty"
+        assert row["reason"].startswith("nothing qualifies: ")
 
 
 def test_arms_are_kept_apart_and_shams_left_out(make_vote_log: Make) -> None:
@@ -107,7 +107,7 @@ def test_arms_are_kept_apart_and_shams_left_out(make_vote_log: Make) -> None:
 def test_votes_in_one_order_match_nothing(make_vote_log: Make) -> None:
     row = measured(make_vote_log([{"choice": "first"}]))["position_consistency"]
     assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 0)
-    assert row["reason"] == "nothing qualifies: the denominator is empty"
+    assert row["reason"].startswith("nothing qualifies: ")
     assert position_consistency(tallies=count_votes(make_vote_log([]))).is_empty()
 
 

@@ -82,7 +82,7 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     }  # fmt: skip
     found = rows_of(study(make_shifts, shifts))
     assert (found["b"]["estimate"], found["b"]["low"]) == (None, None)
-    assert found["b"]["reason"] == "nothing qualifies: the denominator is empty"
+    assert found["b"]["reason"].startswith("nothing qualifies: ")
     assert found["d"]["estimate"] == 2
     assert found["d"]["reason"] == "a single cluster: no interval"
     assert (found["a"]["estimate"], found["c"]["estimate"]) == (1, 3)

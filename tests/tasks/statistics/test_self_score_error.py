@@ -45,7 +45,7 @@ def test_formulas_are_no_other_judges(make_contests: Make) -> None:
     rows = [*judged({"bee": [1.0] * 3}), *judged({"formula": [0.5] * 3}, simulated=True)]
     (row,) = self_score_error(contests=make_contests(rows)).to_dicts()
     assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 3)
-    assert row["reason"] == "nothing qualifies: the denominator is empty"
+    assert row["reason"].startswith("nothing qualifies: ")
 
 
 def test_others_who_give_nothing_give_no_ratio(make_contests: Make) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tasks.statistics._reasons import SHIFT
 from tasks.statistics._sequence import in_turn
 from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.sequential_looks import sequential_looks
@@ -96,9 +97,7 @@ def test_samples_of_a_question_come_together(make_shifts: Make) -> None:
 def test_nothing_to_look_at(make_shifts: Make, rows: list[dict[str, Any]]) -> None:
     found = looks(make_shifts(rows))
     assert {row["estimate"] for row in found.values()} == {None}
-    assert {row["reason"] for row in found.values()} == {
-        "nothing qualifies: the denominator is empty"
-    }
+    assert {row["reason"] for row in found.values()} == {f"nothing qualifies: {SHIFT}"}
     assert found["3/3"]["dropped"] == len(rows)
     assert sequential_looks(shifts=make_shifts([])).is_empty()
 

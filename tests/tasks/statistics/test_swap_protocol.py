@@ -47,7 +47,7 @@ def test_an_error_is_no_tie(make_vote_log: Make, votes: Make, lost: str | None) 
         assert (row["n"], row["dropped"]) == (1, 1)
     for row in measured(make_vote_log(votes([(lost, "first"), (lost, lost)]))):
         assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 2)
-        assert row["reason"] == "nothing qualifies: the denominator is empty"
+        assert row["reason"].startswith("nothing qualifies: ")
     assert swap_protocol(tallies=count_votes(make_vote_log([]))).is_empty()
 
 

@@ -58,5 +58,5 @@ def test_only_the_first_count_where_asked_one_by_one(make_vote_log: Make) -> Non
 def test_no_valid_vote_is_null(make_vote_log: Make, choices: list[str | None]) -> None:
     row = measured(make_vote_log(votes(choices)))
     assert (row["estimate"], row["dropped"]) == (None, len(choices))
-    assert row["reason"] == "nothing qualifies: the denominator is empty"
+    assert row["reason"].startswith("nothing qualifies: ")
     assert tie_rate(tallies=count_votes(make_vote_log([]))).is_empty()

@@ -89,7 +89,7 @@ def test_cached_votes(make_vote_log: Make) -> None:
 def test_unknown_is_null_not_zero(make_vote_log: Make) -> None:
     cached = measured(make_vote_log([{"cached": None}]))["cached_rate"]
     assert (cached["estimate"], cached["n"], cached["dropped"]) == (None, 0, 1)
-    assert cached["reason"] == "nothing qualifies: the denominator is empty"
+    assert cached["reason"].startswith("nothing qualifies: ")
 
 
 @settings(max_examples=25)

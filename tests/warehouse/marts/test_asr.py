@@ -42,7 +42,8 @@ def test_each_cell_has_its_rate_beside_its_floor(warehouse: Warehouse, make: Mak
         "simulated": True, "votes_per_pair": 2,
     }  # fmt: skip
     numbers = {
-        "asr": 0.5, "asr_low": 0.1, "asr_high": 0.9, "hits": 2, "n": 4, "dropped": 1,
+        "asr": 0.5, "asr_low": 0.1, "asr_high": 0.9, "hits": 2, "n": 4, "clusters": 4,
+        "dropped": 1,
         "sham_floor": 0.25, "sham_floor_low": 0.0, "sham_floor_high": 0.7, "dasr": 0.25,
         "dasr_low": -0.1, "dasr_high": 0.6, "random_baseline": 0.3333, "excluded": None,
         "excluded_for": None,

@@ -47,3 +47,23 @@ def test_rates_of_unequal_votes_are_not_averaged(warehouse: Warehouse, make: Mak
         "select votes_per_pair, judges, asr from mart.asr_kept order by votes_per_pair"
     )
     assert found.rows() == [(2, 1, 0.2), (6, 2, 0.5)]
+
+
+def test_means_have_the_intervals_of_their_own_estimates(warehouse: Warehouse, make: Make) -> None:
+    def of(name: str, low: float, high: float, subgroup: str = "") -> dict[str, object]:
+        middle = (low + high) / 2
+        return {"judge": "judges/all", "statistic": f"mean_{name}", "subgroup": subgroup,
+                "estimate": middle, "low": low, "high": high}  # fmt: skip
+
+    rates = [{"judge": judge, "statistic": "asr", "estimate": at}
+             for judge, at in (("a", 0.25), ("b", 0.75))]  # fmt: skip
+    means = [of("asr", 0.25, 0.75), of("asr", 0.125, 0.375, "kept"), of("shift", 0.0, 0.5)]
+    warehouse.save([make(Estimates, *rates, *means)], run="r1", study="quick")
+    (found,) = warehouse.query("select * from mart.asr_kept").to_dicts()
+    shown = ("asr", "asr_low", "asr_high", "asr_kept", "asr_kept_low", "asr_kept_high")
+    assert tuple(found[c] for c in shown) == (0.5, 0.25, 0.75, 0.25, 0.125, 0.375)
+    assert (found["shift"], found["shift_low"], found["shift_high"]) == (0.25, 0.0, 0.5)
+    warehouse.save([make(Estimates, *rates, means[0])], run="r1", study="quick")
+    (found,) = warehouse.query("select * from mart.asr_kept").to_dicts()
+    # Nobody is left out: both are the same.
+    assert (found["asr_kept_low"], found["asr_kept_high"]) == (0.25, 0.75)

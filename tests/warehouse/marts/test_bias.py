@@ -9,12 +9,19 @@ Make = Callable[..., Saving]
 def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -> None:
     estimates = make(
         Estimates,
-        {"statistic": "asr", "estimate": 0.5},
+        {"statistic": "asr", "estimate": 0.5, "low": 0.4, "high": 0.6},
         {"statistic": "mps", "estimate": 0.25, "n": 57},
-        {"statistic": "sham_floor", "estimate": 0.2},
+        {"statistic": "sham_floor", "estimate": 0.2, "low": 0.1, "high": 0.3},
         {"statistic": "dasr", "estimate": 0.3},
         {"statistic": "random_baseline", "estimate": 0.3333},
-        {"statistic": "position_consistency", "estimate": 0.9, "perturbation": None, "kind": None},
+        {
+            "statistic": "position_consistency",
+            "estimate": 0.9,
+            "low": 0.8,
+            "high": 0.95,
+            "perturbation": None,
+            "kind": None,
+        },
         # of the perturbed pairs, which is not the judge's own
         {"statistic": "position_consistency", "estimate": 0.4},
     )
@@ -34,8 +41,11 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
             "simulated": True, "statistic": "mps", "n": 57, "shift": 0.25, "low": 0.1, "high": 0.4,
             "p_value": 0.01, "p_adjusted": 0.02, "p_holm": 0.03, "p_by": 0.04,
             "e_value": 30.0, "e_rejected": True, "shrunk": 0.2,
-            "asr": 0.5, "sham_floor": 0.2, "dasr": 0.3,
+            "asr": 0.5, "asr_low": 0.4, "asr_high": 0.6,
+            "sham_floor": 0.2, "sham_floor_low": 0.1, "sham_floor_high": 0.3,
+            "dasr": 0.3, "dasr_low": None, "dasr_high": None,
             "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
+            "position_consistency_low": 0.8, "position_consistency_high": 0.95,
             "finding": "biased", "reading": "rewards", "reason": None,
         }
     ]  # fmt: skip

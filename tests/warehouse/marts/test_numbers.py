@@ -1,11 +1,15 @@
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import polars as pl
 import pytest
 
-from schemas.results import MEASURES, Drifts, Estimates
-from tasks.statistics import STATISTICS
+from schemas.judging import Prompts, VoteLog
+from schemas.results import MEASURES, Drifts, Estimates, Findings
+from tasks.prompts import PROMPTS
+from tasks.statistics import STATISTICS, _bootstrap, _logistic, _sequence, _swaps
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
@@ -88,3 +92,164 @@ def test_a_family_and_a_whole_row(warehouse: Warehouse, make: Make) -> None:
     warehouse.save([make(Estimates, row, {"statistic": "asr"})], run="r1", study="quick")
     found = warehouse.query("select family, statistic, subgroup, n from mart.numbers order by 1")
     assert found.rows() == [("effect", "asr", None, 4), ("position", "position_gap", None, 4)]
+
+
+RUN = {
+    "run": "r1", "flow": "audit", "study": "quick", "user": "ada", "process": "lab/1",
+    "parameters": '{"seed": 7}', "fingerprint": "f", "code_version": "0.1.0+abc",
+    "started_at": datetime(2024, 11, 13, tzinfo=UTC), "state": "completed",
+}  # fmt: skip
+VOTE = {
+    "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "", "arm": "control",
+    "cluster": "q", "shown_first": "anchor", "repeat": 0, "choice": "first",
+}  # fmt: skip
+
+
+def log(*orders: tuple[str, str]) -> Saving:
+    """Return votes on samples, each shown in an order."""
+    rows = [{**VOTE, "sample": sample, "shown_first": first} for sample, first in orders]
+    return Saving(VoteLog, VoteLog.of(pl.DataFrame(rows)))
+
+
+def of(warehouse: Warehouse, columns: str, statistic: str) -> list[tuple[Any, ...]]:
+    query = f"select {columns} from mart.numbers where statistic = ? order by all"
+    return warehouse.query(query, [statistic]).rows()
+
+
+def test_what_became_of_ballots_is_that_of_the_perturbation(
+    warehouse: Warehouse, make: Make
+) -> None:
+    judge = {"perturbation": None, "kind": None}
+    rows = [
+        {}, {"statistic": "tie_rate", **judge},
+        {"statistic": "valid_rate", "hits": 30, "n": 40},
+        {"statistic": "invalid_rate", "estimate": 0.25},
+        {"statistic": "valid_rate", "hits": 90, "n": 100, **judge},
+        {"statistic": "invalid_rate", "estimate": 0.1, **judge},
+        {"statistic": "jury_asr", "judge": "jury/all"},
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    assert of(warehouse, "votes, invalid_rate", "asr") == [(30, 0.25)]
+    assert of(warehouse, "votes, invalid_rate", "tie_rate") == [(90, 0.1)]
+    # A jury has no ballots of its own.
+    assert of(warehouse, "votes, invalid_rate", "jury_asr") == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("orders", "design"),
+    [
+        ([("s1", "anchor"), ("s1", "target"), ("s2", "anchor"), ("s2", "target")], "balanced"),
+        # As often in each order, but not each pair
+        ([("s1", "anchor"), ("s2", "target")], "random"),
+    ],
+)
+def test_the_design_is_that_of_each_pair(
+    warehouse: Warehouse, make: Make, orders: list[tuple[str, str]], design: str
+) -> None:
+    warehouse.save([make(Estimates), log(*orders)], run="r1", study="quick")
+    assert of(warehouse, "design, votes_per_pair", "asr") == [(design, 2)]
+
+
+def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make: Make) -> None:
+    ten = {"n": 10, "clusters": 10}
+    contrast = {"statistic": "mps_contrast", "standard_error": 0.1, **ten}
+    rows = [
+        {"statistic": "mps", "p_value": 0.01}, {"statistic": "mps_sham"},
+        # Holm of .01 and .03 is .02 and .03; half of the 90 % interval is .18
+        {**contrast, "subgroup": "bob", "p_value": 0.01, "estimate": 0.5},
+        {**contrast, "subgroup": "eve", "p_value": 0.03, "estimate": 0.01},
+        {"statistic": "mps_drift", "wave": "n2", "subgroup": "n1"},
+    ]  # fmt: skip
+    savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
+    warehouse.save(savings, run="r1", study="quick")
+    shown = "subgroup, p_adjusted, adjustment, finding"
+    assert of(warehouse, shown, "mps") == [
+        (None, 0.02, "Benjamini-Hochberg, all cells (F1)", "biased")
+    ]
+    # Not the primary endpoint of this cell
+    assert of(warehouse, shown, "mps_sham") == [(None, None, None, None)]
+    assert of(warehouse, shown, "mps_contrast") == [
+        ("bob", 0.02, "Holm, all pairs of judges (F2)", "biased"),
+        ("eve", 0.03, "Holm, all pairs of judges (F2)", "inconclusive"),
+    ]
+    assert of(warehouse, shown, "mps_drift") == [
+        ("n1", 0.002, "Holm, all cells of the wave (F4)", None)
+    ]
+
+
+def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
+    waves = [{"wave": wave} for wave in ("n1", "n2", "n3", "n4")]
+    drifts = [
+        {"wave": "n2", "state": "suspect"}, {"wave": "n3", "state": "alert"},
+        {"wave": "n4", "base": "n3", "epoch": 2, "state": "quiet"},
+    ]  # fmt: skip
+    savings = [make(Estimates, *waves), make(Drifts, *drifts)]
+    warehouse.save(savings, run="r1", study="quick")
+    assert of(warehouse, "wave, epoch", "asr") == [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 2)]
+    warehouse.save([make(Estimates)], run="r1", study="once")
+    assert warehouse.query("select epoch from mart.numbers where study = 'once'").rows() == [
+        (None,)
+    ]
+
+
+def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None:
+    rows = [
+        {}, {"statistic": "replicate_floor"}, {"statistic": "random_baseline"},
+        {"statistic": "mps_sham"}, {"statistic": "mps"}, {"statistic": "tie_rate"},
+        {"statistic": "e_value", "method": "betting, over control"},
+        {"statistic": "asr", "perturbation": "other"},
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    # The ASR of `other` has no sham beside it.
+    assert of(warehouse, "perturbation, floor", "asr") == [("other", None), ("padding", "sham")]
+    floors = {
+        name: of(warehouse, "floor", name)[0][0]
+        for name in ("replicate_floor", "random_baseline", "mps_sham", "mps", "tie_rate", "e_value")
+    }
+    assert floors == {
+        "replicate_floor": "replicate", "random_baseline": "random judge", "mps_sham": "sham",
+        "mps": None, "tie_rate": None, "e_value": None,
+    }  # fmt: skip
+
+
+def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> None:
+    methods = {
+        "cluster bootstrap, 2000 draws": _bootstrap.SEED,
+        "cluster bootstrap with refit, t": _logistic.SEED,
+        "cluster linearisation, t; 9999 random swaps": _swaps.SEED,
+        "betting, over the sham": _sequence.SEED,
+        "O'Brien-Fleming, over control": _sequence.SEED,
+        "exact binomial": None,
+    }
+    rows = [{"subgroup": method, "method": method} for method in methods]
+    crossed = {"subgroup": "crossed", "method": "cluster-adjusted Wilson", "boot_low": 0.1}
+    warehouse.save([make(Estimates, *rows, crossed)], run="r1", study="quick")
+    found = dict(of(warehouse, "subgroup, seed", "asr"))
+    assert found == {**methods, "crossed": _bootstrap.SEED}
+
+
+def test_code_and_prompt_are_told_and_the_seed_of_the_study(
+    warehouse: Warehouse, make: Make
+) -> None:
+    form = PROMPTS["pair_v1"]
+    text = {name: getattr(form, name) for name in Prompts.dtypes()}
+    warehouse.save([make(Prompts, text)], run="r1")
+    shown = "code_version, prompt_digest, study_seed"
+    for run, flow, study in (("r1", "audit", "quick"), ("r2", "measure", "votes")):
+        warehouse.start_run({**RUN, "run": run, "flow": flow, "study": study})
+        warehouse.save([make(Estimates)], run=run, study=study)
+    # A file of votes names a prompt, and nobody knows its text.
+    assert of(warehouse, f"study, {shown}", "asr") == [
+        ("quick", "0.1.0+abc", form.digest, 7), ("votes", "0.1.0+abc", None, None),
+    ]  # fmt: skip
+
+
+def test_a_judge_that_is_left_out_is_marked_on_its_rates(warehouse: Warehouse, make: Make) -> None:
+    whole = {"perturbation": None, "kind": None, "n": 20, "clusters": 20}
+    rows = [
+        {}, {"statistic": "mps"},
+        {"statistic": "tie_rate", "estimate": 0.95, "low": 0.9, "high": 1.0, **whole},
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    assert of(warehouse, "excluded", "asr") == [(True,)]
+    assert of(warehouse, "excluded", "mps") == [(None,)]

@@ -30,5 +30,6 @@ def test_looks_and_evidence_side_by_side(warehouse: Warehouse, make: Make) -> No
             "simulated": True, "shift": 0.25, "low": 0.125, "high": 0.375, "n": 60,
             "clusters": 4, "stop_by_looks": 40, "share_by_looks": 0.75, "stop_by_evidence": None,
             "share_by_evidence": None, "e_value": 12.5, "p_value": 0.0625,
+            "reason": "e_stop: never",
         }
     ]  # fmt: skip

@@ -28,9 +28,9 @@ def test_corrections_stand_side_by_side(warehouse: Warehouse, make: Make) -> Non
     )
     found = warehouse.query(
         "select subgroup, naive, swap_averaged, length_controlled, ppi, ppi_low, human, "
-        "rogan_gladen, n, labels, self_score_error from mart.win_rate order by subgroup"
+        "rogan_gladen, n, labels, self_score_error, reason from mart.win_rate order by subgroup"
     )
     assert found.rows() == [
-        ("ant", None, None, None, None, None, None, None, None, None, 0.25),
-        ("ant vs bee", 0.5, 0.55, 0.6, 0.65, 0.15, 0.7, None, 11, 14, None),
+        ("ant", None, None, None, None, None, None, None, None, None, 0.25, "rogan_gladen: blind"),
+        ("ant vs bee", 0.5, 0.55, 0.6, 0.65, 0.15, 0.7, None, 11, 14, None, None),
     ]

@@ -1,0 +1,50 @@
+"""What is concluded of the jury, in one sentence of the report."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+import schemas
+from schemas.arrow import fetch, lend
+from schemas.results import Estimates
+from tasks._words import interval, listing, number, p_value
+
+FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
+ASKED = ("dataset", "prompt", "wave")
+
+
+def jury_findings(estimates: DataFrame[Estimates]) -> pl.DataFrame:
+    """Return a row per perturbation: the finding about the jury (``jury_findings.sql``)."""
+    with duckdb.connect() as connection:
+        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
+    return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")
+
+
+def jury_sentence(estimates: DataFrame[Estimates]) -> str:
+    """Say what the jury of all is found to be under each perturbation; empty without a jury."""
+    found = jury_findings(estimates)
+    if found.is_empty():
+        return ""
+    differing = [column for column in ASKED if found[column].n_unique() > 1]
+    told = [_told(row, differing) for row in found.to_dicts()]
+    return (
+        f"All as one jury: {listing(told)}. p is adjusted over these perturbations"
+        " (Benjamini-Hochberg): a jury follows from its members, so it is no part of their family."
+    )
+
+
+def _told(row: dict[str, Any], differing: list[str]) -> str:
+    name = " / ".join([row["perturbation"], *(str(row[column]) for column in differing)])
+    if row["finding"] is None:
+        return f"{name} no finding ({row['reason']})"
+    known = row["low"] is not None and row["high"] is not None
+    bounds = f" {interval(row['low'], row['high'])}" if known else ""
+    reading = f", {row['reading']}" if row["reading"] else ""
+    return (
+        f"{name} {row['finding']}{reading} (MPS {number(row['shift'])}{bounds}, p"
+        f" {p_value(row['p_adjusted'])})"
+    )

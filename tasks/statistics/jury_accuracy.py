@@ -1,0 +1,131 @@
+"""The jury's verdicts on the unperturbed pairs: right or not, the same in both orders or not."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import shares, stopped_early
+from tasks.statistics._position import ORDERS
+
+ALL = "jury/all"
+GROUP = ["dataset", "prompt", "wave"]
+ITEM = [*GROUP, "sample", "cluster"]
+NAMES = (*ITEM, "judge", "label")
+WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
+
+
+@statistic(
+    source="methods.md, sections 5, 9 and 11", gives=("jury_accuracy", "jury_position_consistency")
+)
+def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Evaluate the verdicts of the jury of all judges on control pairs, as those of a judge.
+
+    Per item the jury's score is the mean of its members' scores, each the mean of both orders, and
+    its verdict the sign of ``score - 1/2``. ``jury_accuracy``: share of labelled items whose
+    verdict is the label. ``jury_position_consistency``: share of items with the same verdict in
+    both orders, that of an order being the sign of the members' mean score in it.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge. Members are the judges that are no person and no formula and
+        have a score; where all are simulated, all.
+
+    Returns
+    -------
+    Estimates
+        Of judge ``jury/all``, by cluster-adjusted Wilson; accuracy only where there are labels.
+
+    Notes
+    -----
+    An item needs every member's score in both orders, else it is dropped. Unlike a judge's accuracy
+    and consistency, which count votes and matches of votes, these count items: a jury has no votes.
+    So it has no log-odds shift, kappa or share of first picks either: pooled votes of several
+    judges are nobody's, and more or less even where each judge is decided.
+
+    References
+    ----------
+    Verga et al. (2024), Replacing Judges with Juries, arXiv:2404.18796. methods.md, section 11.
+
+    Examples
+    --------
+    Scores .5, 1 and 0 for the target with the anchor first, and 1 each with the target first: the
+    mean of .75 says target, right if the label is; but the orders say tie and target: inconsistent.
+    """
+    items = _items(tallies)
+    if items.is_empty():
+        return Estimates.empty()
+    right = items.with_columns(
+        counted=pl.col("verdict").is_not_null(),
+        hit=pl.col("verdict") == pl.col("label"),
+        dropped=pl.col("verdict").is_null(),
+    )
+    same = items.with_columns(
+        counted=pl.col("verdict").is_not_null(),
+        hit=pl.col("verdict_12") == pl.col("verdict_21"),
+        dropped=pl.col("verdict").is_null(),
+    )
+    labelled = right.filter(pl.col("label").is_not_null())
+    rows = [shares("jury_accuracy", labelled), shares("jury_position_consistency", same)]
+    return Estimates.draft(pl.concat(rows))
+
+
+def _items(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the control items of juries of two or more, with the verdicts of all and by order."""
+    scored = _scores(tallies)
+    formula = pl.col("simulated").fill_null(value=False)
+    told = pl.col("score").is_not_null()
+    speaking = scored.group_by(*GROUP, "judge").agg(formula=formula.any(), speaks=told.any())
+    members = (
+        speaking.filter("speaks")
+        .filter(~pl.col("formula") | pl.col("formula").all().over(GROUP))
+        .with_columns(many=pl.len().over(GROUP))
+        .filter(pl.col("many") > 1)
+        .select(*GROUP, "judge", "many")
+    )
+    scores = [f"score{end}" for end in ("", *(f"_{order}" for order in ORDERS))]
+    whole = told.sum() == pl.col("many").first()
+    return (
+        scored.join(members, on=[*GROUP, "judge"])
+        .group_by(ITEM, maintain_order=True)
+        .agg(
+            *(pl.when(whole).then(_verdict(name)).alias(name.replace("score", "verdict"))
+              for name in scores),
+            pl.col("label").drop_nulls().first(),
+            simulated=formula.any(),
+            votes=pl.col("planned").cast(pl.Int64).sum(),
+        )
+        .with_columns(
+            pl.col("cluster").cast(pl.Categorical),
+            judge=pl.lit(ALL),
+            mode=pl.lit("any"),
+            perturbation=pl.lit(None, pl.String),
+            kind=pl.lit(None, pl.String),
+        )
+    )  # fmt: skip
+
+
+def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the score of each judge that is no person on each control pair, and by order."""
+    means = []
+    for order in ORDERS:
+        anchor, tie, target = (
+            pl.col(f"{side}_{order}").cast(pl.Int64) for side in ("anchor", "tie", "target")
+        )
+        votes = anchor + tie + target
+        mean = pl.when(votes > 0).then((target - anchor) / votes)
+        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
+        means.append(((first + 1) / 2).alias(f"score_{order}"))
+    return (
+        tallies.filter(pl.col("arm") == "control", ~pl.col("human").fill_null(value=False))
+        .with_columns(*means, *(pl.col(name).cast(pl.String) for name in NAMES))
+        .with_columns(score=(pl.col("score_12") + pl.col("score_21")) / 2)
+    )
+
+
+def _verdict(name: str) -> pl.Expr:
+    # Means of scores that add up to a tie may miss 1/2 by the last digits.
+    lean = (pl.col(name).mean() - 0.5).round(9).sign()
+    return lean.replace_strict(WORDS, default=None, return_dtype=pl.String)

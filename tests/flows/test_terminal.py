@@ -1,0 +1,53 @@
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from flows._terminal import result_table
+
+ROW = {
+    "judge": "ada", "simulated": False, "perturbation": "boast", "n": 20, "shift": 0.125,
+    "low": 0.03, "high": 0.24, "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
+    "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
+    "position_consistency_low": None, "position_consistency_high": None,
+    "finding": "biased", "reading": None, "reason": None,
+}  # fmt: skip
+
+
+def shown(width: int, *rows: dict[str, Any]) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    console.print(result_table([{**ROW, **row} for row in rows], "Study", console))
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    return [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (120, ["boast 20 +.12 [+.03, +.24] .42 [.27, .58] .18 [.10, .30] .40 biased"]),
+        (100, ["boast 20 +.12 .42 .18 .40 biased", "[+.03, +.24] [.27, .58] [.10, .30]"]),
+        (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], ASR .42 [.27, .58]",
+              "floor .18 [.10, .30], PC .40"]),
+    ],
+)  # fmt: skip
+def test_every_rate_has_its_interval_however_narrow_the_terminal(
+    width: int, expected: list[str]
+) -> None:
+    # A name that makes the table as wide as those of the bundled judges do
+    lines = shown(width, {}, {"perturbation": "a_perturbation_of_a_name_that_is_long"})
+    at = next(i for i, line in enumerate(lines) if line.startswith("boast"))
+    assert [" ".join(line.split()) for line in lines[at : at + len(expected)]] == expected
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
+    text = "\n".join(
+        shown(width, {"simulated": True}, {"finding": None, "reason": "[bold]too few"})
+    )
+    assert text.count("ada") == 1
+    assert text.count("(simulated)") == 1
+    # What comes from outside is no markup.
+    assert "([bold]too few)" in text.replace("\n", " ")

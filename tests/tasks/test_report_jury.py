@@ -1,0 +1,29 @@
+from collections.abc import Callable
+from typing import Any
+
+from tasks._report_jury import jury_sentence
+
+Make = Callable[..., Any]
+ROW = {"judge": "jury/all", "statistic": "jury_mps", "perturbation": "boast", "estimate": 0.3,
+       "low": 0.2, "high": 0.4, "standard_error": 0.05, "p_value": 0.001, "clusters": 40,
+       "n": 40}  # fmt: skip
+
+
+def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
+    few = {**ROW, "perturbation": "error", "kind": "detract", "clusters": 9}
+    text = jury_sentence(make_estimates([ROW, few])).replace("\N{NO-BREAK SPACE}", " ")
+    # Two tests: .001 is the smaller of equals, so it stays.
+    assert text.startswith(
+        "All as one jury: boast biased (MPS .30 [.20, .40], p .001) and "
+        "error no finding (fewer than 10 independent questions). p is adjusted"
+    )
+
+
+def test_waves_are_named_where_there_are_two(make_estimates: Make) -> None:
+    text = jury_sentence(make_estimates([{**ROW, "wave": wave} for wave in ("n1", "n2")]))
+    assert "boast / n1 biased" in text
+    assert "boast / n2 biased" in text
+
+
+def test_no_jury_says_nothing(make_estimates: Make) -> None:
+    assert jury_sentence(make_estimates([{**ROW, "judge": "a", "statistic": "mps"}])) == ""
