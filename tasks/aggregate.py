@@ -28,6 +28,7 @@ from tasks._masks import count_masks
 from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
+from tasks.statistics._once import measured_together
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 MASKS = Path(schemas.__file__).with_name("masks.sql")
@@ -216,7 +217,7 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
 def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
     """Apply the whole catalogue; one task, as a task for each would digest all frames each time."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
-    with ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
+    with measured_together(), ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
         drafts = [
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS

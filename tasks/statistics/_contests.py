@@ -4,12 +4,14 @@ import polars as pl
 
 from schemas.judging import VERSUS, Contests
 from tasks.statistics._groups import PART
+from tasks.statistics._once import once
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1
 """An answer counts as longer from a tenth more characters on."""
 
 
+@once
 def sides(contests: pl.DataFrame) -> pl.DataFrame:
     """Return a row per contest and part of a cell that it belongs to: each model, and the pair.
 
@@ -59,6 +61,7 @@ def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
     )
 
 
+@once
 def differences(rows: pl.DataFrame) -> pl.DataFrame:
     """Pair the scores that two models got against the same opponent on the same question.
 

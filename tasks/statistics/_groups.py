@@ -159,6 +159,8 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
 
 
 def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
+    if values == 1 and not column.null_count():
+        return np.zeros(len(column), np.int64), 1
     codes = column.to_physical().cast(pl.Int64)
     if column.null_count():
         return (codes.fill_null(-1) + 1).to_numpy(), values + 1

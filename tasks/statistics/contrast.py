@@ -269,8 +269,13 @@ def _frame(
     numbers = ("estimate", "low", "high", *BOOT, "standard_error", "p_value")
     return (
         rows.with_columns(
-            p_value=pl.when(~silent).then("p_value"),
-            method=pl.when(silent).then("method").otherwise(pl.format("{}; {}", "method", "test")),
+            # By formula there is no test where all clusters are alike.
+            p_value=pl.when(~silent).then(pl.col("p_value").fill_nan(None))
+        )
+        .with_columns(
+            method=pl.when(pl.col("p_value").is_null())
+            .then("method")
+            .otherwise(pl.format("{}; {}", "method", "test")),
         )
         .with_columns(
             pl.when(~unequal).then(pl.col(*numbers)),

@@ -18,11 +18,12 @@ from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._success import may_win, symmetric, wins
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
-from tasks.statistics.validity import validity
+from tasks.statistics.validity import COUNTS, validity
 
 ALL, KEPT = "judges/all", "kept"
 UNEQUAL = "unequal votes per pair"
 NOBODY = "every judge is left out"
+JUDGE = ("dataset", "judge", "prompt", "wave")
 PARTS = {
     "mean_shift": ("up", "down", "moved"),
     "mean_asr": ("hit", "counted"),
@@ -87,9 +88,19 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
 
 
 def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
-    """Apply the rule of exclusion, which needs no bootstrap."""
+    """Apply the rule of exclusion, which needs no bootstrap and no cells but those of judges."""
+    control = tallies.filter(pl.col("arm") == "control")
+    ballots = tallies.group_by(*JUDGE, "cluster", maintain_order=True).agg(
+        pl.col(COUNTS).cast(pl.Int64).sum(),
+        pl.col("simulated").first(),
+        pl.col("perturbation", "kind").filter(pl.lit(value=False)).first(),
+    )
     with formulas_only():
-        rates = [entry.draft(tallies=tallies) for entry in (first_pick_share, tie_rate, validity)]
+        rates = [
+            first_pick_share.draft(tallies=control),
+            tie_rate.draft(tallies=control),
+            validity.draft(tallies=ballots),
+        ]
     found = exclude(Estimates.draft(pl.concat(rates)))
     return set(found.filter("excluded").select("dataset", "prompt", "wave", "judge").rows())
 

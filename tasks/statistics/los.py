@@ -10,6 +10,7 @@ from tasks.statistics import statistic
 from tasks.statistics._arms import beside_control
 from tasks.statistics._delta import Linear, Sums, linearised, over, summed
 from tasks.statistics._intervals import EMPTY
+from tasks.statistics._once import once
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
@@ -59,6 +60,7 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return linearised("los", cells, _linear)
 
 
+@once
 def products(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the samples with their part in A and B, ``a`` and ``b``, and whether they count."""
     sides = [f"{side}_{order}" for order in ("12", "21") for side in ("anchor", "tie", "target")]

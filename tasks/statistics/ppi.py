@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import BOOT
+from tasks.statistics._bootstrap import BOOT, by_chance
 from tasks.statistics._contests import differences, sides
 from tasks.statistics._groups import PART
 from tasks.statistics._intervals import ALIKE, LEVEL
@@ -100,8 +100,11 @@ def _human(rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
+    if not by_chance():
+        return found.with_columns(pl.lit(None, pl.Float64).alias(end) for end in BOOT)
     drawn = redrawn(rows, use_judge=use_judge)
-    return found.join(drawn, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    texts = found.with_columns(pl.col(PART).cast(pl.String))
+    return texts.join(drawn, on=PART, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _prepared(rows: pl.DataFrame) -> pl.DataFrame:

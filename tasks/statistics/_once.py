@@ -1,0 +1,49 @@
+"""What several statistics make of the same frame is made once, as long as they are measured."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from threading import Lock
+from typing import Any
+
+import polars as pl
+
+Make = Callable[[pl.DataFrame], pl.DataFrame]
+Made = dict[tuple[Make, int], "Future[tuple[pl.DataFrame, pl.DataFrame]]"]
+_made: ContextVar[Made | None] = ContextVar("_made", default=None)
+_lock = Lock()
+
+
+@contextmanager
+def measured_together() -> Iterator[None]:
+    """Keep what :func:`once` makes until all statistics are measured."""
+    token = _made.set({})
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
+def once(make: Make) -> Make:
+    """Make a frame of another one once, also where several threads ask for it."""
+
+    @wraps(make)
+    def found(frame: pl.DataFrame) -> pl.DataFrame:
+        made = _made.get()
+        if made is None:
+            return make(frame)
+        waiting: Future[Any] = Future()
+        with _lock:
+            future = made.setdefault((make, id(frame)), waiting)
+        if future is waiting:
+            try:
+                # The frame is kept too, so that no other one gets its id.
+                future.set_result((frame, make(frame)))
+            except BaseException as error:
+                future.set_exception(error)
+                raise
+        return future.result()[1]
+
+    return found

@@ -1,0 +1,45 @@
+"""The study of the benchmark, small: names that are coded as numbers change no estimate."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from flows._remeasure import _frames, _tallies
+from schemas.judging import VoteLog
+from schemas.results import Estimates
+from tasks.aggregate import (
+    count_votes,
+    match_groups,
+    match_models,
+    measure_all,
+    tally_votes,
+)
+from tasks.annotate import annotate
+from tasks.statistics._bootstrap import formulas_only
+from warehouse.store import Warehouse
+
+
+@pytest.mark.parametrize("formulas", [True, False])
+def test_coded_names_change_nothing(
+    benchmark: Callable[[str], ModuleType], tmp_path: Path, *, formulas: bool
+) -> None:
+    scale = benchmark("scale")
+    scale._fill(tmp_path / "scale.duckdb", 15)
+    warehouse = Warehouse(tmp_path / "scale.duckdb")
+    log = VoteLog.of(warehouse.query("from vote_log"))
+    tallies = count_votes(log)
+    with formulas_only() if formulas else nullcontext():
+        coded = measure_all(**_frames(_tallies(warehouse, scale.STUDY), "balanced"))
+        plain = measure_all(
+            tallies=tallies, shifts=match_groups(tally_votes(tallies, "balanced")),
+            contests=match_models(tallies), annotations=annotate(tallies),
+        )  # fmt: skip
+    key = [*Estimates.place().key]
+    assert plain["statistic"].n_unique() > 100
+    assert_frame_equal(coded.sort(key), plain.sort(key), check_exact=False, rel_tol=1e-9)
+    assert plain.select(pl.col("boot_low").is_not_null().any()).item() is not formulas
