@@ -174,16 +174,30 @@ def calibrate(humans: Path, judges: Path | None, metric: str, form: str, **optio
 @main.command()
 @click.argument("study", default="quick")
 @click.option("--formulas", is_flag=True, help="Leave out bootstrap and permutation.")
+@click.option(
+    "--too-fast",
+    "too_fast_seconds",
+    type=click.FloatRange(min=0),
+    help="Leave out votes of people that took less than so many seconds. Default: the study's, 3.",
+)
 @warehouse_option
 @clear_errors
-def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
-    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked."""
+def remeasure(
+    study: str, warehouse: Path | None, *, formulas: bool, too_fast_seconds: float | None
+) -> None:
+    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked.
+
+    Votes of people join those of the judges, and all stand in one table, ranked.
+    """
     from tasks._memory import prepare_for_millions
 
     prepare_for_millions()
     from flows._remeasure import measure_anew
+    from flows._standings import show_standings
 
-    click.echo(measure_anew(study, warehouse, formulas=formulas))
+    told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
+    show_standings(study, warehouse)
+    click.echo(told)
 
 
 @main.command()
