@@ -225,6 +225,17 @@ def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool
     rewrite_report(study, out, warehouse, number=number)
 
 
+@main.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def booth(context: click.Context) -> None:
+    """Let people vote on the pairs of STUDY (quick), on a web page."""
+    # A room of its own, which nobody imports; in this very process, so that signals reach it.
+    os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
+
+
 @main.command(name="list")
 @click.argument("statistic", required=False)
 @clear_errors
