@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from booth._booth import Booth
 from booth._render import rendered
 from booth._seats import Seat
+from schemas.keys import content_key
 from tasks.people import CHOSEN, QUESTION
 
 HERE = Path(__file__).parent
@@ -39,6 +40,12 @@ PAGES = Environment(
     loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
+
+
+# Addresses of files change with the files, so a browser need not ask for them again.
+PAGES.globals["files"] = content_key(
+    *((HERE / "static" / name).read_text(encoding="utf-8") for name in STATIC)
+)
 
 
 class Refused(Exception):  # noqa: N818 - it is no error of the program
@@ -168,7 +175,10 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
     def static(name: str) -> Response:
         if name not in STATIC:
             raise Refused
-        return FileResponse(HERE / "static" / name, media_type=STATIC[name])
+        return FileResponse(
+            HERE / "static" / name, media_type=STATIC[name],
+            headers={"Cache-Control": "public, max-age=31536000, immutable"},
+        )  # fmt: skip
 
 
 def _add_guard(app: FastAPI) -> None:
@@ -192,7 +202,8 @@ def _add_guard(app: FastAPI) -> None:
             if request.method not in {"GET", "HEAD"} and foreign
             else await call_next(request)
         )
-        answer.headers.update(HEADERS)
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
         return answer
 
 

@@ -1,7 +1,8 @@
 "use strict";
 // Keys, the time that the page was hidden, and one submission per page. Without it the page works too.
+// It is there before the page is seen, so that no key is lost.
 (() => {
-  const form = document.getElementById("ballot");
+  const ballot = () => document.getElementById("ballot");
   const go = (id) => {
     const link = document.getElementById(id);
     if (link) link.click();
@@ -24,6 +25,7 @@
       if (go("forward")) event.preventDefault();
       return;
     }
+    const form = ballot();
     if (!form) return;
     const key = event.key.toLowerCase();
     for (const button of form.querySelectorAll("button")) {
@@ -35,7 +37,6 @@
     }
   });
 
-  if (!form) return;
   let hidden = 0;
   let since = document.hidden ? performance.now() : null;
   const count = () => {
@@ -44,21 +45,24 @@
   };
   document.addEventListener("visibilitychange", count);
 
-  let sent = false;
-  form.addEventListener("submit", (event) => {
-    if (sent) {
-      event.preventDefault();
-      return;
+  addEventListener("DOMContentLoaded", () => {
+    // Wide code and tables scroll by themselves, so keys must reach them.
+    for (const wide of document.querySelectorAll("pre, table")) {
+      if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
     }
-    sent = true;
-    count();
-    form.elements.away.value = String(Math.round(hidden));
-    if (event.submitter) event.submitter.classList.add("sent");
-    form.setAttribute("aria-busy", "true");
+    const form = ballot();
+    if (!form) return;
+    let sent = false;
+    form.addEventListener("submit", (event) => {
+      if (sent) {
+        event.preventDefault();
+        return;
+      }
+      sent = true;
+      count();
+      form.elements.away.value = String(Math.round(hidden));
+      if (event.submitter) event.submitter.classList.add("sent");
+      form.setAttribute("aria-busy", "true");
+    });
   });
-
-  // Wide code and tables scroll by themselves, so keys must reach them.
-  for (const wide of document.querySelectorAll("pre, table")) {
-    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
-  }
 })();
