@@ -81,6 +81,8 @@ def booth(
         if renew:
             opened.renew(renew)
         seats = [opened.seat(voter) for voter in voters]
+        if opened.seats and not any(seat.order for seat in opened.seats.values()):
+            raise ValueError("no pair is left to show: see --arms and --perturbation.")
         if out or filled:
             if len(seats) != 1:
                 raise ValueError("--export and --import are of one voter: name one by --voter.")

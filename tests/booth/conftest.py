@@ -31,16 +31,15 @@ STUDY = Study(name="quick", perturbations=["padding"], judges=["offline/honest",
 LINK = re.compile(r"^(\S+) +\d+ of (\d+) +(http\S+)$", re.MULTILINE)
 
 
-@pytest.fixture
-def audited(
-    tmp_path: Path, make_questions: Make, make_answers: Make, make_perturbed_answers: Make,
-    make_pairs: Make,
-) -> Callable[..., Warehouse]:  # fmt: skip
-    """Return what makes a warehouse as an audit leaves it; ``texts`` are those of the targets."""
+@pytest.fixture(scope="session")
+def build(
+    make_questions: Make, make_answers: Make, make_perturbed_answers: Make, make_pairs: Make
+) -> Make:
+    """Return what makes a warehouse as an audit leaves it."""
 
-    def make(count: int = 4, texts: dict[int, str] | None = None) -> Warehouse:
+    def make(count: int, texts: dict[int, str], path: Path) -> None:
         numbers = range(count)
-        target = {n: f"Target {n}." for n in numbers} | (texts or {})
+        target = {n: f"Target {n}." for n in numbers} | texts
         questions = [{"question_id": f"demo/{n}", "question": f"Question {n}?"} for n in numbers]
         answers = [
             {"question_id": f"demo/{n}", "slot": slot, "answer": text}
@@ -73,7 +72,7 @@ def audited(
         votes = _votes(ballots)
         stops = mark_stops(ballots, votes, Schedule(2))
         log = log_votes(pairs, ballots, judges, votes, waiting=ballots["ballot_id"], stops=stops)
-        warehouse = Warehouse(tmp_path / "v.duckdb")
+        warehouse = Warehouse(path)
         now = datetime.now(UTC)
         row = first_row("audit", "audit", STUDY, now)
         warehouse.start_run({**row, "state": "completed", "ended_at": now, "planned": 1})
@@ -90,9 +89,29 @@ def audited(
             ],
             run="audit", study=STUDY.name,
         )  # fmt: skip
-        return warehouse
 
     return make
+
+
+@pytest.fixture(scope="session")
+def built() -> dict[Any, bytes]:
+    """Keep warehouses that were made: to copy one is quicker."""
+    return {}
+
+
+@pytest.fixture
+def audited(tmp_path: Path, build: Make, built: dict[Any, bytes]) -> Callable[..., Warehouse]:
+    """Return what gives a test its own audited study; ``texts`` are those of the targets."""
+
+    def give(count: int = 4, texts: dict[int, str] | None = None) -> Warehouse:
+        path, key = tmp_path / "v.duckdb", (count, *sorted((texts or {}).items()))
+        if key not in built:
+            build(count, texts or {}, path)
+            built[key] = path.read_bytes()
+        path.write_bytes(built[key])
+        return Warehouse(path)
+
+    return give
 
 
 def _votes(ballots: pl.DataFrame) -> pl.DataFrame:
