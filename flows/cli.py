@@ -34,6 +34,9 @@ OPTIONS = (
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
     click.option("--limit", type=int, help="At most so many questions."),
     click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
+    click.option(
+        "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
+    ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.judging import Ballots, Pairs, Votes
+from tasks import providers
 from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
 from tasks.annotate import annotate
 from tasks.people import (
@@ -150,7 +151,8 @@ def test_an_id_depends_on_person_wording_and_texts_alone(many: Any) -> None:
 @given(
     st.integers(0, 5),
     st.builds(
-        Programme, arms=st.just(ASKED_ARMS), limit=st.integers(3, 70), once=st.booleans(), seed=st.integers(0, 3),
+        Programme, arms=st.just(ASKED_ARMS), limit=st.integers(3, 70), once=st.booleans(),
+        seed=st.integers(0, 3),
         perturbations=st.sets(st.sampled_from(KINDS)).map(tuple),
     ),
 )  # fmt: skip
@@ -215,3 +217,8 @@ def test_one_look_of_a_person_is_a_verdict_and_of_a_model_it_is_not(
     authors = log.with_columns(anchor_author=pl.lit("ant"), target_author=pl.lit("bee"))
     (contest,) = match_models(count_votes(authors)).to_dicts()
     assert contest["score"] == (0.0 if side == "anchor" else 1.0)
+
+
+def test_no_provider_file_can_pass_for_people() -> None:
+    with pytest.raises(ValueError, match=r"people/\.\.\. are judges who are people"):
+        providers._parse("people", {})
