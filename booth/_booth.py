@@ -193,9 +193,13 @@ class Booth:
                         self._ripe.set()
                         self._closing.wait(PAUSE_SECONDS)
 
+    def stop_sealing(self) -> None:
+        """Let :meth:`keep_sealing` come to its end."""
+        self._closing.set()
+        self._ripe.set()
+
     def close(self) -> bool:
         """Save all choices; tell whether that was done."""
-        self._closing.set()
         seats = list(self.seats.values())
         saved = [seal(self.office, seat, self.lock, everything=True) for seat in seats]
         return all(saved)

@@ -149,6 +149,9 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
         pass
     server.should_exit = True
     serving.join()
+    # What it is saving now is saved before anything is said of it.
+    opened.stop_sealing()
+    sealing.join()
 
 
 def _listen(host: str, port: int) -> socket.socket:
