@@ -85,7 +85,8 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     """
     results = pl.DataFrame({"study": [study]})
     estimates = warehouse.read(Estimates, among=results)
-    done = pl.col("state").str.starts_with("completed")
+    # A booth leaves votes, and no results.
+    done = pl.col("state").str.starts_with("completed") & (pl.col("flow") != "booth")
     runs = warehouse.read(Runs, among=results).filter(done).sort("started_at")
     if estimates.is_empty() or runs.is_empty():
         known = warehouse.query("select distinct study from estimates order by study")["study"]

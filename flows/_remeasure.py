@@ -11,29 +11,48 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows._drift import drift_of
+from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
-from schemas.judging import Tallies
-from schemas.results import Drifts, Estimates, Findings
+from schemas.judging import PEOPLE, Shifts, Tallies, Verdicts, VoteLog
+from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks._masks import count_masks
-from tasks.aggregate import contests_of, measure_all, shifts_of, verdicts_of
+from tasks.aggregate import (
+    contests_of,
+    count_votes,
+    match_groups,
+    measure_all,
+    shifts_of,
+    tally_votes,
+    verdicts_of,
+)
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
 from tasks.statistics._bootstrap import formulas_only
 from warehouse.peek import default_path
+from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
 
 NAMES = ("dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster")
 VERDICTS = ("anchor", "tie", "target")
 WORDS = ("arm", "kind", "label", "anchor_author", "target_author")
 LAST = "select * from runs where study = ? and flow = 'audit' order by started_at desc limit 1"
+PERSONS = "select count(*) as n from judges where provider = ?"
 MODE = "select distinct mode from verdicts where study = ?"
 
 
 def measure_anew(
-    study: str, path: Path | str | None, *, formulas: bool, run: str | None = None
+    study: str,
+    path: Path | str | None,
+    *,
+    formulas: bool,
+    run: str | None = None,
+    too_fast_seconds: float | None = None,
 ) -> str:
-    """Replace a study's estimates, findings and drifts by this version's; return what was done."""
+    """Replace a study's estimates, findings and drifts by this version's; return what was done.
+
+    Votes that people have cast since the last audit join those of the judges.
+    """
     place = Path(path or default_path())
     if not place.is_file():
         raise ValueError(f"there is no warehouse at {place}. Run `voirdire audit {study}` first.")
@@ -45,21 +64,47 @@ def measure_anew(
         raise ValueError(
             f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
         )
-    row = _run_row(warehouse, study, run or str(uuid4()))
+    row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
+    parameters = Study.model_validate_json(row["parameters"])
+    people = _people_of(parameters, warehouse)
+    warehouse.start_run(row)
+    warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     tallies = _tallies(warehouse, study)
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, modes[0]))
     findings = conclude(endpoints(estimates))
-    drifts = drift_of(Study.model_validate_json(row["parameters"]), warehouse)
-    warehouse.start_run(row)
+    drifts = drift_of(parameters, warehouse)
     warehouse.save(
-        [Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts)],
+        [
+            Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts),
+            *_results_of_people(people, modes[0]),
+        ],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
+    told = left_out_line(people, parameters)
     return (
         f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
-        f"{findings.height} findings saved anew. The report: `voirdire report {study}`."
+        f"{findings.height} findings saved anew. {f'{told}. ' if told else ''}"
+        f"The report: `voirdire report {study}`."
     )
+
+
+def _people_of(study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
+    """Return the votes of people on the study's pairs; none if its votes came without texts."""
+    if warehouse.query(PERSONS, [PEOPLE])["n"].item() == 0:
+        return VoteLog.empty()
+    return people_in(pairs_of(warehouse, study.name), study, warehouse)
+
+
+def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
+    """Return what is kept of each judge besides estimates; that of models stands."""
+    tallies = count_votes(people)
+    verdicts = tally_votes(tallies, mode)
+    return [
+        Saving(Verdicts, verdicts, part=of_people()),
+        Saving(Shifts, match_groups(verdicts), part=of_people()),
+        Saving(Annotations, annotate(tallies), part=of_people("annotator")),
+    ]
 
 
 def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
@@ -87,7 +132,9 @@ def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
     }
 
 
-def _run_row(warehouse: Warehouse, name: str, run: str) -> dict[str, Any]:
+def _run_row(
+    warehouse: Warehouse, name: str, run: str, too_fast_seconds: float | None
+) -> dict[str, Any]:
     """Return the row of this run: the study is that of its last audit."""
     found = warehouse.query(LAST, [name]).to_dicts()
     if not found:
@@ -97,6 +144,8 @@ def _run_row(warehouse: Warehouse, name: str, run: str) -> dict[str, Any]:
         )
     (last,) = found
     study = Study.model_validate_json(last["parameters"])
+    if too_fast_seconds is not None:
+        study = study.model_copy(update={"too_fast_seconds": too_fast_seconds})
     began = datetime.now(UTC)
     return {
         **first_row("remeasure", run, study, began, last["fingerprint"]),

@@ -10,6 +10,7 @@ from prefect.runtime import flow_run
 from flows._budget import require_bounds
 from flows._casting import cast_all
 from flows._drift import drift_line, drift_of
+from flows._people import with_people
 from flows._publish import publish
 from flows._record import Record
 from flows.studies import Study
@@ -75,6 +76,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         vote_log = stages.log_votes(
             pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
         )
+        vote_log = with_people(vote_log, pairs, study, record.warehouse)
         tallies = stages.count_votes(vote_log)
         verdicts = stages.tally_votes(tallies, study.mode)
         shifts = stages.match_groups(verdicts)

@@ -34,6 +34,9 @@ OPTIONS = (
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
     click.option("--limit", type=int, help="At most so many questions."),
     click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
+    click.option(
+        "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
+    ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
 )  # fmt: skip
@@ -184,16 +187,30 @@ def calibrate(
 @main.command()
 @click.argument("study", default="quick")
 @click.option("--formulas", is_flag=True, help="Leave out bootstrap and permutation.")
+@click.option(
+    "--too-fast",
+    "too_fast_seconds",
+    type=click.FloatRange(min=0),
+    help="Leave out votes of people that took less than so many seconds. Default: the study's, 3.",
+)
 @warehouse_option
 @clear_errors
-def remeasure(study: str, warehouse: Path | None, *, formulas: bool) -> None:
-    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked."""
+def remeasure(
+    study: str, warehouse: Path | None, *, formulas: bool, too_fast_seconds: float | None
+) -> None:
+    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked.
+
+    Votes of people join those of the judges, and all stand in one table, ranked.
+    """
     from tasks._memory import prepare_for_millions
 
     prepare_for_millions()
     from flows._remeasure import measure_anew
+    from flows._standings import show_standings
 
-    click.echo(measure_anew(study, warehouse, formulas=formulas))
+    told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
+    show_standings(study, warehouse)
+    click.echo(told)
 
 
 @main.command()
@@ -219,6 +236,17 @@ def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool
     from flows._query import rewrite_report
 
     rewrite_report(study, out, warehouse, number=number)
+
+
+@main.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def booth(context: click.Context) -> None:
+    """Let people vote on the pairs of STUDY (quick), on a web page."""
+    # A room of its own, which nobody imports; in this very process, so that signals reach it.
+    os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
 @main.command(name="list")

@@ -10,13 +10,23 @@ from flows._remeasure import measure_anew
 
 
 @flow(name="remeasure")
-def remeasure(study: str = "quick", warehouse: str | None = None, *, formulas: bool = False) -> Any:
+def remeasure(
+    study: str = "quick",
+    warehouse: str | None = None,
+    *,
+    formulas: bool = False,
+    too_fast_seconds: float | None = None,
+) -> Any:
     """Replace estimates, findings and drifts of a study by those of this version of voirdire.
 
     ``study`` is the name under which its votes are kept. ``formulas`` leaves out bootstrap and
-    permutations, for many millions of votes. The default place of the warehouse is the environment
-    variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
+    permutations, for many millions of votes. Votes of people that took less than
+    ``too_fast_seconds`` (the study's own limit, if null) are left out. The default place of the
+    warehouse is the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the
+    current folder.
     """
-    told = measure_anew(study, warehouse, formulas=formulas, run=flow_run.id)
+    told = measure_anew(
+        study, warehouse, formulas=formulas, run=flow_run.id, too_fast_seconds=too_fast_seconds
+    )
     get_run_logger().info(told)
     return Completed(message=told)

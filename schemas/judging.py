@@ -12,6 +12,9 @@ ARMS = ["control", "experimental", "sham", "replicate"]
 """A replicate is control shown again, its repeats counted on from those of control."""
 
 SIDES = ["anchor", "target"]
+PEOPLE = "people"
+"""Provider of judges who are people, as in people/ann."""
+
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
 """Stands between the names of two models in a subgroup, so in no name."""
@@ -47,7 +50,9 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     prompt: str = name("name of the judge prompt")
     kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
     source: str = name("where the form comes from")
-    verdict: str = pa.Field(isin=["tag", "json"], description="form of the verdict in the reply")
+    verdict: str = pa.Field(
+        isin=["tag", "json", "button"], description="form of the verdict in the reply"
+    )
     system: str = pa.Field(description="system message")
     user: str = name("user message with places for question and answers")
 

@@ -4,7 +4,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows")
+ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
 ROOMS = Path(__file__).parents[1]
 
 

@@ -57,7 +57,7 @@ def log_votes(
     """
     cast = pl.col("choice").is_not_null()
     log = (
-        ballots.join(pairs.select(pl.exclude("question", *SIDES), *_sizes()), on="pair_id")
+        ballots.join(pairs.select(pl.exclude("question", *SIDES), *text_sizes()), on="pair_id")
         .join(judges.select("judge", "simulated"), on="judge")
         .join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
         .join(stops.select(*KEY, "stopped"), on=KEY)
@@ -72,7 +72,7 @@ def log_votes(
     return VoteLog.of(log)
 
 
-def _sizes() -> list[pl.Expr]:
+def text_sizes() -> list[pl.Expr]:
     """Return how long the texts of a pair are, and how much markup they hold."""
     texts = [(side, pl.col(side).str) for side in SIDES]
     return [
@@ -109,7 +109,8 @@ def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
     """Turn the votes of each pair into a score and a verdict (methods, section 1).
 
     ``paper``: sign of the sum over all valid votes. ``balanced``: mean of the two orders' means,
-    null unless each order has a valid vote; the sign is taken in integers, so it is exact. Where
+    null unless each order has a valid vote; the sign is taken in integers, so it is exact. A person
+    who saw a pair in one order only is taken at that word, as by ``annotate``. Where
     votes were asked one after another the score is that of the first vote in each order: the mean
     of votes that stop when they agree is too far from the middle (methods, section 4).
     """
@@ -125,12 +126,13 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
         anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
         n[order] = (anchor + tie + target).cast(pl.Int64)
         d[order] = (target - anchor).cast(pl.Int64)
-    if mode == "paper":
-        sign = d["12"] + d["21"]
-        mean = _ratio(sign, n["12"] + n["21"])
-    else:
-        sign = d["12"] * n["21"] + d["21"] * n["12"]
-        mean = (_ratio(d["12"], n["12"]) + _ratio(d["21"], n["21"])) / 2
+    sum_sign = d["12"] + d["21"]
+    sum_mean = _ratio(sum_sign, n["12"] + n["21"])
+    even_sign = d["12"] * n["21"] + d["21"] * n["12"]
+    even_mean = (_ratio(d["12"], n["12"]) + _ratio(d["21"], n["21"])) / 2
+    summed = pl.lit(value=True) if mode == "paper" else _one_order_of_a_person()
+    sign = pl.when(summed).then(sum_sign).otherwise(even_sign)
+    mean = pl.when(summed).then(sum_mean).otherwise(even_mean)
     once = (pl.col("once_12") + pl.col("once_21")) / 2
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
@@ -187,7 +189,8 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
 def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
     """Take the control pairs whose answers two known models wrote, with the judge's scores.
 
-    The score is the swap average, whatever the mode: null unless each order has a valid vote.
+    The score is the swap average, whatever the mode: null unless each order has a valid vote; of a
+    person who saw one order, that of this order.
     """
     return Contests.of(contests_of(tallies))
 
@@ -204,8 +207,9 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
         mean = _ratio(target - anchor, anchor + tie + target)
         first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
         scores.append(((first + 1) / 2).alias(f"score_{order}"))
+    alone = pl.when(_one_order_of_a_person()).then(pl.coalesce("score_12", "score_21"))
     return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
-        score=(pl.col("score_12") + pl.col("score_21")) / 2
+        score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
     )
 
 
@@ -223,6 +227,10 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
             for name in STATISTICS
         ]
         return Estimates.of(pl.concat(draft.result() for draft in drafts))
+
+
+def _one_order_of_a_person() -> pl.Expr:
+    return pl.col("human").fill_null(value=False) & (pl.col("matched") == 0)
 
 
 def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:

@@ -17,6 +17,9 @@ MINIMA = {
 BUDGET, NIGHTS = 1.0, 90
 """One false alert per 90 nights, whatever the number of cells."""
 
+TOO_FAST_SECONDS = 3.0
+"""A person who votes sooner has not read two answers."""
+
 FEWEST_CLUSTERS = 10
 """Below so many independent questions estimates are shown, and no verdict is told of them."""
 

@@ -20,7 +20,7 @@ from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS
 
 REPO = Path(__file__).parents[1]
-ROOMS = ("flows", "schemas", "tasks", "warehouse")
+ROOMS = ("booth", "flows", "schemas", "tasks", "warehouse")
 SOURCES = sorted(file for room in ROOMS for file in (REPO / room).rglob("*.py"))
 TESTS = sorted((REPO / "tests").rglob("*.py"))
 MARTS = sorted(file.stem for file in (REPO / "warehouse" / "marts").glob("*.sql"))

@@ -44,6 +44,8 @@ class Saving(NamedTuple):
     frame: pl.DataFrame
     first_wins: bool = False
     """Keep the row that is there already, instead of refusing another one of the same key."""
+    part: str = "true"
+    """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
 
 
 class Warehouse:
@@ -248,7 +250,7 @@ class Warehouse:
 
 
 def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study: str) -> int:
-    model, frame, first_wins = saving
+    model, frame, first_wins, part = saving
     typed = model.of(frame)
     place = model.place()
     columns = list(model.dtypes())
@@ -261,7 +263,7 @@ def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study
     _check_references(connection, place.table, place.references)
     using = ", ".join(place.key)
     if issubclass(model, Result):
-        connection.execute(f"delete from {place.table} where study = ?", [study])
+        connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
         source = "incoming"
     elif issubclass(model, Fact):
         if not first_wins:

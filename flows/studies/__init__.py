@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
+from tasks.defaults import TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, api_base, provider_of
@@ -91,6 +92,10 @@ class Study(BaseModel):
         allow_inf_nan=False,
         description="Hard cap on what a run may spend, in US dollars.",
     )
+    too_fast_seconds: float = Field(
+        default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
+        description="Votes of people that took less are left out, and counted.",
+    )  # fmt: skip
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
     )

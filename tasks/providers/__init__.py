@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from schemas.judging import PEOPLE
 from tasks._catalogue import Catalogue, read_toml, tables
 from tasks._entry import entry, require_tables
 from tasks.providers._refused import refuse_params, refuse_secrets
@@ -126,6 +127,8 @@ HINT = " What the model takes stands in params."
 
 
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
+    if name == PEOPLE:
+        raise ValueError(f"{PEOPLE}/... are judges who are people. Give the file another name.")
     judges = {
         judge: entry(
             Judge, f"[judges.{judge}]", table, HINT, judge=f"{name}/{judge}", provider=name

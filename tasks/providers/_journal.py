@@ -34,6 +34,11 @@ class Journal:
         """Append one line."""
         self._append(json.dumps(line).encode() + b"\n")
 
+    def sync(self) -> None:
+        """Let what was written survive the machine's power too."""
+        self._unsynced = False
+        os.fsync(self._file)
+
     async def keep_syncing(self) -> None:
         """Flush to the disk each second, until cancelled."""
         while True:

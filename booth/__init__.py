@@ -1,0 +1,1 @@
+"""The booth: the page where people vote on the pairs of a study."""

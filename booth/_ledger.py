@@ -1,0 +1,116 @@
+"""What a booth keeps beside the warehouse: its secret, its lock, and a journal of all there was.
+
+A line is on the disk before the voter is told that it counts. Tokens are not kept: they follow from
+the secret.
+"""
+
+import base64
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from schemas.keys import content_key
+from tasks.providers._journal import Journal, read_journal
+
+SECRET_BYTES = 32
+
+
+class Ledger:
+    """The journal of one study's booth; open it with :func:`open_ledger`."""
+
+    def __init__(self, folder: Path, study: str) -> None:
+        self._path = folder / f"{study}.jsonl"
+        self._secret = _secret(folder / "secret")
+        self._study = study
+        self.lines, self.unreadable = read_journal(self._path) if self._path.exists() else ([], 0)
+        self._journal: Journal | None = Journal(self._path)
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Append a line; it is on the disk when this returns.
+
+        Raises
+        ------
+        OSError
+            If the disk does not take it: then it did not happen.
+        """
+        try:
+            if self._journal is None:
+                # Opening ends a line that was cut.
+                self._journal = Journal(self._path)
+            self._journal.write(line)
+            self._journal.sync()
+        except OSError:
+            self.close()
+            raise
+        self.lines.append(line)
+
+    def close(self) -> None:
+        """Leave the file."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def sign(self, *parts: object) -> str:
+        """Return what only this booth can say about ``parts``: 256 bits, fit for an address."""
+        told = hmac.new(self._secret, content_key(self._study, *parts).encode(), hashlib.sha256)
+        return base64.urlsafe_b64encode(told.digest()).decode().rstrip("=")
+
+
+@contextmanager
+def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
+    """Open the ledger of a study beside its warehouse, alone.
+
+    Raises
+    ------
+    ValueError
+        If another booth of the study is open.
+    """
+    folder = warehouse.with_name(f"{warehouse.name}.booth")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(_private(folder / f"{study}.lock", os.O_RDWR), "rb+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"a booth of study {study!r} is open in another process. Two voters need one booth "
+                "only; end the other one first."
+            ) from error
+        ledger = Ledger(folder, study)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+
+def _secret(path: Path) -> bytes:
+    """Read the secret, or make one; whole or not at all, and for the owner's eyes only."""
+    if not path.exists():
+        draft = path.with_name(f"secret.{os.getpid()}")
+        with os.fdopen(_private(draft, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            # Another booth of this warehouse was quicker.
+            pass
+        finally:
+            draft.unlink()
+    secret = path.read_bytes()
+    if len(secret) != SECRET_BYTES:
+        raise ValueError(
+            f"{path} is not the secret of a booth. Remove it: links that were given out end, votes "
+            "stay."
+        )
+    return secret
+
+
+def _private(path: Path, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o600)

@@ -1,0 +1,96 @@
+"""Choices become votes in the warehouse, beside those of models, and change no more."""
+
+import getpass
+import os
+import socket
+import threading
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+from uuid import uuid4
+
+import click
+import polars as pl
+
+from booth._seats import Seat
+from schemas.judging import Ballots, Judges, Prompts, Votes
+from tasks._code import ALL_ROOMS, code_digest
+from tasks.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
+from warehouse.store import Saving, Warehouse, WarehouseError
+
+
+class Office:
+    """Saves votes as one run of the flow ``booth``."""
+
+    def __init__(self, warehouse: Warehouse, study: str, parameters: str) -> None:
+        self.warehouse, self.study, self._parameters = warehouse, study, parameters
+        self._run: str | None = None
+        self._saved = 0
+        self._alone = threading.Lock()
+
+    def save(self, voter: str, ballots: pl.DataFrame, votes: pl.DataFrame) -> int:
+        """Save votes with all that they refer to, in one transaction; return how many are new."""
+        judge = judge_of(voter)
+        with self._alone:
+            if self._run is None:
+                run = str(uuid4())
+                self.warehouse.start_run(self._row(run))
+                self._run = run
+            new = self.warehouse.save(
+                [
+                    Saving(Judges, people_table([judge])), Saving(Prompts, people_prompt()),
+                    Saving(Ballots, ballots), Saving(Votes, votes, first_wins=True),
+                ],
+                run=self._run, study=self.study,
+                counts={"ended_at": datetime.now(UTC), "asked": self._saved + votes.height},
+            )  # fmt: skip
+            self._saved += votes.height
+            return new
+
+    def _row(self, run: str) -> dict[str, Any]:
+        now = datetime.now(UTC)
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = f"uid {os.getuid()}"
+        return {
+            "run": run, "flow": "booth", "study": self.study, "user": user,
+            "process": f"{socket.gethostname()}/{os.getpid()}", "parameters": self._parameters,
+            "fingerprint": run, "state": "completed", "started_at": now, "ended_at": now,
+            "code_version": f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}", "asked": 0,
+        }  # fmt: skip
+
+
+def seal(office: Office, seat: Seat, lock: threading.RLock, *, everything: bool = False) -> bool:
+    """Save the choices of a voter that are ripe, or all; what cannot be saved now stays."""
+    with lock:
+        ballots = seat.changeable if everything else seat.ripe()
+        chosen = {ballot: seat.chosen[ballot] for ballot in ballots}
+        seat.sealing |= chosen.keys()
+    if not chosen:
+        return True
+    votes = pl.DataFrame(
+        [
+            {
+                "ballot_id": ballot, "choice": CHOSEN[choice.label], "raw": choice.label,
+                "finish_reason": TIMED, "seconds": choice.seconds, "attempts": choice.times,
+                "cast_at": choice.at,
+            }
+            for ballot, choice in chosen.items()
+        ]
+    )  # fmt: skip
+    theirs = seat.every.filter(pl.col("ballot_id").is_in(ballots))
+    try:
+        office.save(seat.voter, Ballots.of(theirs), Votes.of(votes))
+    except WarehouseError as error:
+        with lock:
+            seat.sealing -= chosen.keys()
+        click.echo(
+            f"{len(chosen)} votes of {seat.voter} are not in the warehouse yet, and safe beside "
+            f"it: {error}",
+            err=True,
+        )
+        return False
+    with lock:
+        seat.seal(ballots)
+    return True

@@ -1,0 +1,212 @@
+"""The pages: a welcome behind each personal link, and one ballot after another."""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qs
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+
+from booth._booth import Booth
+from booth._render import rendered
+from booth._seats import Seat
+from schemas.keys import content_key
+from tasks.people import CHOSEN, QUESTION
+
+HERE = Path(__file__).parent
+STATIC = {
+    "booth.css": "text/css", "booth.js": "text/javascript", "icon.svg": "image/svg+xml"
+}  # fmt: skip
+LONGEST_FORM = 8192
+SECONDS_OF_A_SESSION = 180 * 24 * 3600
+KEYS = {"Answer 1": "1", "Answer 2": "2", "Tie": "3 t", "Not familiar": "n"}
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex, nofollow",
+    # A link holds a token.
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+PAGES = Environment(
+    loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+
+
+# Addresses of files change with the files, so a browser need not ask for them again.
+PAGES.globals["files"] = content_key(
+    *((HERE / "static" / name).read_text(encoding="utf-8") for name in STATIC)
+)
+
+
+class Refused(Exception):  # noqa: N818 - it is no error of the program
+    """Nobody is told why."""
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Read a form that is as short as ours are."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LONGEST_FORM:
+            raise Refused
+    fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+    return {name: values[0] for name, values in fields.items()}
+
+
+Form = Annotated[dict[str, str], Depends(form_of)]
+
+
+class Desk:
+    """What the pages need of a booth: who asks, and where things are."""
+
+    def __init__(self, booth: Booth, *, secure: bool) -> None:
+        self.booth, self.secure = booth, secure
+
+    def owner(self, token: str) -> Seat:
+        """Return whose link it is."""
+        seat = self.booth.seat_of_token(token)
+        if seat is None:
+            raise Refused
+        return seat
+
+    def voter(self, request: Request, slug: str) -> Seat:
+        """Return whose page it is, in whose browser."""
+        seat = self.booth.seat_of_page(slug, request.cookies.get(f"voirdire-{slug}"))
+        if seat is None:
+            raise Refused
+        return seat
+
+    def cookie(self, seat: Seat) -> str:
+        """Name the cookie of a voter: two may share a browser."""
+        return f"voirdire-{self.booth.slug(seat)}"
+
+    def place(self, seat: Seat, back: int = 0) -> str:
+        """Return the address of a voter's next ballot, or of one so many steps back."""
+        return f"/b/{self.booth.slug(seat)}" + (f"?back={back}" if back > 0 else "")
+
+
+def make_app(booth: Booth, *, secure: bool = False) -> FastAPI:
+    """Return the application; ``secure``: voters come by https, so cookies go by that only."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    desk = Desk(booth, secure=secure)
+    _add_links(app, desk)
+    _add_ballots(app, desk)
+    _add_guard(app)
+    return app
+
+
+def page(name: str, status: int = 200, **more: Any) -> HTMLResponse:
+    """Fill in a template."""
+    return HTMLResponse(PAGES.get_template(f"{name}.html").render(**more), status)
+
+
+def _add_links(app: FastAPI, desk: Desk) -> None:
+    @app.get("/v/{token}")
+    def welcome(request: Request, token: str) -> Response:
+        """Show what is asked. Scanners of mail open links too, so nothing is bound yet."""
+        seat = desk.owner(token)
+        if desk.booth.knows(seat, request.cookies.get(desk.cookie(seat))):
+            return RedirectResponse(desk.place(seat), 303)
+        return page("welcome", question=QUESTION, total=len(seat.order), keys=KEYS)
+
+    @app.post("/v/{token}")
+    def begin(request: Request, token: str) -> Response:
+        """Let the browser in that begins first, and that one only."""
+        seat = desk.owner(token)
+        session = desk.booth.sit_down(seat, request.cookies.get(desk.cookie(seat)))
+        if session is None:
+            raise Refused
+        answer = RedirectResponse(desk.place(seat), 303)
+        answer.set_cookie(
+            desk.cookie(seat), session, max_age=SECONDS_OF_A_SESSION, path="/",
+            secure=desk.secure, httponly=True, samesite="strict",
+        )  # fmt: skip
+        return answer
+
+
+def _add_ballots(app: FastAPI, desk: Desk) -> None:
+    booth, place = desk.booth, desk.place
+
+    @app.get("/b/{slug}")
+    def ballot(request: Request, slug: str, back: str = "0") -> Response:
+        """Show the next ballot, or one a few steps back."""
+        seat, steps = desk.voter(request, slug), _number(back)
+        shown = booth.show(seat, steps)
+        if shown is None and steps:
+            return RedirectResponse(place(seat), 303)
+        if shown is None:
+            return page(
+                "done", total=len(seat.order), action=place(seat),
+                handed_in=seat.done or not seat.changeable,
+            )  # fmt: skip
+        return page(
+            "ballot", asked=QUESTION, shown=shown, keys=KEYS, labels=list(CHOSEN),
+            question=rendered(shown.question), answers=[rendered(a) for a in shown.answers],
+            action=place(seat, steps), earlier=place(seat, steps + 1),
+            later=place(seat, steps - 1),
+        )  # fmt: skip
+
+    @app.post("/b/{slug}")
+    def vote(request: Request, slug: str, form: Form, back: str = "0") -> Response:
+        """Take a choice and go on; a page that was overtaken changes nothing."""
+        seat, steps = desk.voter(request, slug), _number(back)
+        hidden = _number(form.get("away", "0")) / 1000
+        taken = booth.vote(seat, form.get("nonce", ""), form.get("choice", ""), hidden)
+        return RedirectResponse(place(seat, steps - 1 if taken else steps), 303)
+
+    @app.post("/b/{slug}/finish")
+    def finish(request: Request, slug: str) -> Response:
+        """Hand in."""
+        seat = desk.voter(request, slug)
+        booth.hand_in(seat)
+        return RedirectResponse(place(seat), 303)
+
+    @app.get("/static/{name}")
+    def static(name: str) -> Response:
+        if name not in STATIC:
+            raise Refused
+        return FileResponse(
+            HERE / "static" / name, media_type=STATIC[name],
+            headers={"Cache-Control": "public, max-age=31536000, immutable"},
+        )  # fmt: skip
+
+
+def _add_guard(app: FastAPI) -> None:
+    def refuse(_: Request, __: Exception) -> Response:
+        """Tell nobody whether a link is wrong, was used or never was."""
+        return page("refused", 403)
+
+    def not_saved(_: Request, __: Exception) -> Response:
+        return page("not_saved", 503)
+
+    app.add_exception_handler(Refused, refuse)
+    app.add_exception_handler(HTTPException, refuse)
+    app.add_exception_handler(OSError, not_saved)
+
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Any) -> Response:
+        """Refuse what another site sends, and add the headers."""
+        foreign = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+        answer: Response = (
+            page("refused", 403)
+            if request.method not in {"GET", "HEAD"} and foreign
+            else await call_next(request)
+        )
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
+
+def _number(text: str) -> int:
+    """Read a count that a browser sent; nonsense is 0."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else 0

@@ -1,0 +1,175 @@
+"""``voirdire booth``: open a booth, or take ballots to be labelled elsewhere and back."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warehouse.peek import default_path
+
+ARMS = click.Choice(["control", "experimental", "sham"])
+PATH = click.Path(path_type=Path, dir_okay=False)
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+def _clear_errors(command: Any) -> Any:
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except (ValueError, LookupError, OSError) as error:
+            if os.environ.get("VOIRDIRE_DEBUG"):
+                raise
+            click.echo(f"voirdire: {error}", err=True)
+            sys.exit(2)
+
+    return run
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("study", default="quick")
+@click.option("--voter", "voters", multiple=True, help="Who votes; repeat for several.")
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many ballots each; 0: all.")
+@click.option("--arms", multiple=True, type=ARMS, help="Show these only; repeat for several.")
+@click.option("--perturbation", "perturbations", multiple=True, help="Show these only; repeat.")
+@click.option(
+    "--once/--all-arms",
+    default=None,
+    help="Each sample once per voter, its arm rotating over voters: agreement, but no shifts.",
+)
+@click.option("--renew", help="Make a new link for this voter; the old one ends.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8750, show_default=True, help="0: any that is free.")
+@click.option("--url", help="How voters reach it, as in https://vote.example.org, if otherwise.")
+@click.option("--export", "out", type=PATH, help="Write the open ballots of --voter, and end.")
+@click.option("--import", "filled", type=PATH, help="Save the choices of --voter, and end.")
+@click.option("--hand-in", is_flag=True, help="Save all choices made so far, and end.")
+@click.option(
+    "--warehouse",
+    type=click.Path(path_type=Path),
+    help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+)
+@_clear_errors
+def booth(
+    study: str, *, voters: tuple[str, ...], warehouse: Path | None, renew: str | None,
+    host: str, port: int, url: str | None, out: Path | None, filled: Path | None, hand_in: bool,
+    **programme: Any,
+) -> None:  # fmt: skip
+    """Let people vote on the pairs of STUDY (quick), on a web page of their own.
+
+    Prints a personal link per voter, and serves until Ctrl-C. What voters are shown, and who they
+    are, is kept for the next time. Then `voirdire remeasure STUDY` puts people and judges into one
+    table.
+    """
+    from booth._booth import open_booth, require_known
+    from booth._files import export_ballots, import_votes
+    from warehouse.store import Warehouse
+
+    path = Path(warehouse or default_path()).absolute()
+    if not path.is_file():
+        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit {study}` first.")
+    if out and filled:
+        raise ValueError("--export and --import are two steps: name one of them.")
+    with open_booth(Warehouse(path), study, _changes(programme)) as opened:
+        require_known(opened.pairs, opened.programme)
+        if renew:
+            opened.renew(renew)
+        seats = [opened.seat(voter) for voter in voters]
+        if opened.seats and not any(seat.order for seat in opened.seats.values()):
+            raise ValueError("no pair is left to show: see --arms and --perturbation.")
+        if out or filled:
+            if len(seats) != 1:
+                raise ValueError("--export and --import are of one voter: name one by --voter.")
+            told = (
+                export_ballots(opened, seats[0], out) if out
+                else import_votes(opened, seats[0], filled)  # type: ignore[arg-type]
+            )  # fmt: skip
+            click.echo(told)
+            return
+        if not opened.seats:
+            raise ValueError("nobody votes yet: name who does, as in --voter ann --voter ben.")
+        if not hand_in:
+            _serve(opened, host, port, url)
+        saved = opened.close()
+        for seat in opened.seats.values():
+            click.echo(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
+        click.echo(
+            f"All votes are in the warehouse. `voirdire remeasure {study}` puts them into the "
+            "table." if saved else "Votes that are not in the warehouse are safe beside it; "
+            f"`voirdire booth {study} --hand-in` tries again."
+        )  # fmt: skip
+        if not saved:
+            sys.exit(1)
+
+
+def _changes(programme: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said of what voters are shown; a limit of 0 is none."""
+    given = {k: v for k, v in programme.items() if v not in (None, ())}
+    if "limit" in given:
+        given["limit"] = given["limit"] or None
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
+
+
+def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
+    """Serve pages until Ctrl-C or SIGTERM."""
+    import uvicorn
+
+    from booth.app import make_app
+
+    listening = _listen(host, port)
+    base = (url or f"http://{_named(host)}:{listening.getsockname()[1]}").rstrip("/")
+    app = make_app(opened, secure=base.startswith("https://"))
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, lifespan="off",
+        proxy_headers=False, timeout_graceful_shutdown=5,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    # In a thread of its own it leaves signals to this one, which has votes to save after it.
+    serving = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    sealing = threading.Thread(target=opened.keep_sealing, daemon=True)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    serving.start()
+    sealing.start()
+    width = max(len(voter) for voter in opened.seats)
+    for seat in opened.seats.values():
+        done = f"{seat.answered} of {len(seat.order)}"
+        click.echo(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
+    if not base.startswith("https://") and host not in LOOPBACK:
+        click.echo("Links go by http: on a network that you do not trust, put https before it.")
+    click.echo("Each link opens in one browser only. Ctrl-C ends the booth; nothing is lost by it.")
+    while serving.is_alive() and not stop.wait(0.2):
+        pass
+    server.should_exit = True
+    serving.join()
+    # What it is saving now is saved before anything is said of it.
+    opened.stop_sealing()
+    sealing.join()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise ValueError(
+            f"cannot listen at {host}, port {port}: {error.strerror}. Name another --port."
+        ) from error
+    listening.listen(128)
+    return listening
+
+
+def _named(host: str) -> str:
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,43 @@
+"""The votes of people in a study, beside those of its judges."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.judging import PEOPLE, Pairs, VoteLog
+from tasks.people import log_people
+from warehouse.people import people_of
+from warehouse.store import Warehouse
+
+
+def of_people(column: str = "judge") -> str:
+    """Return SQL that is true of the rows of people in a result."""
+    return f"starts_with({column}, '{PEOPLE}/')"
+
+
+def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
+    """Return the votes that people have cast on the pairs of a study."""
+    people = people_of(warehouse, pairs)
+    return log_people(
+        pairs, people.ballots, people.votes,
+        prompt=study.prompt, wave=study.wave, too_fast_seconds=study.too_fast_seconds,
+    )  # fmt: skip
+
+
+def with_people(
+    vote_log: DataFrame[VoteLog], pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse
+) -> DataFrame[VoteLog]:
+    """Add the votes of people to those of models."""
+    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
+
+
+def left_out_line(log: pl.DataFrame, study: Study) -> str:
+    """Say how many people voted and what of it is left out; empty if nobody did."""
+    if log.is_empty():
+        return ""
+    choices = log["choice"]
+    hasty, unknown = (int((choices == name).sum()) for name in ("invalid", "abstain"))
+    return (
+        f"{log['judge'].n_unique()} people, {log.height} votes; left out: {hasty} too fast (below "
+        f"{study.too_fast_seconds:g} s), {unknown} not familiar"
+    )

@@ -1,0 +1,97 @@
+"""The table of a study: judges and people in one, ranked, with a judge at random as a line."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from flows._terminal import number, plain_table
+from schemas.judging import PEOPLE
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+CELL = ("dataset", "prompt", "wave", "perturbation")
+ROWS = """
+    select
+        b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
+        b.low, b.high, b.asr, b.sham_floor, b.votes_per_pair, b.finding,
+        r.rank, r.low as rank_low, r.high as rank_high, r.tier,
+    from mart.bias as b
+    left join mart.ranking as r
+        using (study, dataset, judge, prompt, wave, mode, perturbation)
+    where b.study = ?
+    order by b.dataset, b.prompt, b.wave, b.kind desc, b.perturbation, r.rank nulls last, b.judge
+"""
+RANDOM = """
+    select dataset, prompt, wave, perturbation, estimate as asr,
+        array_to_string(list_sort(list(distinct votes_per_pair)), ', ') as votes,
+    from estimates where study = ? and statistic = 'random_baseline' and estimate is not null
+    group by all order by all
+"""
+COLUMNS = (
+    "rank",
+    "95 %",
+    "tier",
+    "judge",
+    "is a",
+    "n",
+    "shift",
+    "95 % ",
+    "ASR",
+    "floor",
+    "finding",
+)
+LEGEND = (
+    "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
+    "are not told apart. at random: the ASR of a judge that votes at random at so many votes per "
+    "pair, exact; its shift is 0."
+)
+
+
+def show_standings(study: str, warehouse: Path | None) -> None:
+    """Print a table per perturbation, a row per judge, be it a model or a person."""
+    store = Warehouse(warehouse or default_path())
+    rows = store.query(ROWS, [study]).to_dicts()
+    lines = store.query(RANDOM, [study]).to_dicts()
+    console = Console()
+    told = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
+    for cell in dict.fromkeys(_cell(row) for row in rows):
+        here = [row for row in rows if _cell(row) == cell]
+        first = here[0]
+        where = "".join(f", {name} {first[name]}" for name in told)
+        title = f"{first['perturbation']} ({first['kind']}){where}"
+        body = [_row(row) for row in here]
+        body += [_random(line) for line in lines if _cell(line) == cell]
+        console.print(plain_table(COLUMNS, body, title))
+        console.print()
+    if rows:
+        console.print(LEGEND, style="dim", markup=False)
+
+
+def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in CELL)
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    person = row["judge"].startswith(f"{PEOPLE}/")
+    kind = "person" if person else "formula" if row["simulated"] else "model"
+    ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
+    return (
+        ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
+        str(row["n"]), number(row["shift"], signed=True),
+        _between(number(row["low"], signed=True), number(row["high"], signed=True)),
+        number(row["asr"]), number(row["sham_floor"]), row["finding"] or "-",
+    )  # fmt: skip
+
+
+def _random(line: dict[str, Any]) -> tuple[str, ...]:
+    name = f"at random ({line['votes']})"
+    return ("", "", "", name, "", "", "", "", number(line["asr"]), "", "")
+
+
+def _rank(value: float | None) -> str:
+    return "-" if value is None else f"{round(value, 1):g}"
+
+
+def _between(low: str, high: str) -> str:
+    return "-" if "-" in {low, high} else f"{low} … {high}"

@@ -1,0 +1,220 @@
+"""People as judges: what each voter is shown, in which order, and how votes join those of models.
+
+A person sees a pair once, so in one order: the same in all arms of a sample, that a liking for a
+slot may cancel out of its shift, and the other one for the next voter.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import PEOPLE, SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from schemas.keys import content_key
+from tasks._random import shuffle, uniform
+from tasks.aggregate import text_sizes
+
+ASKED_ARMS = ("control", "experimental", "sham")
+QUESTION = "Which answer is better?"
+CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar": "abstain"}
+"""What a button says, and the choice that it is."""
+
+PROMPT = {
+    "prompt": "booth_v1", "kind": "pair", "verdict": "button", "system": "",
+    "source": "the page of `voirdire booth`; the buttons are those of arXiv 2402.10669",
+    "user": f"{QUESTION}\n\n{{question}}\n\n{{answer_a}}\n\n{{answer_b}}\n\n{' / '.join(CHOSEN)}",
+}  # fmt: skip
+"""What a person is asked, as a judge prompt."""
+
+TIMED, UNTIMED = "timed", "untimed"
+"""How a vote came (its ``finish_reason``): after so many seconds, or nobody knows when."""
+
+
+class Programme(NamedTuple):
+    """What voters are to be shown of a study."""
+
+    arms: tuple[str, ...] = ASKED_ARMS
+    perturbations: tuple[str, ...] = ()
+    """Of these only; none: of all."""
+    limit: int | None = None
+    """At most so many ballots each."""
+    once: bool = False
+    """Each sample once per voter, its arm rotating over voters: no shifts, more samples."""
+    seed: int = 0
+
+
+class Draw(NamedTuple):
+    """The ballots of one voter."""
+
+    ballots: DataFrame[Ballots]
+    order: list[str]
+    """Their ids as they are to be shown."""
+
+
+def judge_of(voter: str) -> str:
+    """Name a voter as a judge: people/ann."""
+    return f"{PEOPLE}/{voter}"
+
+
+def people_table(judges: Sequence[str]) -> DataFrame[Judges]:
+    """Return the frame of judges who are people."""
+    told = {"provider": PEOPLE, "model": "person", "params": "{}", "system": "", "simulated": False}
+    return Judges.of(pl.DataFrame([{"judge": judge, **told} for judge in judges]))
+
+
+def people_prompt() -> DataFrame[Prompts]:
+    """Return what people are asked, as a frame of one judge prompt."""
+    return Prompts.of(pl.DataFrame([PROMPT]))
+
+
+def both_orders(pairs: DataFrame[Pairs], judge: str) -> DataFrame[Ballots]:
+    """Return the ballots of a person for each pair, in either order.
+
+    An id is the key of person, wording and texts: who has judged a pair in one study has judged it
+    in all.
+    """
+    shown = pairs.filter(pl.col("arm").is_in(ASKED_ARMS))
+    texts = shown.select("pair_id", "question", *SIDES).iter_rows()
+    rows = [
+        (content_key(PEOPLE, judge, PROMPT["user"], question, *answers), pair_id, judge, side)
+        for pair_id, question, anchor, target in texts
+        for side, answers in (("anchor", (anchor, target)), ("target", (target, anchor)))
+    ]
+    names = ("ballot_id", "pair_id", "judge", "shown_first")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    return Ballots.of(
+        frame.with_columns(prompt=pl.lit(PROMPT["prompt"]), wave=pl.lit(""), repeat=pl.lit(0))
+    )
+
+
+def draw_for(
+    pairs: DataFrame[Pairs], judge: str, number: int, programme: Programme,
+    voted: DataFrame[Ballots] | None = None,
+) -> Draw:  # fmt: skip
+    """Draw the ballots of one voter, the voter of this ``number``.
+
+    All voters see the same samples, so that they can be compared. Within a limit, each sample comes
+    with one perturbation first (the next sample with the next), then with another. The ballots of a
+    sample lie as far apart as they can. A pair in ``voted`` keeps the order in which it was shown.
+    """
+    chosen = _chosen(pairs, number, programme)
+    at = {sample: i for i, sample in enumerate(_samples(pairs, programme.seed))}
+    sides = {pair["pair_id"]: SIDES[(at[pair["sample"]] + number) % 2] for pair in chosen}
+    if voted is not None:
+        sides |= {p: s for p, s in voted.select("pair_id", "shown_first").iter_rows() if p in sides}
+    wanted = pl.DataFrame(
+        list(sides.items()), schema=dict.fromkeys(("pair_id", "shown_first"), pl.String),
+        orient="row",
+    )  # fmt: skip
+    ballots = both_orders(pairs, judge).join(wanted, on=["pair_id", "shown_first"], how="semi")
+    ids = dict(ballots.select("pair_id", "ballot_id").iter_rows())
+    # Arms with the same texts are one ballot.
+    order = dict.fromkeys(ids[pair_id] for pair_id in _spread(chosen, judge, programme.seed))
+    return Draw(Ballots.of(ballots), list(order))
+
+
+def log_people(
+    pairs: DataFrame[Pairs],
+    ballots: DataFrame[Ballots],
+    votes: DataFrame[Votes],
+    *,
+    prompt: str,
+    wave: str,
+    too_fast_seconds: float,
+) -> DataFrame[VoteLog]:
+    """Lay the votes of people beside their pairs, under the prompt and wave of the judges.
+
+    So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
+    has not read: that vote is invalid. The page measures the time, a file of votes may not.
+    """
+    hasty = (pl.col("finish_reason") == TIMED) & (pl.col("seconds") < too_fast_seconds)
+    cast = votes.select("ballot_id", "choice", "seconds", "finish_reason")
+    log = (
+        ballots.join(cast, on="ballot_id")
+        .join(pairs.select(pl.exclude("question", *SIDES), *text_sizes()), on="pair_id")
+        .with_columns(
+            choice=pl.when(hasty).then(pl.lit("invalid")).otherwise("choice"),
+            prompt=pl.lit(prompt), wave=pl.lit(wave),
+            human=pl.lit(value=True), simulated=pl.lit(value=False),
+        )
+    )  # fmt: skip
+    return VoteLog.of(log)
+
+
+def _samples(pairs: pl.DataFrame, seed: int) -> list[str]:
+    """Return all samples in the order in which a limit takes them, the same for all voters."""
+    return sorted(pairs["sample"].unique(), key=lambda sample: uniform(seed, "booth", sample))
+
+
+def _chosen(pairs: pl.DataFrame, number: int, programme: Programme) -> list[dict[str, Any]]:
+    """Return the pairs that a voter is to see."""
+    shown = pairs.filter(pl.col("arm").is_in(programme.arms))
+    if programme.perturbations:
+        named = pl.col("perturbation").is_in(programme.perturbations)
+        of_named = shown.filter(named)["sample"].unique()
+        shown = shown.filter(
+            named | (pl.col("perturbation").is_null() & pl.col("sample").is_in(of_named.implode()))
+        )
+    rows = shown.select("pair_id", "sample", "arm", "perturbation").sort(
+        "perturbation", "arm", nulls_last=False
+    )
+    by_sample: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.iter_rows(named=True):
+        by_sample.setdefault(row["sample"], []).append(row)
+    samples = [s for s in _samples(pairs, programme.seed) if s in by_sample]
+    if programme.once:
+        kept = [_rotated(by_sample[s], i + number) for i, s in enumerate(samples)]
+        return kept[: programme.limit]
+    chosen: dict[str, dict[str, Any]] = {}
+    for unit in _units(samples, by_sample):
+        more = chosen | {row["pair_id"]: row for row in unit}
+        if programme.limit and len(more) > programme.limit:
+            if not chosen:
+                raise ValueError(
+                    f"limit ({programme.limit}) is below the {len(more)} ballots of one sample. "
+                    "Raise it, or show each sample once."
+                )
+            break
+        chosen = more
+    return list(chosen.values())
+
+
+def _rotated(rows: list[dict[str, Any]], turn: int) -> dict[str, Any]:
+    """Return one pair of a sample: each arm in its turn, and in each arm each perturbation."""
+    arms = sorted({row["arm"] for row in rows})
+    of_arm = [row for row in rows if row["arm"] == arms[turn % len(arms)]]
+    return of_arm[turn // len(arms) % len(of_arm)]
+
+
+def _units(
+    samples: list[str], by_sample: dict[str, list[dict[str, Any]]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what belongs together, control and the arms of one perturbation: samples in turns."""
+    arms: dict[str, dict[str | None, list[dict[str, Any]]]] = {}
+    for sample in samples:
+        found = arms.setdefault(sample, {})
+        for row in by_sample[sample]:
+            found.setdefault(row["perturbation"], []).append(row)
+    rounds = max((len(found) for found in arms.values()), default=0)
+    for turn in range(rounds):
+        for index, sample in enumerate(samples):
+            control = arms[sample].get(None, [])
+            names = [name for name in arms[sample] if name is not None]
+            if turn < len(names):
+                yield control + arms[sample][names[(index + turn) % len(names)]]
+            elif turn == 0:
+                yield control
+
+
+def _spread(chosen: list[dict[str, Any]], judge: str, seed: int) -> list[str]:
+    """Order pairs so that those of one sample lie far apart; each voter's order is another."""
+    by_sample: dict[str, list[str]] = {}
+    for row in chosen:
+        by_sample.setdefault(row["sample"], []).append(row["pair_id"])
+    placed = []
+    for sample, pair_ids in by_sample.items():
+        start = uniform(seed, "start", judge, sample)
+        mixed = shuffle(sorted(pair_ids), seed, "arms", judge, sample)
+        placed += [((start + i) / len(mixed), pair_id) for i, pair_id in enumerate(mixed)]
+    return [pair_id for _, pair_id in sorted(placed)]

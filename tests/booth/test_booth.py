@@ -1,0 +1,282 @@
+import base64
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from booth import _booth, _seats
+from booth._booth import Booth, require_known
+from booth._seats import STILL_OPEN, Seat, write_choice
+from schemas.judging import Votes
+from tasks.people import CHOSEN
+from warehouse.store import Warehouse, WarehouseError
+
+Open = Callable[..., Booth]
+Audited = Callable[..., Warehouse]
+
+
+def cast(booth: Booth, seat: Seat, label: str = "Answer 1", back: int = 0) -> str | None:
+    shown = booth.show(seat, back)
+    assert shown is not None
+    return booth.vote(seat, shown.nonce, label, 0.0)
+
+
+def votes(warehouse: Warehouse) -> list[tuple[str, str, str]]:
+    sql = """
+        select judge, raw, choice from votes join ballots using (ballot_id)
+        where starts_with(judge, 'people/') order by cast_at
+    """
+    return warehouse.query(sql).rows()
+
+
+def test_a_choice_is_a_vote_like_those_of_models(audited: Audited, opened: Open) -> None:
+    warehouse = audited()
+    booth = opened(warehouse)
+    seat = booth.seat("ann")
+    for label in CHOSEN:
+        assert cast(booth, seat, label)
+    assert votes(warehouse) == []
+    booth.hand_in(seat)
+    assert booth.close()
+    assert votes(warehouse) == [("people/ann", label, choice) for label, choice in CHOSEN.items()]
+    run = warehouse.query("select * from runs where flow = 'booth'").to_dicts()[0]
+    assert (run["state"], run["asked"], run["study"]) == ("completed", 4, "quick")
+    assert warehouse.query(
+        "select prompt, wave, repeat from ballots where judge = 'people/ann'"
+    ).unique().rows() == [("booth_v1", "", 0)]
+
+
+def test_a_page_serves_once(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
+    ann, ben = booth.seat("ann"), booth.seat("ben")
+    shown = booth.show(ann, 0)
+    assert shown
+    assert booth.vote(ben, shown.nonce, "Tie", 0.0) is None
+    assert booth.vote(ann, shown.nonce, "Both", 0.0) is None
+    assert booth.vote(ann, shown.nonce, "Tie", 0.0)
+    assert booth.vote(ann, shown.nonce, "Answer 2", 0.0) is None
+    assert [choice.label for choice in ann.chosen.values()] == ["Tie"]
+
+
+def test_a_page_of_ones_own_making_is_refused(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
+    seat = booth.seat("ann")
+    shown = booth.show(seat, 0)
+    assert shown
+    packed, _, signature = shown.nonce.partition(".")
+    told = json.loads(base64.urlsafe_b64decode(packed))
+    forged = base64.urlsafe_b64encode(json.dumps([seat.order[3], *told[1:]]).encode()).decode()
+    for nonce in (f"{forged}.{signature}", packed, "", ".", "é.é", f"{packed}.{signature}x"):
+        assert booth.vote(seat, nonce, "Tie", 0.0) is None
+    assert seat.chosen == {}
+
+
+def test_going_back_changes_the_choice_and_not_the_place(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
+    seat = booth.seat("ann")
+    first, second = cast(booth, seat, "Answer 1"), cast(booth, seat, "Tie")
+    shown = booth.show(seat, 2)
+    assert shown
+    assert (shown.place, shown.total, shown.before, shown.can_go_back) == (1, 12, "Answer 1", False)
+    assert booth.show(seat, 3) is None
+    assert cast(booth, seat, "Answer 2", back=2) == first
+    assert {b: c.label for b, c in seat.chosen.items()} == {first: "Answer 2", second: "Tie"}
+    shown = booth.show(seat, 0)
+    assert shown
+    assert (shown.place, shown.before) == (3, "")
+
+
+def test_the_last_choices_stay_open_and_those_before_become_votes(
+    audited: Audited, opened: Open
+) -> None:
+    warehouse = audited(8)
+    booth = opened(warehouse)
+    seat = booth.seat("ann")
+    for _ in range(2 * STILL_OPEN):
+        cast(booth, seat)
+    assert len(seat.ripe()) == STILL_OPEN
+    _booth.seal(booth.office, seat, booth.lock)
+    assert len(votes(warehouse)) == len(seat.changeable) == STILL_OPEN
+    assert booth.show(seat, STILL_OPEN) is not None
+    assert booth.show(seat, STILL_OPEN + 1) is None
+    assert seat.answered == 2 * STILL_OPEN
+
+
+def test_what_is_on_its_way_into_the_warehouse_is_not_changed(
+    audited: Audited, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booth = opened(audited())
+    seat = booth.seat("ann")
+    cast(booth, seat)
+    shown = booth.show(seat, 1)
+    assert shown
+    taken: list[Any] = []
+
+    def meanwhile(*_: object) -> int:
+        taken.append(booth.vote(seat, shown.nonce, "Tie", 0.0))
+        raise WarehouseError("kept busy")
+
+    monkeypatch.setattr(booth.office, "save", meanwhile)
+    assert not booth.close()
+    assert taken == [None]
+    # It stays where it was, and can be changed again.
+    assert booth.vote(seat, shown.nonce, "Tie", 0.0)
+
+
+def test_a_booth_that_opens_again_knows_everything(audited: Audited) -> None:
+    warehouse = audited()
+    with _booth.open_booth(warehouse, "quick", {"limit": 6}) as booth:
+        seat = booth.seat("ann")
+        session = booth.sit_down(seat, None)
+        order = seat.order
+        chosen = [cast(booth, seat, "Tie"), cast(booth, seat, "Answer 2")]
+        token, page = booth.token(seat), booth.slug(seat)
+        nonce = booth.show(seat, 0)
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        seat = booth.seats["ann"]
+        assert (booth.token(seat), booth.slug(seat), seat.order) == (token, page, order)
+        assert booth.knows(seat, session)
+        assert [*seat.chosen] == chosen
+        # The page that was open when the booth ended still serves.
+        assert nonce
+        assert booth.vote(seat, nonce.nonce, "Answer 1", 0.0) == order[2]
+        assert len(seat.order) == 6
+    with _booth.open_booth(warehouse, "quick", {"limit": None}) as booth:
+        seat = booth.seats["ann"]
+        assert len(seat.order) == 12
+        assert set(order) < set(seat.order)
+        assert seat.answered == 3
+
+
+def test_votes_that_were_saved_just_before_a_crash_are_not_asked_again(audited: Audited) -> None:
+    warehouse = audited()
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        seat = booth.seat("ann")
+        ballot = cast(booth, seat)
+        booth.close()
+        write_choice(booth.ledger, seat, str(ballot), "Tie", 9.0)
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        seat = booth.seats["ann"]
+        assert (seat.sealed, seat.chosen) == ({ballot}, {})
+        assert booth.close()
+    assert votes(warehouse) == [("people/ann", "Answer 1", "first")]
+
+
+def test_links(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
+    ann, ben = booth.seat("ann"), booth.seat("ben")
+    token = booth.token(ann)
+    assert len(token) == 43
+    assert booth.seat_of_token(token) is ann
+    assert booth.seat_of_token(token[:-1]) is booth.seat_of_token(booth.slug(ann)) is None
+    session = booth.sit_down(ann, None)
+    assert session
+    # Reused: in another browser, and with a session of somebody else.
+    assert booth.sit_down(ann, None) is booth.sit_down(ann, booth.sit_down(ben, None)) is None
+    assert booth.sit_down(ann, session) == session
+    page = booth.slug(ann)
+    assert booth.seat_of_page(page, session) is ann
+    assert booth.seat_of_page(page, None) is booth.seat_of_page(page, "other") is None
+    booth.renew("ann")
+    assert booth.seat_of_token(token) is booth.seat_of_page(page, session) is None
+    assert booth.seat_of_token(booth.token(ann)) is ann
+    with pytest.raises(ValueError, match=r"'eve' has no link to renew\. Voters of quick: ann, ben"):
+        booth.renew("eve")
+
+
+def test_neither_tokens_nor_sessions_are_kept(audited: Audited, opened: Open) -> None:
+    warehouse = audited()
+    booth = opened(warehouse)
+    seat = booth.seat("ann")
+    session = booth.sit_down(seat, None)
+    cast(booth, seat)
+    booth.close()
+    kept = [*warehouse.path.parent.rglob("*.jsonl"), warehouse.path]
+    assert len(kept) == 2
+    for file in kept:
+        assert session
+        assert session.encode() not in file.read_bytes()
+        assert booth.token(seat).encode() not in file.read_bytes()
+
+
+def test_time_is_that_on_the_page(
+    audited: Audited, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booth = opened(audited())
+    seat = booth.seat("ann")
+    clock = [100.0]
+    monkeypatch.setattr(_seats.time, "monotonic", lambda: clock[0])
+
+    def look(passed: float, back: int = 0) -> str:
+        shown = booth.show(seat, back)
+        clock[0] += passed
+        assert shown
+        return shown.nonce
+
+    look(8)  # loaded again after 8 s: goes on
+    ballot = booth.vote(seat, look(4), "Tie", 2.5)
+    assert ballot
+    assert seat.chosen[ballot].seconds == 9.5  # 8 + 4 - 2.5 hidden
+    booth.vote(seat, look(3, back=1), "Answer 1", 0.0)
+    assert seat.chosen[ballot][:3] == ("Answer 1", 12.5, 2)
+    look(4000)  # the night
+    other = booth.vote(seat, look(5), "Tie", 99.0)
+    assert other
+    assert seat.chosen[other].seconds == 0  # all of it hidden
+    look(4000)
+    last = booth.vote(seat, look(5), "Tie", -7.0)
+    assert last
+    assert seat.chosen[last].seconds == 5
+
+
+def test_time_of_a_page_from_before_a_restart(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
+    seat = booth.seat("ann")
+    shown = booth.show(seat, 0)
+    assert shown
+    seat.looks.clear()
+    assert seat.seconds_of(seat.order[0], time.time() - 30, 0.0) == pytest.approx(30, abs=1)
+    # A clock that was set back.
+    assert seat.seconds_of(seat.order[0], time.time() + 30, 0.0) == 0
+
+
+def test_choices_on_pairs_that_are_gone_are_told(
+    audited: Audited, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = audited()
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        seat = booth.seat("ann")
+        write_choice(booth.ledger, seat, "f" * 32, "Tie", 9.0)
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        assert booth.seats["ann"].chosen == {}
+    assert "1 choices of ann are on pairs that study quick has no more" in capsys.readouterr().err
+
+
+def test_names_and_perturbations_are_checked(audited: Audited, opened: Open) -> None:
+    booth = opened(audited(), perturbations=["rich_content"])
+    for name in ("", "a b", "ann/eve", "<b>", "x" * 65):
+        with pytest.raises(ValueError, match="1 to 64 letters"):
+            booth.seat(name)
+    with pytest.raises(ValueError, match=r"no perturbation 'rich_content'\. It has: padding"):
+        require_known(booth.pairs, booth.programme)
+
+
+def test_a_study_that_was_never_audited_is_named(audited: Audited) -> None:
+    warehouse = audited()
+    with pytest.raises(WarehouseError, match=r"no audit of a study 'x' \(it has: quick\)"):
+        _booth.open_booth(warehouse, "x", {}).__enter__()
+
+
+def test_when_a_vote_was_cast(audited: Audited, opened: Open) -> None:
+    warehouse = audited()
+    booth = opened(warehouse)
+    seat = booth.seat("ann")
+    cast(booth, seat)
+    booth.close()
+    read = warehouse.read(Votes).filter(finish_reason="timed").to_dicts()
+    (vote,) = read
+    assert datetime.now(UTC) - vote["cast_at"] < timedelta(minutes=1)
+    assert (vote["attempts"], vote["model"], vote["cost_usd"]) == (1, None, None)

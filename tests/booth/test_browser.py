@@ -1,0 +1,306 @@
+"""The booth in a real browser, as voters meet it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from warehouse.store import Warehouse
+
+REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
+"""If it is set, as CI does, the proof may not be skipped."""
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+LABELS = ["Answer 1", "Answer 2", "Tie", "Not familiar"]
+HOSTILE = (
+    "Hear **me** 😀\n\n<script>window.pwned = 1</script>\n\n<img src=x onerror='window.pwned = 2'>"
+    "\n\n[go](javascript:window.pwned=3) ![p](http://127.0.0.1:9/p.png)"
+)
+VOTES = """
+    select judge, raw, seconds, shown_first from votes join ballots using (ballot_id)
+    where starts_with(judge, 'people/') order by cast_at
+"""
+Audited = Callable[..., Warehouse]
+Serve = Callable[..., Any]
+Enter = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    place = next(filter(None, map(shutil.which, NAMES)), None)
+    if place is None:
+        told = "no Chromium on this machine: install the package `chromium`"
+        pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
+    with sync_playwright() as playwright:
+        # In containers, where root runs tests, it has no sandbox of its own.
+        bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=place, args=bare)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def person(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """Return what makes a person's browser, with cookies of its own."""
+    contexts: list[BrowserContext] = []
+
+    def make(**options: Any) -> BrowserContext:
+        contexts.append(browser.new_context(**options))
+        contexts[-1].set_default_timeout(20_000)
+        return contexts[-1]
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def enter(person: Callable[..., BrowserContext]) -> Enter:
+    """Open a link and begin."""
+
+    def go(link: str, **options: Any) -> Page:
+        page = person(**options).new_page()
+        page.goto(link)
+        page.get_by_role("button", name="Begin").click()
+        page.wait_for_url("**/b/*")
+        return page
+
+    return go
+
+
+def place(page: Page) -> str:
+    return page.get_by_role("status").inner_text()
+
+
+def test_two_voters_at_once_cast_all_their_votes(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--voter", "ben", "--limit", "6")
+    ann, ben = enter(booth.links["ann"]), enter(booth.links["ben"])
+    for turn in range(6):
+        for page, label in ((ann, LABELS[turn % 4]), (ben, LABELS[(turn + 1) % 4])):
+            assert place(page) == f"{turn + 1} of 6"
+            html = page.content()
+            # Neither who wrote an answer nor what was done to it.
+            for word in ("anchor", "target", "sham", "padding", "experimental", "demo/"):
+                assert word not in html.replace("Anchor ", "").replace("Target ", "").replace(
+                    "Sham ", ""
+                )
+            page.get_by_role("button", name=label, exact=True).click()
+    for page in (ann, ben):
+        expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
+        page.get_by_role("button", name="Finish").click()
+        expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    code, said = booth.stop()
+    assert code == 0, booth.errors.read_text()
+    assert "ann: 6 of 6\nben: 6 of 6\nAll votes are in the warehouse" in said
+    rows = warehouse.query(VOTES).rows()
+    for judge, first in (("people/ann", 0), ("people/ben", 1)):
+        of_judge = [row for row in rows if row[0] == judge]
+        assert [row[1] for row in of_judge] == [LABELS[(first + n) % 4] for n in range(6)]
+        assert all(0 < row[2] < 60 for row in of_judge)
+        assert [row[3] for row in of_judge].count("anchor") == 3
+    # Tokens stand in no log.
+    assert booth.errors.read_text() == ""
+
+
+def test_a_reload_and_another_day_go_on_where_one_was(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
+    booth = served(audited(), "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"])
+    page.get_by_role("button", name="Tie").click()
+    expect(page.get_by_role("status")).to_have_text("2 of 6")
+    question = page.get_by_label("Question").inner_text()
+    page.reload()
+    assert (place(page), page.get_by_label("Question").inner_text()) == ("2 of 6", question)
+    context = page.context
+    page.close()
+    later = context.new_page()
+    later.goto(booth.links["ann"])
+    assert (place(later), later.get_by_label("Question").inner_text()) == ("2 of 6", question)
+
+
+def test_a_killed_booth_has_lost_nothing(audited: Audited, served: Serve, enter: Enter) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"])
+    for label in ("Answer 2", "Tie", "Answer 1"):
+        page.get_by_role("button", name=label, exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("4 of 6")
+    booth.kill()
+    assert warehouse.query(VOTES).is_empty()
+    again = served(warehouse)
+    assert again.links["ann"].partition("/v/")[2] == booth.links["ann"].partition("/v/")[2]
+    assert "3 of 6" in again.said
+    page.goto(again.links["ann"])
+    assert place(page) == "4 of 6"
+    page.keyboard.press("Backspace")
+    expect(page.get_by_role("status")).to_have_text("3 of 6")
+    expect(page.get_by_role("button", name="Answer 1")).to_have_attribute("aria-pressed", "true")
+    again.kill()
+    code, said = served(warehouse, "--voter", "ben").stop()
+    assert (code, "ann: 3 of 6" in said) == (0, True)
+    assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 2", "Tie", "Answer 1"]
+
+
+def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(
+    audited: Audited, served: Serve, enter: Enter, person: Callable[..., BrowserContext]
+) -> None:
+    booth = served(audited(), "--voter", "ann", "--limit", "6")
+    link = booth.links["ann"]
+    mine = enter(link)
+    stranger = person().new_page()
+    pages = []
+    forged = link[:-4] + ("AAAA" if link[-4:] != "AAAA" else "BBBB")
+    for address in (forged, link + "x", link.partition("/v/")[0], mine.url):
+        answer = stranger.goto(address)
+        assert answer
+        assert answer.status == 403
+        pages.append(stranger.content())
+    stranger.goto(link)
+    stranger.get_by_role("button", name="Begin").click()
+    expect(stranger.get_by_role("heading", name="not open to you")).to_be_visible()
+    pages.append(stranger.content())
+    assert len(set(pages)) == 1
+    assert stranger.context.cookies() == []
+    mine.reload()
+    assert place(mine) == "1 of 6"
+
+
+def test_a_renewed_link_ends_the_old_one(audited: Audited, served: Serve, enter: Enter) -> None:
+    warehouse = audited()
+    first = served(warehouse, "--voter", "ann", "--limit", "6")
+    old = enter(first.links["ann"])
+    old.get_by_role("button", name="Tie").click()
+    first.kill()
+    second = served(warehouse, "--renew", "ann")
+    base = second.links["ann"].partition("/v/")[0]
+    for address in (first.links["ann"], old.url):
+        answer = old.goto(base + "/" + address.split("/", 3)[3])
+        assert answer
+        assert answer.status == 403
+    assert place(enter(second.links["ann"])) == "2 of 6"
+
+
+def test_html_in_an_answer_is_shown_and_not_run(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
+    booth = served(audited(1, {0: HOSTILE}), "--voter", "ann", "--arms", "control", "--limit", "1")
+    page = enter(booth.links["ann"])
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.reload()
+    shown = page.get_by_role("article").filter(has_text="Hear me").inner_text()
+    assert "<script>window.pwned = 1</script>" in shown
+    assert "<img src=x onerror='window.pwned = 2'>" in shown
+    assert "[go](javascript:window.pwned=3) [image: p]" in shown
+    assert page.locator("article strong").inner_text() == "me"
+    assert page.locator("article :is(script, img, a)").count() == 0
+    assert page.evaluate("window.pwned") is None
+    base = booth.links["ann"].partition("/v/")[0]
+    assert asked
+    assert all(address.startswith(base) for address in asked)
+
+
+def test_keys(audited: Audited, served: Serve, enter: Enter) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"])
+    for turn, key in enumerate(("1", "2", "3", "T", "n")):
+        expect(page.get_by_role("status")).to_have_text(f"{turn + 1} of 6")
+        page.keyboard.press(key)
+    expect(page.get_by_role("status")).to_have_text("6 of 6")
+    page.keyboard.press("x")
+    page.keyboard.press("Control+1")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("status")).to_have_text("5 of 6")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("status")).to_have_text("6 of 6")
+    page.keyboard.press("Backspace")
+    expect(page.get_by_role("status")).to_have_text("5 of 6")
+    page.keyboard.press("2")
+    expect(page.get_by_role("status")).to_have_text("6 of 6")
+    # By Tab and Enter, as without a mouse.
+    page.get_by_role("button", name="Tie").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
+    page.keyboard.press("Backspace")
+    expect(page.get_by_role("status")).to_have_text("6 of 6")
+    booth.stop()
+    said = [row[1] for row in warehouse.query(VOTES).rows()]
+    assert sorted(said) == sorted(["Answer 1", "Answer 2", "Tie", "Tie", "Answer 2", "Tie"])
+
+
+def test_a_form_that_is_sent_again_changes_nothing(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"])
+    nonce = page.locator("input[name=nonce]").get_attribute("value") or ""
+    page.get_by_role("button", name="Answer 1").click()
+    expect(page.get_by_role("status")).to_have_text("2 of 6")
+    for form in ({"nonce": nonce, "choice": "Tie"}, {"nonce": "x.y", "choice": "Tie"}, {}):
+        answer = page.request.post(page.url, form=dict(form))
+        assert "2 of 6" in answer.text()
+    huge = page.request.post(page.url, form={"nonce": "n" * 10_000, "choice": "Tie"})
+    assert huge.status == 403
+    booth.stop()
+    assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 1"]
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_a_phone(audited: Audited, served: Serve, enter: Enter, width: int) -> None:
+    wide = "W" * 400 + "\n\n```\n" + "x = 1; " * 60 + "\n```\n\n" + "| a " * 30 + "|\n" + "|--" * 30
+    booth = served(audited(1, {0: wide}), "--voter", "ann", "--arms", "control", "--limit", "1")
+    page = enter(
+        booth.links["ann"], viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    one, two = (box.bounding_box() for box in page.get_by_role("article").all())
+    assert one
+    assert two
+    assert one["y"] + one["height"] <= two["y"]
+    for label in LABELS:
+        button = page.get_by_role("button", name=label, exact=True)
+        box = button.bounding_box()
+        assert box
+        assert box["height"] >= 44
+        assert box["y"] + box["height"] <= 800  # within reach, wherever one has scrolled to
+    page.get_by_role("button", name="Tie").tap()
+    expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
+
+
+def test_a_desk_shows_the_answers_side_by_side(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
+    booth = served(audited(), "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"], viewport={"width": 1280, "height": 800})
+    one, two = (box.bounding_box() for box in page.get_by_role("article").all())
+    assert one
+    assert two
+    assert (one["y"], one["width"]) == (two["y"], two["width"])
+    assert one["x"] + one["width"] < two["x"]
+
+
+def test_time_in_a_hidden_tab_does_not_count(audited: Audited, served: Serve, enter: Enter) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    page = enter(booth.links["ann"])
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, arg=True)
+    page.wait_for_timeout(2000)
+    page.evaluate(hide, arg=False)
+    page.get_by_role("button", name="Tie").click()
+    page.wait_for_url("**/b/*")
+    booth.stop()
+    ((*_, seconds, _),) = warehouse.query(VOTES).rows()
+    assert seconds < 2

@@ -1,0 +1,96 @@
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from booth.cli import booth as command
+from flows.cli import main
+from warehouse.store import Warehouse
+
+Audited = Callable[..., Warehouse]
+Serve = Callable[..., Any]
+
+
+def run(warehouse: Path, *words: str) -> Result:
+    return CliRunner().invoke(command, ["quick", "--warehouse", str(warehouse), *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nobody votes yet: name who does"),
+        (("--voter", "a b"), "must be 1 to 64 letters"),
+        (("--voter", "ann", "--limit", "2"), r"limit (2) is below the 3 ballots of one sample"),
+        (("--voter", "ann", "--perturbation", "x"), "no perturbation 'x'. It has: padding."),
+        (("--renew", "ann"), "'ann' has no link to renew. Voters of quick: nobody."),
+        (("--export", "b.csv"), "of one voter: name one by --voter"),
+        (("--export", "b.csv", "--import", "b.csv"), "two steps"),
+        (("--voter", "ann", "--host", "192.0.2.1"), "cannot listen at 192.0.2.1, port 8750"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(
+    audited: Audited, words: tuple[str, ...], said: str
+) -> None:
+    result = run(audited().path, *words)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_without_an_audit_there_is_nothing_to_vote_on(tmp_path: Path) -> None:
+    result = run(tmp_path / "none.duckdb", "--voter", "ann")
+    assert "Run `voirdire audit quick` first." in result.output
+    assert not (tmp_path / "none.duckdb.booth").exists()
+
+
+def test_a_port_that_is_taken_is_named(audited: Audited) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = run(audited().path, "--voter", "ann", "--port", str(port))
+    assert f"cannot listen at 127.0.0.1, port {port}" in result.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_booth_ends_in_order(audited: Audited, served: Serve, number: int) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--url", "https://vote.example.org/")
+    assert booth.links["ann"].startswith("https://vote.example.org/v/")
+    other = run(warehouse.path, "--voter", "ben")
+    assert "a booth of study 'quick' is open in another process" in other.output
+    code, said = booth.stop(number)
+    assert (code, said.splitlines()[0]) == (0, "ann: 0 of 12")
+
+
+def test_what_voters_are_shown_is_kept(audited: Audited) -> None:
+    path = audited().path
+    for words, total in (
+        (("--voter", "ann", "--limit", "6"), 6), ((), 6), (("--once",), 4),
+        (("--limit", "0", "--all-arms"), 12), (("--arms", "control"), 4),
+    ):  # fmt: skip
+        result = run(path, "--hand-in", *words)
+        assert f"ann: 0 of {total}\n" in result.output, result.output
+
+
+def test_ballots_go_out_and_come_back(audited: Audited, tmp_path: Path) -> None:
+    warehouse = audited()
+    file = tmp_path / "ann.csv"
+    assert (
+        "12 ballots of ann" in run(warehouse.path, "--voter", "ann", "--export", str(file)).output
+    )
+    text = file.read_text(encoding="utf-8-sig")
+    file.write_text(text.replace(",\n", ",tie\n"), encoding="utf-8")
+    told = run(warehouse.path, "--voter", "ann", "--import", str(file)).output
+    assert told.startswith("12 votes of ann saved; 0 were there, 0 rows have no choice.")
+    assert "ann: 12 of 12" in run(warehouse.path, "--hand-in").output
+
+
+def test_the_command_is_listed_with_the_others() -> None:
+    listed = CliRunner().invoke(main, ["--help"]).output
+    assert "booth" in listed
+    assert "Let people vote on the pairs of STUDY" in listed

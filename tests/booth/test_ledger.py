@@ -1,0 +1,88 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from booth._ledger import SECRET_BYTES, open_ledger
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "v.duckdb"
+
+
+def test_lines_come_back_and_the_secret_stays(place: Path) -> None:
+    with open_ledger(place, "quick") as ledger:
+        ledger.write({"what": "voter", "voter": "ann"})
+        signed = ledger.sign("link", "ann", 1)
+    with open_ledger(place, "quick") as ledger:
+        assert ledger.lines == [{"what": "voter", "voter": "ann"}]
+        assert ledger.sign("link", "ann", 1) == signed
+        assert ledger.sign("link", "ann", 2) != signed
+    with open_ledger(place, "other") as ledger:
+        assert (ledger.lines, ledger.sign("link", "ann", 1) == signed) == ([], False)
+
+
+def test_nobody_else_can_read_what_it_keeps(place: Path) -> None:
+    before = os.umask(0)
+    try:
+        with open_ledger(place, "quick") as ledger:
+            ledger.write({})
+    finally:
+        os.umask(before)
+    folder = place.with_name("v.duckdb.booth")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    files = sorted(folder.iterdir())
+    assert [file.name for file in files] == ["quick.jsonl", "quick.lock", "secret"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_a_line_that_was_cut_is_left_behind_and_the_next_one_is_whole(place: Path) -> None:
+    with open_ledger(place, "quick") as ledger:
+        ledger.write({"n": 1})
+    journal = place.with_name("v.duckdb.booth") / "quick.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'{"n": 2, "half')
+    with open_ledger(place, "quick") as ledger:
+        assert (ledger.lines, ledger.unreadable) == ([{"n": 1}], 1)
+        ledger.write({"n": 3})
+    with open_ledger(place, "quick") as ledger:
+        assert ledger.lines == [{"n": 1}, {"n": 3}]
+
+
+def test_what_the_disk_does_not_take_did_not_happen(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_ledger(place, "quick") as ledger:
+        ledger.write({"n": 1})
+        with monkeypatch.context() as patch:
+
+            def full(_: int) -> None:
+                raise OSError(28, "No space left on device")
+
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(OSError, match="No space left"):
+                ledger.write({"n": 2})
+        assert ledger.lines == [{"n": 1}]
+        ledger.write({"n": 3})
+        assert ledger.lines == [{"n": 1}, {"n": 3}]
+
+
+def test_a_study_has_one_booth_at_a_time(place: Path) -> None:
+    with (
+        open_ledger(place, "quick"),
+        open_ledger(place, "other"),
+        pytest.raises(ValueError, match="booth of study 'quick' is open"),
+    ):
+        open_ledger(place, "quick").__enter__()
+    with open_ledger(place, "quick") as ledger:
+        assert ledger.lines == []
+
+
+def test_a_broken_secret_is_named(place: Path) -> None:
+    with open_ledger(place, "quick"):
+        pass
+    secret = place.with_name("v.duckdb.booth") / "secret"
+    assert len(secret.read_bytes()) == SECRET_BYTES
+    secret.write_bytes(b"short")
+    with pytest.raises(ValueError, match=r"not the secret of a booth\. Remove it"):
+        open_ledger(place, "quick").__enter__()

@@ -1,0 +1,91 @@
+"""From votes in the booth to one table of judges and people."""
+
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner
+
+from booth._booth import open_booth
+from booth._seats import write_choice
+from flows.cli import main
+from schemas.judging import Verdicts, VoteLog
+from tasks.people import CHOSEN
+from warehouse.store import Warehouse
+
+Audited = Callable[..., Warehouse]
+LABELS = [*CHOSEN]
+
+
+def remeasure(warehouse: Warehouse, *words: str) -> str:
+    command = ["remeasure", "quick", "--warehouse", str(warehouse.path), *words]
+    result = CliRunner().invoke(main, command, env={"COLUMNS": "110"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def voted(audited: Audited) -> Warehouse:
+    """Thirteen samples that two people have judged, each in three arms: 78 votes."""
+    warehouse = audited(13)
+    with open_booth(warehouse, "quick", {}) as booth:
+        for voter in ("ann", "ben"):
+            seat = booth.seat(voter)
+            for turn, ballot in enumerate(list(seat.order)):
+                # Every tenth vote comes after a second, every thirteenth is "Not familiar".
+                label = LABELS[3 if turn % 13 == 5 else turn % 3]
+                seconds = 1.0 if turn % 10 == 7 else 20.0
+                write_choice(booth.ledger, seat, ballot, label, seconds)
+        assert booth.close()
+    return warehouse
+
+
+def test_people_stand_in_one_table_with_the_judges(voted: Warehouse) -> None:
+    before = voted.read(VoteLog)
+    said = remeasure(voted)
+    # 39 ballots each: turns 7, 17, 27, 37 are too fast; 5, 18 and 31 not familiar.
+    assert "2 people, 78 votes; left out: 8 too fast (below 3 s), 6 not familiar." in said
+    table = said.partition("rank 1 is moved least")[0]
+    for judge, kind in (
+        ("offline/honest", "formula"), ("offline/random", "formula"), ("people/ann", "person"),
+        ("people/ben", "person"), ("at random (1, 2)", ""),
+    ):  # fmt: skip
+        (line,) = [line for line in table.splitlines() if judge in line]
+        assert kind in line
+    ranked = voted.query("select * from mart.ranking where study = 'quick'")
+    assert ranked["judge"].sort().to_list() == [
+        "offline/honest", "offline/random", "people/ann", "people/ben",
+    ]  # fmt: skip
+    assert ranked["low"].null_count() == ranked["tier"].null_count() == 0
+    # The votes of models are untouched, those of people filed beside them.
+    log = voted.read(VoteLog)
+    assert log.filter(~log["human"]).equals(before)
+    assert log.filter(log["human"]).height == 78
+    assert voted.read(Verdicts)["judge"].n_unique() == 4
+    rows = voted.query(
+        "select invalid, abstain, valid, needed from mart.validity "
+        "where judge = 'people/ann' and perturbation is null"
+    ).rows()
+    assert rows == [(4, 3, 32, 39)]
+    assert voted.query("select sum(too_fast), sum(not_familiar) from mart.people").rows() == [
+        (8, 6)
+    ]
+
+
+def test_the_limit_of_time_is_an_option_and_changes_no_vote(voted: Warehouse) -> None:
+    facts = "select count(*), sum(seconds) from votes"
+    before = voted.query(facts).rows()
+    assert "0 too fast (below 1 s)" in remeasure(voted, "--too-fast", "1", "--formulas")
+    assert "78 too fast (below 30 s)" in remeasure(voted, "--too-fast", "30", "--formulas")
+    assert "8 too fast (below 3 s)" in remeasure(voted, "--formulas")
+    assert voted.query(facts).rows() == before
+
+
+def test_the_report_shows_people_and_is_of_the_run_that_measured(
+    voted: Warehouse,
+) -> None:
+    remeasure(voted, "--formulas")
+    out = voted.path.with_name("quick.html")
+    command = ["report", "quick", "--out", str(out), "--warehouse", str(voted.path)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert "people/ann" in out.read_text(encoding="utf-8")

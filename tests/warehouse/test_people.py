@@ -1,0 +1,97 @@
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from schemas.curation import Answers, PerturbedAnswers, Questions
+from schemas.frame import Frame
+from schemas.judging import Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from warehouse.people import pairs_of, parameters_of, people_of
+from warehouse.store import Saving, Warehouse, WarehouseError
+
+Make = Callable[..., Saving]
+ANN = {"judge": "people/ann", "provider": "people", "simulated": False}
+ARM = {"arm": "experimental", "perturbation": "padding", "kind": "promote"}
+
+
+def audit(warehouse: Warehouse, study: str = "quick", seed: int = 0) -> None:
+    now = datetime(2026, 1, 1 + seed, tzinfo=UTC)
+    warehouse.start_run(
+        {"run": study, "flow": "audit", "study": study, "user": "u", "process": "p/1",
+         "parameters": f'{{"seed": {seed}}}', "fingerprint": "f", "code_version": "1",
+         "started_at": now, "ended_at": now, "state": "completed"}
+    )  # fmt: skip
+
+
+def log(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "",
+        "sample": "d/1/a2", "cluster": "d/1", "shown_first": "anchor", "repeat": 0,
+        "choice": "first", "human": False, **row,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def shelf(warehouse: Warehouse, make: Make, make_vote_log: Callable[..., Any]) -> Warehouse:
+    """One sample whose perturbed text differs by seed and recipe: three pairs of one name."""
+    answer = {"answer_id": "d/1/a2", "answer": "It is 4.", "slot": 2}
+    versions = [
+        {"answer_id": "d/1/a2", "seed": seed, "recipe": recipe, "perturbed": f"{seed}-{recipe}"}
+        for seed, recipe in ((0, 1), (0, 2), (1, 1))
+    ]
+    texts = [{**ARM, "pair_id": f"p-{v['perturbed']}", "target": v["perturbed"]} for v in versions]
+    pairs = [{}, *texts, {**ARM, "pair_id": "other", "sample": "d/2/a2", "target": "0-1"}]
+    asked = [
+        {},
+        *({"ballot_id": f"b{n}", "pair_id": row["pair_id"]} for n, row in enumerate(texts)),
+    ]
+    rows = make_vote_log([log({"arm": "control"}), log(ARM)])
+    savings: list[tuple[type[Frame], list[dict[str, Any]]]] = [
+        (Questions, [{}]), (Answers, [{}, answer]), (PerturbedAnswers, versions), (Judges, [{}]),
+        (Prompts, [{}]), (Pairs, pairs), (Ballots, asked),
+    ]  # fmt: skip
+    warehouse.save([make(model, *some) for model, some in savings], run="r")
+    for study, seed in (("quick", 0), ("again", 1)):
+        audit(warehouse, study, seed)
+        warehouse.save([Saving(VoteLog, rows)], run="r", study=study)
+    return warehouse
+
+
+@pytest.mark.parametrize(("study", "pair"), [("quick", "p-0-2"), ("again", "p-1-1")])
+def test_a_study_has_the_texts_of_its_seed_and_of_the_last_recipe(
+    shelf: Warehouse, study: str, pair: str
+) -> None:
+    assert pairs_of(shelf, study)["pair_id"].to_list() == [pair, "p1"]
+
+
+def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"no audit of a study 'x' \(it has: again, quick\)"):
+        parameters_of(shelf, "x")
+    audit(shelf, "empty")
+    with pytest.raises(WarehouseError, match="the last audit of study 'empty' left no votes"):
+        pairs_of(shelf, "empty")
+
+
+def test_people_are_those_of_the_pairs(shelf: Warehouse, make: Make) -> None:
+    ballots = [{"ballot_id": f"a-{pair}", "pair_id": pair, "judge": "people/ann"}
+               for pair in ("p1", "other")]  # fmt: skip
+    votes = [{"ballot_id": ballot["ballot_id"]} for ballot in ballots]
+    shelf.save([make(Judges, ANN), make(Ballots, *ballots), make(Votes, {}, *votes)], run="r")
+    people = people_of(shelf, pairs_of(shelf, "quick"))
+    assert people.ballots["ballot_id"].to_list() == ["a-p1"]
+    assert people.votes["ballot_id"].to_list() == ["a-p1"]
+
+
+def test_a_part_of_a_result_is_replaced(
+    shelf: Warehouse, make_vote_log: Callable[..., Any]
+) -> None:
+    ann = make_vote_log([log({"arm": "control", "judge": "people/ann", "human": True})])
+    for choice in ("first", "tie"):
+        part = ann.with_columns(choice=ann["choice"].replace("first", choice))
+        shelf.save([Saving(VoteLog, part, part="human")], run="r", study="quick")
+    found = shelf.query("select study, judge, choice from vote_log where human or arm = 'control'")
+    assert sorted(found.rows()) == [
+        ("again", "offline/honest", "first"), ("quick", "offline/honest", "first"),
+        ("quick", "people/ann", "tie"),
+    ]  # fmt: skip
