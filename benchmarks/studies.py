@@ -127,10 +127,8 @@ def nights(log: pl.DataFrame) -> pl.DataFrame:
 def panel(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask three judges, alike, about the same answers; the target is right."""
     log = alike([judge] * 3, design, studies, seed).with_columns(label=pl.lit("target"))
-    made = {name: frames(log)[name] for name in ("shifts", "tallies")}
-    rows = measured(
-        ("contrast", "los_contrast", "jury", "jury_accuracy", "judge_mean"), "dataset", **made
-    )
+    names = ("contrast", "los_contrast", "jury", "jury_accuracy", "judge_mean")
+    rows = measured(names, "dataset", **frames(log))
     return rows.filter(
         (pl.col("judge") == "a") & (pl.col("subgroup") == "b")
         | pl.col("judge").is_in(["jury/all", "judges/all"]) & (pl.col("subgroup") == "")
