@@ -228,7 +228,7 @@ def _drift_advice(samples: int, study: Study) -> str:
     return (
         "Drift: of a typical judge, one wave against another, one sees a change of shift of "
         f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
-        f"alert in {NIGHTS} nights is shared by {cells} cells."
+        f"alert in {NIGHTS} nights is shared by the {cells} cells of this study."
     )
 
 

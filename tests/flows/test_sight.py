@@ -124,7 +124,7 @@ def test_a_change_between_waves_by_hand() -> None:
     # 2.8016 sqrt(.2907) / sqrt(100); two judges by four perturbations have 20 cells, and
     # z(1 - 1 / 3600) + .8416 = 4.2941 in the place of 2.8016
     assert ".151 at .05 in a cell looked at alone, and of .232 where one false" in said
-    assert "90 nights is shared by 20 cells" in said
+    assert "90 nights is shared by the 20 cells of this study" in said
 
 
 def test_names_are_not_broken() -> None:
