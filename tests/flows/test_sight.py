@@ -71,6 +71,33 @@ def test_earlier_shifts_tell_the_spread(
     )
 
 
+def test_samples_of_a_question_are_no_questions_of_their_own(
+    make_shifts: Make, tmp_path: Path
+) -> None:
+    # 32 questions of four samples that all say the same: +1 in half of the questions, -1 in half.
+    rows = [
+        {"control": "tie", "sham": sham, "experimental": other, "cluster": f"q{question}"}
+        for question in range(32)
+        for sham, other in [[("anchor", "target"), ("target", "anchor")][question % 2]] * 4
+    ]
+    shifts = make_shifts(rows, judge="offline/honest", prompt="pair_v1", votes=2)
+    path = tmp_path / "v.duckdb"
+    Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
+    spread = earlier_spreads(STUDY, path)["offline/honest"]
+    assert spread.source == "128 earlier shifts"
+    # The mean of 32 questions of variance 32/31 has that / 32; as of 128 samples, 4 * 32/31.
+    assert spread.sigma == pytest.approx((4 * 32 / 31) ** 0.5)
+
+
+def test_the_level_and_the_questions_are_told() -> None:
+    rows = sight(STUDY, 160, {"offline/random": Spread(0.2, "told")})
+    told = " ".join(advice(rows, 160, STUDY, 20))
+    assert "Power .80 is at a raw p of .05; a finding needs a p that" in told
+    assert "adjusted over the study's 8 cells" in told
+    assert "160 samples are of 20 questions: what is said of offline/honest holds if" in told
+    assert "independent" not in " ".join(advice(rows, 160, STUDY, 160))
+
+
 def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
     assert earlier_spreads(STUDY, tmp_path / "none.duckdb") == {}
     assert not (tmp_path / "none.duckdb").exists()
