@@ -100,6 +100,7 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         import flows.audit
         from flows import _progress
         from flows._pages import report_path
+        from flows._record import require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
@@ -108,6 +109,7 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         # Reading both first: a file that cannot be used is said before a flow run exists.
         import_dataset(study.dataset, study.folder, study.limit)
         Warehouse(path).query("select 1")
+        require_free(study.name, Warehouse(path))
         if server:
             server.wait()
     with ballot_bars(CONSOLE) as listen:

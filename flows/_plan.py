@@ -17,6 +17,7 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    questions_of,
     sample_table,
     sight,
     sight_table,
@@ -103,7 +104,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
         console.print(told, markup=False, highlight=False)
-    for line in advice(seen, samples, study):
+    for line in advice(seen, samples, study, questions_of(pairs)):
         console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "

@@ -31,6 +31,27 @@ SILENCE = timedelta(minutes=5)
 SECONDS_BETWEEN_SIGNS = 20.0
 
 
+CALIBRATED = """
+    select bool_or(flow = 'calibrate') and not bool_or(flow in ('audit', 'measure')) from runs
+    where study = ?
+"""
+
+
+def require_free(study: str, warehouse: Warehouse) -> None:
+    """Refuse the name of a calibration, whose results a study's would replace.
+
+    Raises
+    ------
+    ValueError
+        Before anything is asked.
+    """
+    if warehouse.path.is_file() and warehouse.query(CALIBRATED, [study]).item():
+        raise ValueError(
+            f"{warehouse.path} holds a calibration named {study!r}, whose results would be "
+            "replaced. Give the study another name with --name."
+        )
+
+
 class Record:
     """A run in the warehouse, from start to end."""
 
@@ -54,6 +75,7 @@ class Record:
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
+        require_free(self.study.name, self.warehouse)
         self.bury_the_dead()
         self.unsaved = recover(self.warehouse)
         for note in self.unsaved:

@@ -29,7 +29,7 @@ from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 ENOUGH = 30
-"""Earlier shifts by which a judge's spread is known to 13 %."""
+"""Questions of earlier shifts by which a judge's spread is known to 13 %."""
 
 SCREEN, PAPER = 2, 6
 """Votes per pair of the two designs that are held against each other."""
@@ -41,26 +41,38 @@ ARMS = 3
 """Control, experimental and sham."""
 
 EARLIER = f"""
-    with cells as (
-        select
-            judge, mode(votes)::integer as votes, count(d) - 1 as freedom,
-            var_samp(d) * (count(d) - 1) as squares,
-        from (
-            select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
-        )
+    with shifted as (
+        select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
         where prompt = ? and mode = 'balanced'
+    ),
+    apart as (
+        select *, d - avg(d) over (partition by study, judge, dataset, wave, perturbation) as off
+        from shifted
+    ),
+    questions as (
+        select study, judge, dataset, wave, perturbation, "cluster", count(d) as samples,
+            sum(off) as total, min(votes) as fewest, max(votes) as most,
+        from apart group by all
+    ),
+    cells as (
+        select judge, min(fewest) as votes, count(*) - 1 as freedom, sum(samples) as shifts,
+            count(*) * sum(total ** 2) / sum(samples) as squares,
+        from questions where samples > 0
         group by study, judge, dataset, wave, perturbation
-        having count(d) > 1 and min(votes) = max(votes)
+        having count(*) > 1 and min(fewest) = max(most)
     )
-    select judge, votes, sqrt(sum(squares) / sum(freedom)) as sigma,
-        (sum(freedom) + count(*))::integer as shifts,
+    select judge, votes, sqrt(sum(squares) / sum(freedom)) as sigma, sum(shifts)::integer as shifts,
     from cells group by judge, votes having sum(freedom) >= {ENOUGH} and sum(squares) > 0
     order by all
 """  # noqa: S608 - a constant of this file
 
 
 class Spread(NamedTuple):
-    """The standard deviation of a judge's shifts, and how it is known."""
+    """The standard deviation of a judge's shifts, and how it is known.
+
+    Of earlier shifts it is that of independent samples whose mean would be as uncertain as theirs:
+    samples of one question tell less than as many questions.
+    """
 
     sigma: float
     source: str
@@ -175,7 +187,15 @@ def effect_advice(samples: int, votes: int, effect: float) -> str:
     )
 
 
-def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
+def questions_of(pairs: DataFrame[Pairs]) -> int:
+    """Return how many questions the samples are of, where a perturbation has fewest."""
+    asked = pairs.filter(pl.col("arm") == "experimental").group_by("perturbation")
+    return min(asked.agg(pl.col("cluster").n_unique())["cluster"].to_list(), default=0)
+
+
+def advice(
+    rows: list[Sight], samples: int, study: Study, questions: int | None = None
+) -> Iterator[str]:
     """Say whether the smallest shift that matters can be seen, and what the columns mean."""
     if not samples:
         yield "No sample is left to ask about."
@@ -203,6 +223,21 @@ def advice(rows: list[Sight], samples: int, study: Study) -> Iterator[str]:
         )
         text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
     yield text
+    cells = len(study.judges) * len(study.perturbations)
+    text = f"Power .80 is at a raw p of {_plain(ALPHA)}"
+    if cells > 1:
+        text += (
+            f"; a finding needs a p that is below it when adjusted over the study's {cells} cells, "
+            "so more samples where few of them are biased"
+        )
+    yield f"{text}."
+    guessed = [row.judge for row in rows if row.spread.source == "typical judge"]
+    if questions and questions < samples and guessed:
+        whom = "every judge" if len(guessed) == len(rows) else ", ".join(guessed)
+        yield (
+            f"The {samples} samples are of {questions} questions: what is said of {whom} holds if "
+            "samples of a question were independent. Earlier shifts tell how far they are not."
+        )
     one, two = (f"{100 * share_used(times, BOUNDS):.0f} %" for times in (1, 2))
     text = (
         "Stopping early: looks at 1/3, 2/3 and all samples "
@@ -228,7 +263,7 @@ def _drift_advice(samples: int, study: Study) -> str:
     return (
         "Drift: of a typical judge, one wave against another, one sees a change of shift of "
         f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
-        f"alert in {NIGHTS} nights is shared by {cells} cells."
+        f"alert in {NIGHTS} nights is shared by the {cells} cells of this study."
     )
 
 

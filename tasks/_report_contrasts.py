@@ -12,6 +12,7 @@ from tasks._words import count, number, p_value, thousands
 from tasks.contrasts import contrasts
 
 PRIMARY = ("mps_sham_contrast", "mps_contrast")
+BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 CELL = ("dataset", "prompt", "wave")
 
@@ -38,7 +39,7 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
     )
     beside = {
         (row["statistic"], *(row[c] for c in cell)): row
-        for row in found.filter(pl.col("statistic").is_in(["asr_contrast", "mcnemar"])).to_dicts()
+        for row in found.filter(pl.col("statistic").is_in(BESIDE)).to_dicts()
     }
     place = pl.col("finding").replace_strict(
         {word: at for at, word in enumerate(WORDS)}, default=len(WORDS), return_dtype=pl.Int64
@@ -54,7 +55,7 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
             _told(rows["finding"].to_list()),
             [
                 _row(row, [beside.get((s, *(row[c] for c in cell)))
-                           for s in ("asr_contrast", "mcnemar")])
+                           for s in BESIDE])
                 for row in rows.to_dicts()
             ],
         )
@@ -78,11 +79,12 @@ def _told(findings: Sequence[str | None]) -> str:
 
 
 def _row(row: Row, beside: Sequence[Row | None]) -> Judged:
-    asr, test = beside
+    los, asr, test = beside
     texts = [
         Text(row["other"]),
         _difference(row, 3),
         Text(p_value(row["p_holm"]), _raw(row)),
+        Text("not measured") if los is None else _difference(los, 2, with_words=True),
         Text("not measured") if asr is None else _difference(asr, 2, with_words=True),
         Text("none") if test is None else Text(p_value(test["p_holm"]), _raw(test)),
         _sizes(row),

@@ -15,7 +15,7 @@ MINIMA = {
 """Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
 
 BUDGET, NIGHTS = 1.0, 90
-"""One false alert per 90 nights, whatever the number of cells."""
+"""One false alert per 90 nights of a study, whatever the number of its cells."""
 
 TOO_FAST_SECONDS = 3.0
 """A person who votes sooner has not read two answers."""

@@ -41,9 +41,9 @@ COLOURS = {"alert": RED, "suspect": BLUE}
     reading=(
         "A panel per judge, a column per wave: small rings are quiet, large rings suspect, a filled"
         " diamond an alert (what the wave before raised is confirmed), a dash was not measured. All"
-        " cells share a budget, by default one false alert in 90 waves. An alert begins a new"
-        " baseline (upright line); the number on the right is the change since the baseline in the"
-        " last wave."
+        " cells of this study share a budget, by default one false alert in 90 waves; that of"
+        " another study comes on top. An alert begins a new baseline (upright line); the number on"
+        " the right is the change since the baseline in the last wave."
     ),
     optional=True,
 )

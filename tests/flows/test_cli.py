@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows import _audit_here
+from flows._record import Record
 from flows.cli import main
-from flows.studies import STUDIES
+from flows.studies import STUDIES, Study
 from tasks.perturbations import PERTURBATIONS
 from tasks.providers import JUDGES
+from warehouse.store import Warehouse
 
 GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target": "Therefore."}
 
@@ -124,6 +126,15 @@ def test_files_that_are_no_warehouse(make: Any, parts: tuple[str, ...], tmp_path
     assert all(part in said for part in parts), said
     assert str(path) in said
     assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with Record("calibrate", "hers", Study(name="quick"), warehouse):
+        pass
+    said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
+    assert "holds a calibration named 'quick'" in said
+    assert warehouse.query("select count(*) as n from runs")["n"].item() == 1
 
 
 def test_place_that_cannot_be_written() -> None:

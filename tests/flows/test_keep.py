@@ -12,7 +12,9 @@ from polars.testing import assert_frame_equal
 
 from flows._drift import drift_in
 from flows._measure import estimates_of
+from flows._record import Record
 from flows.cli import main
+from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
@@ -99,6 +101,15 @@ def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "holds another study named 'own'" in result.output
     assert_frame_equal(warehouse.read(VoteLog), before)
+
+
+def test_a_calibration_is_not_replaced(votes: Path, tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with Record("calibrate", "hers", Study(name="own"), warehouse):
+        pass
+    result = voirdire("measure", votes, "--warehouse", warehouse.path)
+    assert (result.exit_code, warehouse.read(VoteLog).is_empty()) == (2, True)
+    assert "holds another study named 'own'" in result.output
 
 
 def test_what_fails_leaves_nothing(

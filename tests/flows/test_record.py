@@ -115,6 +115,22 @@ def test_an_error_does_nothing_where_it_is_printed(
     assert running._causes() == told
 
 
+def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
+    with Record("calibrate", "hers", Study(name="people"), store):
+        pass
+    with (
+        pytest.raises(ValueError, match=r"a calibration named 'people'.* with --name"),
+        Record("audit", "mine", Study(name="people"), store),
+    ):
+        pass
+    assert store.query("select run from runs")["run"].to_list() == ["hers"]
+    # A booth saves no results, an audit has; then it is the study's own name.
+    for flow in ("booth", "audit"):
+        store.update_run("hers", flow=flow)
+        with Record("audit", f"after {flow}", Study(name="people"), store):
+            pass
+
+
 def test_what_was_not_sent_is_told(running: Record) -> None:
     running.left_out = {"desk/one": ["seed", "temperature"]}
     assert "Not sent, as unsupported: seed, temperature of desk/one" in running.summary()

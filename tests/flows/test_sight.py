@@ -71,6 +71,33 @@ def test_earlier_shifts_tell_the_spread(
     )
 
 
+def test_samples_of_a_question_are_no_questions_of_their_own(
+    make_shifts: Make, tmp_path: Path
+) -> None:
+    # 32 questions of four samples that all say the same: +1 in half of the questions, -1 in half.
+    rows = [
+        {"control": "tie", "sham": sham, "experimental": other, "cluster": f"q{question}"}
+        for question in range(32)
+        for sham, other in [[("anchor", "target"), ("target", "anchor")][question % 2]] * 4
+    ]
+    shifts = make_shifts(rows, judge="offline/honest", prompt="pair_v1", votes=2)
+    path = tmp_path / "v.duckdb"
+    Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
+    spread = earlier_spreads(STUDY, path)["offline/honest"]
+    assert spread.source == "128 earlier shifts"
+    # The mean of 32 questions of variance 32/31 has that / 32; as of 128 samples, 4 * 32/31.
+    assert spread.sigma == pytest.approx((4 * 32 / 31) ** 0.5)
+
+
+def test_the_level_and_the_questions_are_told() -> None:
+    rows = sight(STUDY, 160, {"offline/random": Spread(0.2, "told")})
+    told = " ".join(advice(rows, 160, STUDY, 20))
+    assert "Power .80 is at a raw p of .05; a finding needs a p that" in told
+    assert "adjusted over the study's 8 cells" in told
+    assert "160 samples are of 20 questions: what is said of offline/honest holds if" in told
+    assert "independent" not in " ".join(advice(rows, 160, STUDY, 160))
+
+
 def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
     assert earlier_spreads(STUDY, tmp_path / "none.duckdb") == {}
     assert not (tmp_path / "none.duckdb").exists()
@@ -124,7 +151,7 @@ def test_a_change_between_waves_by_hand() -> None:
     # 2.8016 sqrt(.2907) / sqrt(100); two judges by four perturbations have 20 cells, and
     # z(1 - 1 / 3600) + .8416 = 4.2941 in the place of 2.8016
     assert ".151 at .05 in a cell looked at alone, and of .232 where one false" in said
-    assert "90 nights is shared by 20 cells" in said
+    assert "90 nights is shared by the 20 cells of this study" in said
 
 
 def test_names_are_not_broken() -> None:

@@ -24,6 +24,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
                 row("mps_sham_contrast", 0.2, p_value=0.001, n=25),
                 row("mps_sham_contrast", 0.0, p_value=0.9, subgroup="cleo"),
                 row("mps_sham_contrast", 0.06, p_value=0.04, judge="bea", subgroup="cleo"),
+                row("los_contrast", 0.5, p_value=0.004),
                 row("asr_contrast", 0.3, p_value=0.002),
                 row("mcnemar", 0.1, p_value=0.0625),
                 row("mps_contrast", 0.9, p_value=0.0001),
@@ -43,12 +44,13 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
     )
     assert [tuple(text) for text in first.texts] == [
         ("bea", ""), (".200", f"[.160,{GAP}.240]"), (".003", "raw .001"),
+        (".50", f"[.46,{GAP}.54]; biased, p .004"),
         (".30", f"[.26,{GAP}.34]; biased, p .002"), (".062", "raw .062"),
         ("20", "25 samples, MPS .250 and .050"),
     ]  # fmt: skip
     assert (second.texts[0].text, second.finding.text) == ("cleo", "no relevant bias")
     assert (third.judge, third.finding.text) == ("bea", "inconclusive")
-    assert [text.text for text in third.texts[3:5]] == ["not measured", "none"]
+    assert [text.text for text in third.texts[3:6]] == ["not measured", "not measured", "none"]
 
 
 def test_nine_questions_give_no_finding_and_a_null_its_reason(make_estimates: Make) -> None:

@@ -53,7 +53,7 @@ with families(family, members) as (
         ]),
         ('drift', [
             'mps_drift', 'dasr_drift', 'position_drift', 'agreement_drift',
-            'verdict_drift'
+            'verdict_drift', 'text_drift', 'token_drift'
         ]),
         ('correction', [
             'win_rate_naive', 'win_rate', 'win_rate_difference', 'length_controlled',
@@ -64,6 +64,60 @@ with families(family, members) as (
         ])
 ),
 named as (select family, unnest(members) as statistic from families),
+-- Place in time of each wave: the canaries' draws are seeded by it.
+waves as (
+    select study, wave, row_number() over (partition by study order by began nulls last, wave) - 1 as place
+    from (select distinct study, wave from estimates)
+    left join (
+        select study, parameters ->> '$.wave' as wave, min(started_at) as began
+        from runs group by all
+    ) using (study, wave)
+),
+-- The change since the first wave is that since the baseline in the first epoch only, so where baselines are
+-- known the changes since those stand in its place.
+changes as (
+    select
+        d.study, d.run, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
+        d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
+        if(d.low is null, null, .95) as level, null::double as boot_low, null::double as boot_high,
+        e.standard_error, d.p_value, e.hits, d.n, d.clusters, e.dropped,
+        coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
+        case
+            when d.measure in ('verdict_drift', 'text_drift', 'token_drift')
+                then if(d.p_value is null, 'none', 'permutation of repeats within prompts')
+            else coalesce(e.method, if(d.low is null, 'none', 'paired cluster t'))
+        end as method,
+        d.reason, d.p_adjusted, d.epoch,
+        if(d.measure in ('verdict_drift', 'text_drift', 'token_drift'), waves.place, null) as seed,
+    from drifts as d
+    left join waves on waves.study = d.study and waves.wave = d.wave
+    left join estimates as e
+        on e.study = d.study and e.dataset = d.dataset and e.judge = d.judge and e.prompt = d.prompt
+        and e.wave = d.wave and e.mode = d.mode and e.perturbation is not distinct from d.perturbation
+        and e.statistic = d.measure and e.subgroup = d.base
+    left join (
+        select study, dataset, judge, prompt, wave, mode(votes_per_pair) as votes_per_pair
+        from estimates where statistic = 'valid_rate' and perturbation is null
+        group by all
+    ) as w
+        on w.study = d.study and w.dataset = d.dataset and w.judge = d.judge and w.prompt = d.prompt
+        and w.wave = d.wave
+),
+measured as (
+    select
+        study, run, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
+        estimate, low, high, level, boot_low, boot_high, standard_error, p_value, hits, n, clusters,
+        dropped, votes_per_pair, method, reason, null::double as drift_p, null::bigint as drift_epoch,
+        null::bigint as drift_seed,
+    from estimates
+    where statistic not in (
+        'mps_drift', 'dasr_drift', 'position_drift', 'agreement_drift', 'verdict_drift'
+    ) or (study, dataset, judge, prompt, wave) not in (
+        select (study, dataset, judge, prompt, wave) from drifts
+    )
+    union all
+    select * from changes
+),
 ballots as (
     select
         study, dataset, judge, prompt, wave, coalesce(perturbation, '') as about,
@@ -118,18 +172,16 @@ adjusted as (
         study, dataset, judge, prompt, wave, mode, perturbation, statistic, '',
         p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding,
     from mart.jury_findings
-    union all
-    select
-        study, dataset, judge, prompt, wave, mode, coalesce(perturbation, ''), measure, base,
-        p_adjusted, 'Holm, all cells of the wave (F4)', null,
-    from drifts
-    where measure <> 'verdict_drift' -- its baseline may be several waves
 ),
 told as (
     select
-        *, if(p_adjusted is null, null, adjustment) as adjusted_by,
+        *, coalesce(p_adjusted, drift_p) as p_told, coalesce(drift_epoch, epoch) as epoch_told,
+        case
+            when drift_p is not null then 'Holm, all cells of the wave (F4)'
+            when p_adjusted is not null then adjustment
+        end as adjusted_by,
         if(statistic in ('asr', 'asr_bounds', 'sham_floor', 'dasr'), excluded, null) as left_out,
-    from (select *, coalesce(perturbation, '') as about from estimates)
+    from (select *, coalesce(perturbation, '') as about from measured)
     join named using (statistic)
     left join ballots using (study, dataset, judge, prompt, wave, about)
     left join designs using (study, dataset, judge, prompt, wave)
@@ -148,7 +200,7 @@ told as (
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
-    p_value, p_adjusted, adjusted_by as adjustment, finding, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
+    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
     design,
     case
         when statistic in (
@@ -164,8 +216,9 @@ select
             'mean_shift', 'mean_asr'
         ) then 'sham'
     end as floor,
-    left_out as excluded, epoch,
+    left_out as excluded, epoch_told as epoch,
     case
+        when drift_seed is not null then drift_seed
         when method like '%with refit%' then 20240404
         when method like '%bootstrap%' or boot_low is not null then 20240612
         when method like '%random swaps' then 20240611

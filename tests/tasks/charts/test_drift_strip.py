@@ -22,6 +22,12 @@ def marks(svg: str) -> int:
     return len(list(ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}use")))
 
 
+def test_the_budget_of_false_alerts_is_told_as_the_study_s() -> None:
+    assert "cells of this study share a budget, by default one false alert in 90" in (
+        drift_strip.reading
+    )
+
+
 def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> None:
     rows = [
         {"wave": "n1"}, {"wave": "n2", "estimate": 0.3, "state": "suspect"},

@@ -46,8 +46,9 @@ def rows() -> Iterator[Row]:
 def full(warehouse: Warehouse, make: Make) -> Warehouse:
     """Return a warehouse with each statistic of the catalogue wherever it may stand."""
     drifts = [
-        {"measure": name, **values(NAMES.index(name) + 1, name)}
-        for name in MEASURES if name in NAMES
+        {"measure": name, "low": None, "high": None, **values(at, name), "n": 1000 + at,
+         "clusters": 2000 + at, "reason": f"because {name}"}
+        for at, name in enumerate(NAMES, 1) if name in MEASURES
     ]  # fmt: skip
     savings = [make(Estimates, *rows()), make(Drifts, *drifts)]
     warehouse.save(savings, run="r1", study="quick")
@@ -190,6 +191,45 @@ def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
     assert warehouse.query("select epoch from mart.numbers where study = 'once'").rows() == [
         (None,)
     ]
+
+
+def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, make: Make) -> None:
+    whole = {"perturbation": None, "kind": None, "mode": "any"}
+    since_first = {"statistic": "mps_drift", "subgroup": "n1", "method": "paired cluster t"}
+    rows = [
+        *({"wave": wave} for wave in ("n1", "n2", "n3", "n4")),
+        *({"wave": wave, "statistic": "valid_rate", **whole, "votes_per_pair": 4}
+          for wave in ("n2", "n4")),
+        {"wave": "n2", **since_first, "estimate": 0.4, "standard_error": 0.01, "dropped": 3},
+        # The first wave is of another epoch.
+        {"wave": "n4", **since_first, "estimate": 0.43, "p_value": 2e-23},
+        {"wave": "n4", "statistic": "verdict_drift", "subgroup": "n1", "estimate": 0.5, **whole},
+    ]  # fmt: skip
+    of_replies = {"low": None, "high": None, "p_value": 0.5, "mode": "any", "perturbation": None}
+    later = {"wave": "n4", "base": "n3", "epoch": 2, "p_adjusted": 0.6, "state": "quiet"}
+    drifts = [
+        {"wave": "n2", "estimate": 0.4},
+        {"wave": "n3", "estimate": 0.41, "state": "alert"},
+        {**later, "estimate": 0.04, "p_value": 0.3},
+        *({**later, **of_replies, "measure": f"{name}_drift", "estimate": 0.0}
+          for name in ("verdict", "text", "token")),
+    ]  # fmt: skip
+    savings = [make(Estimates, *rows), make(Drifts, *drifts)]
+    warehouse.save(savings, run="r1", study="quick")
+    shown = "wave, subgroup, epoch, estimate, p_value, p_adjusted, votes_per_pair, dropped, method"
+    assert of(warehouse, shown, "mps_drift") == [
+        ("n2", "n1", 1, 0.4, 0.001, 0.002, 2, 3, "paired cluster t"),
+        ("n3", "n1", 1, 0.41, 0.001, 0.002, None, None, "paired cluster t"),
+        ("n4", "n3", 2, 0.04, 0.3, 0.6, 4, None, "paired cluster t"),
+    ]
+    # The seed of a canary is the place of its wave.
+    canary = ("drift", "n4", "n3", 2, 0.0, 0.5, 0.6, "Holm, all cells of the wave (F4)", 3)
+    for name in ("verdict_drift", "text_drift", "token_drift"):
+        found = of(
+            warehouse,
+            "family, wave, subgroup, epoch, estimate, p_value, p_adjusted, adjustment, seed", name,
+        )  # fmt: skip
+        assert found == [canary]
 
 
 def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None:
