@@ -25,6 +25,9 @@ FEWEST_CLUSTERS = 10
 
 TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
 
+TARGET_HALF_WIDTH = 0.05
+"""Half the width of a win rate's interval that labels of people are to give."""
+
 BOOTSTRAPS = 2000
 PERMUTATIONS = 9999
 

@@ -10,7 +10,7 @@ from schemas.results import Estimates
 from tasks.statistics import _intervals
 from tasks.statistics._bootstrap import bounds
 from tasks.statistics._groups import Groups, grouped
-from tasks.statistics._intervals import LEVEL, moments
+from tasks.statistics._intervals import LEVEL, PARTS, moments
 
 Solve = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -77,9 +77,6 @@ def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Data
         return _intervals.ratios(found).with_columns(pl.col("low", "high").clip(-1.0, 1.0))
 
     return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve, groups)
-
-
-PARTS = ("minuend", "subtrahend")
 
 
 def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:

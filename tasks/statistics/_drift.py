@@ -2,18 +2,21 @@
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tasks.defaults import PERMUTATIONS
+from tasks.statistics import _intervals as intervals
 from tasks.statistics._canary import CANARY, canary
 from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL
-from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
+from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._reasons import explained
 from tasks.statistics._sequence import LARGEST, evidence, places
 from tasks.statistics._success import may_win, wins
 
 JUDGE = ("dataset", "judge", "prompt")
+Floats = NDArray[np.float64]
 TWICE = "no prompt was asked twice on both sides"
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
@@ -96,8 +99,8 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
     return [
         moved.join(bets, on=CELL, how="left", nulls_equal=True),
         contrast("dasr_drift", above, bases, alike=True),
-        contrast("position_drift", slots, bases),
-        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases)),
+        contrast("position_drift", slots, bases, widest=1.0),
+        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, widest=1.0)),
     ]
 
 
@@ -125,7 +128,7 @@ def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
     single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))
     return cells.with_columns(
         p_value=pl.when(single).then(pl.Series(exact)).otherwise("p_value"),
-        method=pl.when(single).then(pl.lit("paired cluster t, p by McNemar")).otherwise("method"),
+        method=pl.when(single).then(pl.format("{}, p by McNemar", "method")).otherwise("method"),
     )
 
 
@@ -158,14 +161,21 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
 
 
 def contrast(
-    name: str, items: pl.DataFrame, bases: pl.DataFrame, *, alike: bool = False
+    name: str,
+    items: pl.DataFrame,
+    bases: pl.DataFrame,
+    *,
+    alike: bool = False,
+    widest: float = 2.0,
 ) -> pl.DataFrame:
     """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
 
     Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
     minus the same of the base, ``SE = sqrt(G / (G - 1) sum u_g^2)``, t with G - 1 degrees of
     freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums. With
-    ``alike`` only items of as many votes as in the base are compared.
+    ``alike`` only items of as many votes as in the base are compared. Where all ``u_g`` are 0 it is
+    Newcombe's interval of how far clusters rose and how far they fell, as shares of ``widest``, the
+    largest change that there is.
     """
     part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
@@ -195,11 +205,23 @@ def contrast(
     u = ratios["new"] / pl.col("den_new").sum().over(part) - ratios["base"] / pl.col(
         "den_base"
     ).sum().over(part)
+    total = {side: pl.col(f"den_{side}").sum().over(part) for side in ("new", "base")}
+    moved = pl.col("num_new") / total["new"] - pl.col("num_base") / total["base"]
+    size = (total["new"] + total["base"]) / 2
+    share = pl.col("den_new") / total["new"] + pl.col("den_base") / total["base"]
+    clusters = sums.with_columns(
+        u=u,
+        den=(share / 2 * size).fill_nan(0.0),
+        minuend=(moved.clip(lower_bound=0) * size / widest).fill_nan(0.0),
+        subtrahend=((-moved).clip(lower_bound=0) * size / widest).fill_nan(0.0),
+    )
     cells = (
-        sums.with_columns(u=u)
-        .group_by(part, maintain_order=True)
+        clusters.group_by(part, maintain_order=True)
         .agg(
             (pl.col("u") ** 2).sum().alias("squares"),
+            (pl.col("den") ** 2).sum().alias("den_squares"),
+            *(_residual(side).alias(f"{side}_squares") for side in intervals.PARTS),
+            pl.col("den", *intervals.PARTS).sum(),
             (pl.col("told") > 0).sum().alias("clusters"),
             pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
             pl.col("kind", "simulated").first(),
@@ -208,10 +230,15 @@ def contrast(
         .rename({"told": "n", "base": "subgroup"})
     )
     unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
-    return pl.concat([cells, _t(cells)], how="horizontal").with_columns(
+    return pl.concat([cells, _t(cells, widest)], how="horizontal").with_columns(
         statistic=pl.lit(name),
         reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"),
     )
+
+
+def _residual(side: str) -> pl.Expr:
+    rate = pl.col(side).sum() / pl.col("den").sum()
+    return ((pl.col(side) - rate * pl.col("den")) ** 2).sum()
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
@@ -225,7 +252,7 @@ def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
     return pairs.with_columns(told=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
 
 
-def _t(cells: pl.DataFrame) -> pl.DataFrame:
+def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     num, den, num_base, den_base, squares = (
         cells[c].cast(pl.Float64).to_numpy()
         for c in ("num_new", "den_new", "num_base", "den_base", "squares")
@@ -242,21 +269,29 @@ def _t(cells: pl.DataFrame) -> pl.DataFrame:
     known = several & ~alike
     half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
     p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
-    # All alike, only 2 of 2^G flips of signs are as far from 0; where nothing changed all are.
-    flips = np.where(np.abs(change) < 1e-12, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
+    low, high = change - half, change + half
+    low[alike], high[alike], p_value[alike] = _all_alike(cells.filter(pl.Series(alike)), widest)
     frame = pl.DataFrame(
         {
-            "estimate": change, "low": change - half, "high": change + half,
-            "standard_error": np.where(known, error, np.nan),
-            "p_value": np.where(alike, flips, p_value),
+            "estimate": change, "low": low, "high": high,
+            "standard_error": np.where(known, error, np.nan), "p_value": p_value,
         }
     )  # fmt: skip
-    silent = np.where(there, np.where(several, ALIKE, SINGLE), EMPTY)
+    silent = np.where(there, SINGLE, EMPTY)
+    method = np.where(known, "paired cluster t", np.where(alike, "Newcombe", "none"))
     return frame.with_columns(
         pl.all().fill_nan(None),
-        method=pl.Series(np.where(known, "paired cluster t", "none"), dtype=pl.String),
-        reason=pl.when(pl.Series(~known)).then(pl.Series(silent, dtype=pl.String)),
+        method=pl.Series(method.tolist(), dtype=pl.String),
+        reason=pl.when(pl.Series(~several)).then(pl.Series(silent.tolist(), dtype=pl.String)),
     )
+
+
+def _all_alike(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
+    """Return low, high and p of changes that are the same in every cluster."""
+    moments = cells.with_columns(num=pl.col("minuend") - pl.col("subtrahend"), squares=pl.lit(0.0))
+    found = intervals.ratios(moments)
+    low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
+    return low * widest, high * widest, p_value
 
 
 def _verdicts(

@@ -24,6 +24,7 @@ ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
 
 
+PARTS = ("minuend", "subtrahend")
 FOUND = ("estimate", "low", "high", "standard_error", "p_value", "method", "reason")
 """What is told of each cell; null where it cannot be."""
 
@@ -198,7 +199,7 @@ def _moments(
 def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, Sums]:
     (den,) = _columns(moments, "den")
     bounds = []
-    for part in ("minuend", "subtrahend"):
+    for part in PARTS:
         (num,) = _columns(moments, part)
         hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
         bounds.append((_over(num, den), *wilson(hits, size, level)))

@@ -45,9 +45,11 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -------
     Estimates
         Three rows per perturbation and pair of judges, ``judge`` before ``subgroup``, the other,
-        by name. MPS: paired t on cluster sums. ASR: ``u_g = (k_g - R v_g) / v`` of the judge minus
-        that of the other, ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the
-        two judges' labels within clusters, all swaps up to 12 clusters, else 9999 drawn ones,
+        by name. MPS: paired t on cluster sums, or, where the judges differ alike in every
+        cluster, Newcombe's of how far one is above the other and how far below. ASR:
+        ``u_g = (k_g - R v_g) / v`` of the judge minus that of the other,
+        ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the two judges' labels
+        within clusters, all swaps up to 12 clusters, else 9999 drawn ones,
         ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value. Beside
         the intervals of MPS and ASR stand those of the cluster bootstrap.
 
@@ -109,7 +111,12 @@ def _shifts(duel: Duel) -> pl.DataFrame:
     panel, pairs = duel.panel, duel.pairs
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
-    found = intervals.ratios(intervals.table_moments(first - second, panel.sums(both)))
+    # Shares of the widest difference there is: 2, of shifts in [-1, 1].
+    parts = np.maximum(first - second, 0.0) / 2, np.maximum(second - first, 0.0) / 2
+    moments = intervals.table_moments(parts[0] - parts[1], panel.sums(both), parts)
+    found = intervals.ratios(moments).with_columns(
+        pl.col("estimate", "low", "high", "standard_error") * 2
+    )
     found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
     name = SHIFT[panel.cell["has_sham"]]
     test = _by_formula(found)
@@ -229,7 +236,8 @@ def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:
 
 
 def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
-    return _numbers(found["p_value"]), pl.repeat("t test", found.height, eager=True)
+    test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
+    return _numbers(found["p_value"]), found.select(test.otherwise(pl.lit("t test"))).to_series()
 
 
 def _numbers(values: pl.Series) -> Floats:

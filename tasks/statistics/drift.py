@@ -42,7 +42,8 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     is for ``tasks/drift.py`` to say. A wave whose votes all come from a cache has no p-value: it is
     not measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
     interval; its p is one-sided, as M is 0 in the mean without drift and above it with any.
-    ``agreement_drift`` needs a ``label``, and a valid vote in each order.
+    Where all questions changed alike, as where none did, the interval is Newcombe's of how far they
+    rose and fell. ``agreement_drift`` needs a ``label``, and a valid vote in each order.
 
     References
     ----------

@@ -30,8 +30,9 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
 
     S1 takes all labels, an inconsistent verdict being a tie; S2 leaves out every pair of labels of
     which one is a tie. ``macro`` is the definition of Zheng et al.: a random question, then two
-    random individuals that are not the same; so the mean over items of the share of pairs that
-    agree. ``micro`` pools the pairs of all items, as their code does.
+    random individuals that are not the same; so the mean over questions of the share of pairs of
+    labels that agree, all pairs of a question alike, whichever of its items they are about.
+    ``micro`` pools the pairs of all questions, as their code does.
 
     Parameters
     ----------
@@ -42,14 +43,14 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
     -------
     Estimates
         Four rows per judge, and four for the people themselves (``judge`` is ``humans``);
-        ``subgroup`` is ``humans``. ``n`` is items for macro, pairs of labels for micro. Intervals
-        of macro by cluster bootstrap, of micro by cluster-adjusted Wilson, with bootstrap
+        ``subgroup`` is ``humans``. ``n`` is questions for macro, pairs of labels for micro.
+        Intervals of macro by cluster bootstrap, of micro by cluster-adjusted Wilson, with bootstrap
         percentiles beside.
 
     Notes
     -----
-    A question is an item: what two individuals were both asked. A random guess agrees in 1/3 (S1)
-    and 1/2 (S2).
+    A question is a cluster: in MT-Bench its items are the pairs of models that answered it, some
+    with more votes than others. A random guess agrees in 1/3 (S1) and 1/2 (S2).
 
     References
     ----------
@@ -57,8 +58,9 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
 
     Examples
     --------
-    The judge says target, target; people say target, tie, anchor on the first item and target on
-    the second. S1: macro (1/3 + 1) / 2 = 2/3, micro 2/4. S2: macro (1/2 + 1) / 2 = 3/4, micro 2/3.
+    The judge says target, target; people say target, tie, anchor on the first question and
+    target on the second. S1: macro (1/3 + 1) / 2 = 2/3, micro 2/4. S2: macro (1/2 + 1) / 2 = 3/4,
+    micro 2/3.
     """
     found = []
     for block in blocks(annotations):
@@ -83,21 +85,28 @@ def _with_people(block: Block, models: NDArray[np.intp], part: slice) -> Sums:
     counts = block.counts(block.human)
     given = block.codes[:, models[part]]
     return np.concatenate(
-        [_shares(*between(given, some)) for some in (counts, decided(block, counts))], axis=-1
+        [_shares(block, *between(given, some)) for some in (counts, decided(block, counts))],
+        axis=-1,
     )
 
 
 def _of_people(block: Block, _: slice) -> Sums:
     counts = block.counts(block.human)
     return np.concatenate(
-        [_shares(*among(some)) for some in (counts, decided(block, counts))], axis=-1
+        [_shares(block, *among(some)) for some in (counts, decided(block, counts))], axis=-1
     )
 
 
-def _shares(pairs: Sums, alike: Sums) -> Sums:
-    """Return pairs, those alike, whether there is a pair, and the share alike, of each item."""
-    there = pairs > 0
-    return np.stack([pairs, alike, there, alike / np.maximum(pairs, 1)], axis=-1)
+def _shares(block: Block, pairs: Sums, alike: Sums) -> Sums:
+    """Return pairs and those alike of each item, and whether there is a pair and the share alike.
+
+    The latter two are of the question, and stand at its first item, so that sums are of questions.
+    """
+    asked, agreed = (np.add.reduceat(some, block.starts, axis=0) for some in (pairs, alike))
+    there, share = np.zeros_like(pairs), np.zeros_like(pairs)
+    there[block.starts] = asked > 0
+    share[block.starts] = agreed / np.maximum(asked, 1)
+    return np.stack([pairs, alike, there, share], axis=-1)
 
 
 def _solve(sums: Sums) -> dict[str, Sums]:

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
+from tasks.defaults import TARGET_HALF_WIDTH
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, by_chance
 from tasks.statistics._contests import differences, sides
@@ -14,7 +15,7 @@ from tasks.statistics._intervals import ALIKE, LEVEL
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 from tasks.statistics._rectified import redrawn
 
-HALF_WIDTH = 0.05
+WIDTH = f"half-width {TARGET_HALF_WIDTH}"
 FEW = "fewer than two labelled questions"
 TWO = "two labelled questions, of which lambda is fitted: no interval"
 CHOSEN = (
@@ -51,7 +52,9 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Estimates
         By model and pair of models that have labels: ``ppi_win_rate``; ``human_win_rate``, the
         same with lambda 0; ``label_correlation``, r = corr(Y, F); ``effective_labels``,
-        ``n / (1 - r^2 N/(n + N))``; ``labels_needed`` for an interval of +- .05.
+        how many labels alone would tell as much at the lambda used: ``n / (1 - r^2 N/(n + N))``,
+        n where lambda is cut to 0, ``n var(Y) / (n var(G)/N + var(Y - F))`` where it is cut to 1;
+        ``labels_needed`` for an interval of +- .05, likewise.
         ``ppi_difference`` is of paired differences: two models, same opponent, same question.
         ``n`` counts labels, ``clusters`` their questions.
 
@@ -158,6 +161,9 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
         others=others,
         r=pl.corr(y.filter(LABELLED), f.filter(LABELLED)),
         label_variance=y.var(),
+        verdict_variance=f.filter(~LABELLED).var(),
+        rest_variance=(y - f).var(),
+        pull=cov * df / f.var(),
         theta=(w * rest).sum() / w.sum()
         + pl.when(pl.col("lam").first() > 0).then(
             pl.col("lam").first() * f.filter(aside).mean()
@@ -219,16 +225,11 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
 
 
 def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
-    n, others = pl.col("n"), pl.col("others")
-    pairs, r2 = n + others, pl.col("r") ** 2
     known = ~pl.col("chosen") & pl.col("r").is_finite().fill_null(value=False)
-    k = (float(normal_quantile((1 + LEVEL) / 2)) / HALF_WIDTH) ** 2 * pl.col("label_variance")
-    needed = (k * (1 - r2) / (1 - k * r2 / pairs)).ceil()
-    fits = (k * r2 < pairs) & (needed <= pairs)
     values = {
         "label_correlation": pl.col("r"),
-        "effective_labels": n / (1 - r2 * others / pairs),
-        "labels_needed": pl.when(fits).then(needed),
+        "effective_labels": _effective(),
+        "labels_needed": _needed(),
     }
     why = pl.when("chosen").then(pl.lit(CHOSEN)).when(~known).then(
         pl.lit("labels or verdicts do not vary: no correlation")
@@ -238,7 +239,7 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
             found.with_columns(
                 statistic=pl.lit(name),
                 estimate=pl.when(known).then(value),
-                method=pl.lit(f"half-width {HALF_WIDTH}" if name == "labels_needed" else "none"),
+                method=pl.lit(WIDTH if name == "labels_needed" else "none"),
             ).with_columns(
                 reason=why.when(pl.col("estimate").is_null())
                 .then(pl.lit(TOO_MANY)).otherwise(pl.lit(DESCRIPTIVE))
@@ -246,3 +247,33 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
         )
         for name, value in values.items()
     ]  # fmt: skip
+
+
+def _effective() -> pl.Expr:
+    """Return n times the variance of the labels' mean over that of theta at the lambda used."""
+    n, others, lam, y = (pl.col(c) for c in ("n", "others", "lam", "label_variance"))
+    whole = n * pl.col("verdict_variance") / others + pl.col("rest_variance")
+    fitted = 1 - pl.col("r") ** 2 * others / (n + others)
+    return pl.when(lam <= 0).then(n.cast(pl.Float64)).when(lam < 1).then(n / fitted).otherwise(
+        n * y / whole
+    )  # fmt: skip
+
+
+def _needed() -> pl.Expr:
+    """Return how many of the pairs must be labelled, null if all would not do.
+
+    Of P pairs n labels let lambda be ``cov/var (P - n)/P``, cut to 0 and 1; the variance of theta
+    must be ``(half-width / z)^2 = 1/k``. Cut to 1 it is ``var(G)/(P - n) + var(Y - F)/n``.
+    """
+    pairs, r2, y = pl.col("n") + pl.col("others"), pl.col("r") ** 2, pl.col("label_variance")
+    k = (float(normal_quantile((1 + LEVEL) / 2)) / TARGET_HALF_WIDTH) ** 2
+    fitted = pl.when(k * y * r2 < pairs).then(k * y * (1 - r2) / (1 - k * y * r2 / pairs))
+    g, rest = pl.col("verdict_variance"), pl.col("rest_variance")
+    middle = (pairs + k * (rest - g)) / 2
+    root = middle**2 - k * rest * pairs
+    whole = pl.when(root >= 0, middle > 0).then(middle - root.clip(0).sqrt())
+    over_one = pl.col("pull") * (pairs - fitted) / pairs > 1
+    needed = (
+        pl.when(pl.col("pull") <= 0).then(k * y).when(over_one).then(whole).otherwise(fitted).ceil()
+    )
+    return pl.when(needed <= pairs).then(needed)

@@ -7,6 +7,8 @@ import pytest
 
 from schemas.results import Drifts, Estimates, Findings
 from tasks._report_rows import scorecard_rows
+from tasks.aggregate import count_votes
+from tasks.drift import watch
 from tasks.scorecard import acceptability, least_margins, scorecard
 
 Make = Callable[..., Any]
@@ -172,6 +174,27 @@ def test_drift(
     assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
     assert row["margin"] == (None if margin is None else pytest.approx(margin))
     assert row["reason"] == reason
+
+
+def test_a_judge_that_repeats_itself_passes_the_gate(
+    make_vote_log: Make, make_shifts: Make, make_estimates: Make
+) -> None:
+    # Temperature 0: 200 questions, the same replies in both waves, each order two times.
+    log = [
+        {"wave": wave, "sample": f"s{n:03}", "shown_first": side, "repeat": repeat,
+         "choice": "first" if n % 2 else "second", "label": "tie"}
+        for wave in ("n1", "n2") for n in range(200) for side in ("anchor", "target")
+        for repeat in range(2)
+    ]  # fmt: skip
+    rows = [{"control": "tie", "sham": "tie", "experimental": "target"}] * 200
+    shifts = pl.concat([make_shifts(rows, wave=wave) for wave in ("n1", "n2")])
+    found = watch(count_votes(make_vote_log(log)), shifts)
+    assert set(found["state"]) == {"quiet"}
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    (row,) = scorecard(estimates, Findings.empty(), found).to_dicts()
+    assert (row["gate"], row["verdict"], row["value"]) == ("drift", "pass", 0.0)
+    # Shifts come closest: 2 z^2 / (200 + z^2) of .05.
+    assert row["margin"] == pytest.approx(1 - 2 * 1.959964**2 / 203.841459 / 0.05, abs=1e-6)
 
 
 def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:

@@ -1,6 +1,7 @@
 """Contrasts of two judges: by hand, by brute force, and by scipy and statsmodels."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.contrasts import contrasts
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics._bootstrap import formulas_only, weights
 from tasks.statistics._quantiles import widened
@@ -229,8 +232,8 @@ def test_the_sham_is_used_where_there_is_one(make_shifts: Make) -> None:
     ]
     found = by_name(make_shifts(rows))
     assert found["mps_sham_contrast"]["estimate"] == 0.5
-    # every item differs alike: no interval, but only 2 of 2^15 swaps are as far
-    assert found["mps_sham_contrast"]["low"] is None
+    # every item differs alike: no standard error, but only 2 of 2^15 swaps are as far
+    assert found["mps_sham_contrast"]["standard_error"] is None
     assert found["mps_sham_contrast"]["p_value"] < 0.001
     assert "mps_contrast" not in found
 
@@ -248,6 +251,35 @@ def test_what_cannot_be_compared_says_why(make_shifts: Make) -> None:
     assert rows["mps_contrast"]["estimate"] == 0.0
     assert contrast(shifts=duel(make_shifts, one)).is_empty()
     assert contrast(shifts=make_shifts([])).is_empty()
+
+
+@pytest.mark.parametrize("by_formula", [False, True])
+def test_judges_that_are_one_and_the_same(make_shifts: Make, by_formula: bool) -> None:
+    # Of 200 questions none is higher and none lower: Wilson gives each [0, z^2 / (200 + z^2)] of
+    # the widest difference, 2; Newcombe's interval of their difference has the same ends.
+    items = [("anchor", "target"), ("tie", "tie"), ("target", "tie"), ("tie", "anchor")] * 50
+    frame = duel(make_shifts, items, items)
+    with formulas_only() if by_formula else nullcontext():
+        found = contrast(shifts=frame).filter(statistic="mps_contrast")
+    (row,) = found.to_dicts()
+    half = 2 * 1.959964**2 / (200 + 1.959964**2)
+    assert (row["estimate"], row["p_value"], row["standard_error"]) == (0.0, 1.0, None)
+    assert (row["low"], row["high"]) == pytest.approx((-half, half), abs=1e-6)
+    assert (row["level"], row["reason"]) == (0.95, None)
+    test = "all sign flips" if by_formula else "1000 random swaps"
+    assert row["method"] == f"Newcombe; {test}"
+    assert contrasts(found)["finding"].to_list() == ["no relevant bias"]
+
+
+def test_judges_that_differ_alike_everywhere(make_shifts: Make) -> None:
+    # By 1/2 in each of 20: a quarter of 2 up, none down.
+    frame = duel(make_shifts, [("tie", "target")] * 20, [("tie", "tie")] * 20)
+    row = by_name(frame)["mps_contrast"]
+    low, high = proportion_confint(5, 20, method="wilson")
+    (none, most) = proportion_confint(0, 20, method="wilson")
+    assert row["estimate"] == pytest.approx(0.5)
+    assert row["low"] == pytest.approx(0.5 - 2 * np.hypot(0.25 - low, most))
+    assert row["high"] == pytest.approx(0.5 + 2 * np.hypot(high - 0.25, none))
 
 
 def test_power() -> None:

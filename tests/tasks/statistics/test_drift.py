@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from tasks.aggregate import count_votes
 from tasks.statistics._drift import JUDGE, paired_evidence
@@ -127,6 +128,61 @@ def test_a_judge_that_repeats_itself_has_not_changed(
     found = rows_of(drift(tallies=tallies, shifts=both))
     for name in ("mps_drift", "position_drift", "verdict_drift"):
         assert (found[name]["estimate"], found[name]["p_value"]) == (0.0, 1.0), name
+
+
+def test_a_wave_like_its_base_has_an_interval(make_vote_log: Make, make_shifts: Make) -> None:
+    # Nothing rose and nothing fell of 200 questions: Wilson gives each z^2 / (200 + z^2) at most,
+    # as shares of the widest change: 2 of shifts, 1 of a share. Positions have two votes a question
+    # here, which count once: 400^2 / (200 * 2^2) = 200.
+    arms = [("anchor", "tie", "target"), ("tie", "tie", "tie"), ("target", "anchor", "tie"),
+            ("tie", "target", "anchor")]  # fmt: skip
+    rows = [{"control": c, "sham": s, "experimental": e} for c, s, e in arms * 50]
+    shifts = pl.concat([make_shifts(rows, wave=wave) for wave in ("n1", "n2")])
+    tallies = votes(
+        make_vote_log,
+        {wave: ["first", "second", "second", "second"] * 100 for wave in ("n1", "n2")},
+        label="anchor",
+    )
+    found = rows_of(drift(tallies=tallies, shifts=shifts))
+    share = 1.959964**2 / (200 + 1.959964**2)
+    for name, widest in (("mps_drift", 2), ("position_drift", 1)):
+        row = found[name]
+        assert (row["estimate"], row["p_value"]) == (0.0, 1.0), name
+        assert (row["low"], row["high"]) == pytest.approx((-widest * share, widest * share)), name
+        assert (row["method"], row["reason"], row["level"]) == ("Newcombe", None, 0.95)
+        assert row["standard_error"] is None
+    # V of control and sham: 1, 1, 1/2 and 1/2 of four, so 150 of 200.
+    half = 2 * 1.959964**2 / (150 + 1.959964**2)
+    row = found["dasr_drift"]
+    assert (row["low"], row["high"]) == pytest.approx((-half, half))
+
+
+def test_agreement_of_a_wave_like_its_base(make_vote_log: Make, make_shifts: Make) -> None:
+    log = [
+        {"wave": wave, "sample": f"s{n:03}", "shown_first": side, "choice": "first",
+         "label": "tie" if n % 3 else "target"}
+        for wave in ("n1", "n2") for n in range(100) for side in ("anchor", "target")
+    ]  # fmt: skip
+    tallies = count_votes(make_vote_log(log))
+    row = rows_of(drift(tallies=tallies, shifts=make_shifts([])))["agreement_drift"]
+    half = 1.959964**2 / (100 + 1.959964**2)
+    assert (row["low"], row["high"]) == pytest.approx((-half, half))
+    assert (row["p_value"], row["method"]) == (1.0, "Newcombe, p by McNemar")
+
+
+def test_every_question_changed_alike(make_vote_log: Make, make_shifts: Make) -> None:
+    # From tie to target in all 20: a quarter of the widest change, and 2 of 2^20 flips as far.
+    waves = [
+        make_shifts([{"control": "tie", "experimental": e}] * 20, wave=wave)
+        for wave, e in (("n1", "tie"), ("n2", "target"))
+    ]
+    tallies = votes(make_vote_log, {"n1": ["first"] * 4, "n2": ["first"] * 4})
+    row = rows_of(drift(tallies=tallies, shifts=pl.concat(waves)))["mps_drift"]
+    low, high = proportion_confint(5, 20, method="wilson")
+    none, most = proportion_confint(0, 20, method="wilson")
+    assert (row["estimate"], row["p_value"]) == pytest.approx((0.5, 2.0**-19))
+    assert row["low"] == pytest.approx(0.5 - 2 * np.hypot(0.25 - low, most))
+    assert row["high"] == pytest.approx(0.5 + 2 * np.hypot(high - 0.25, none))
 
 
 def test_neither_order_nor_type_of_keys_matters(make_vote_log: Make, make_shifts: Make) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -45,6 +46,20 @@ def test_docstring_example(make_annotations: Make) -> None:
         "s1_macro": (0.0, None, 1), "s1_micro": (0.0, 0, 3),
         "s2_macro": (0.0, None, 1), "s2_micro": (0.0, 0, 1),
     }  # fmt: skip
+
+
+def test_a_random_question_then_random_votes_on_it(make_annotations: Make) -> None:
+    # Question q has items of three votes, one alike, and of one, alike: 2/4; question r 1/1. So
+    # 3/4, where the mean of items within the question would give ((1/3 + 1) / 2 + 1) / 2 = 5/6.
+    rows = [
+        {**row, "cluster": "r" if row["item"] == "i2" else "q"}
+        for row in rows_of("ttt", "ttt", "a  ", "=  ")
+    ]
+    found = mt_bench_agreement(annotations=make_annotations(rows))
+    assert of(found, "ada")["s1_macro"] == (0.75, None, 2)
+    assert of(found, "ada")["s1_micro"] == (0.6, 3, 5)
+    # Without the tie 2/3 of q.
+    assert of(found, "ada")["s2_macro"] == (pytest.approx(5 / 6), None, 2)
 
 
 def test_shares_of_pairs_have_wilson_intervals_and_means_those_of_the_bootstrap(
@@ -93,6 +108,23 @@ def votes_of(folder: Path) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
+def by_question(folder: Path, turn: int, setup: str) -> float:
+    """Return the mean over questions of the share of votes of experts that GPT-4 shares."""
+    verdicts: dict[tuple[Any, ...], str] = {}
+    alike: dict[int, list[bool]] = {}
+    for judge in ("gpt4_pair", "human"):
+        for vote in map(json.loads, (folder / f"{judge}.jsonl").read_text("utf-8").splitlines()):
+            if vote["turn"] != turn or (judge == "human" and vote["judge"][:6] != "expert"):
+                continue
+            key = (vote["question_id"], *sorted((vote["model_a"], vote["model_b"])))
+            won = "tie" if vote["winner"][:3] == "tie" else vote[vote["winner"]]
+            if judge == "gpt4_pair":
+                verdicts[key] = won
+            elif key in verdicts and (setup == "S1" or "tie" not in (won, verdicts[key])):
+                alike.setdefault(vote["question_id"], []).append(won == verdicts[key])
+    return fmean(map(fmean, alike.values()))
+
+
 def test_published_counts(reference_data: Path, tmp_path: Path) -> None:
     folder = reference_data / "mt_bench_votes"
     gold = json.loads((folder / "gold.json").read_text(encoding="utf-8"))
@@ -113,3 +145,7 @@ def test_published_counts(reference_data: Path, tmp_path: Path) -> None:
             statistic=f"{setup.lower()}_macro", dataset=dataset, judge="gpt4_pair"
         )["estimate"].item()
         assert macro == pytest.approx(row["estimate"], abs=0.02)
+        assert macro == pytest.approx(by_question(folder, int(dataset[-1]), setup), abs=1e-12)
+    # A mean of pairs of models within the question would be .8571.
+    s2 = found.filter(statistic="s2_macro", dataset="turn1", judge="gpt4_pair")["estimate"].item()
+    assert round(s2, 4) == 0.8552

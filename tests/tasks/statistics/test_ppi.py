@@ -103,6 +103,52 @@ def test_labels_needed_give_the_width(make_contests: Make) -> None:
     assert rows(make_contests(drawn(20, 20)))["labels_needed"]["reason"] == TOO_MANY
 
 
+def of_variances(data: list[dict[str, Any]], n: int, lam: float) -> tuple[float, float]:
+    """Return the variance of the labels' mean and of theta with ``lam``, by section 12."""
+    f = np.array([row["score"] for row in data])
+    y = np.array([row["human_score"] for row in data[:n]])
+    own = y.var(ddof=1) / n
+    return own, lam**2 * f[n:].var(ddof=1) / (len(f) - n) + (y - lam * f[:n]).var(ddof=1) / n
+
+
+def test_a_judge_against_the_people_is_worth_no_label(make_contests: Make) -> None:
+    # r < 0, so lambda is cut to 0 and the labels stand alone: 60 are worth 60, not 144.
+    data = [{**row, "score": 1 - row["score"]} for row in drawn(60, 600)]
+    found = rows(make_contests(data))
+    assert found["label_correlation"]["estimate"] < -0.5
+    assert found["ppi_win_rate"]["method"] == "PPI++, t, lambda 0.0"
+    assert found["effective_labels"]["estimate"] == 60
+    # z^2 var(Y) / .05^2 labels, as if there were no judge.
+    variance = np.var([row["human_score"] for row in data[:60]], ddof=1)
+    needed = np.ceil((stats.norm.ppf(0.975) / 0.05) ** 2 * variance)
+    assert found["labels_needed"]["estimate"] == needed
+
+
+def test_labels_where_lambda_is_cut_to_one(make_contests: Make) -> None:
+    # The judge says half of what people say: the slope is near 2, and lambda 1.
+    data = [
+        {**row, "score": row["score"] / 2,
+         "human_score": None if row["human_score"] is None else row["score"] * 0.9 + 0.05 * (i % 2)}
+        for i, row in enumerate(drawn(60, 3000))
+    ]  # fmt: skip
+    found = rows(make_contests(data))
+    assert found["ppi_win_rate"]["method"] == "PPI++, t, lambda 1.0"
+    own, corrected = of_variances(data, 60, 1.0)
+    effective = found["effective_labels"]["estimate"]
+    assert effective == pytest.approx(60 * own / corrected, rel=1e-12)
+    r = found["label_correlation"]["estimate"]
+    assert effective < 0.5 * 60 / (1 - r**2 * 3000 / 3060)
+    # The smallest number of labels at which z^2 times the variance of section 12 is .05^2.
+    f = np.array([row["score"] for row in data])
+    y = np.array([row["human_score"] for row in data[:60]])
+    needed = next(
+        n for n in range(1, 3060)
+        if f[60:].var(ddof=1) / (3060 - n) + (y - f[:60]).var(ddof=1) / n
+        <= (0.05 / stats.norm.ppf(0.975)) ** 2
+    )  # fmt: skip
+    assert found["labels_needed"]["estimate"] == needed
+
+
 def test_clusters_of_both_kinds_are_counted_whole(make_contests: Make) -> None:
     # Every question twice: the same numbers from half as many independent questions, so an error
     # sqrt 2 larger but for G / (G - 1): 40/39 and 400/399 instead of 20/19 and 200/199.
