@@ -6,7 +6,7 @@ in docs/operating_characteristics.md.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -22,18 +22,24 @@ Import = Callable[[str], ModuleType]
 REPO = Path(__file__).parents[2]
 SEED, SMALL = 1, (80, 20, 0.5)
 STUDIES = {
-    "audit": 400, "oversight": 400, "attrition": 300, "labels": 200, "panel": 250, "bare": 250,
-    "looks": 400, "contest": 300, "style": 200, "decision": 150, "selves": 150, "people": 150,
+    "audit": 400, "oversight": 400, "attrition": 300, "labels": 200, "panel": 200, "bare": 250,
+    "looks": 400, "contest": 300, "style": 150, "decision": 150, "selves": 150, "people": 150,
     "ranked": 100,
 }  # fmt: skip
 
 DRAWN = ("panel", "people", "style", "ranked")
 """Recipes whose intervals are by bootstrap; the others need none here."""
 
+SWAPPED = ("panel", "bare")
+"""Recipes whose tests swap judges at random."""
+
+NEEDED = {"decision": {"mps_sham"}}
+"""Rows that a recipe reads itself, besides those that are checked."""
+
 ALPHA, LEVEL = 0.05, 0.95
 SIZES: dict[str, dict[str, float]] = {
     # A judge with prompt noise of a logit and no bias. flip_direction and mcnemar are exact and
-    # discrete, so conservative (docs: .034 to .037, and .025 to .033).
+    # discrete, so conservative (docs: .034 to .037, of the jury .031 to .034, and .025 to .033).
     "audit": {
         "mps": ALPHA, "mps_sham": ALPHA, "dasr": ALPHA, "los": ALPHA, "excess_flips": ALPHA,
         "position_gap": ALPHA, "preference_fairness": ALPHA, "position_kappa": ALPHA,
@@ -48,7 +54,8 @@ SIZES: dict[str, dict[str, float]] = {
     },
     "panel": {
         "mps_sham_contrast": ALPHA, "los_contrast": ALPHA, "asr_contrast": ALPHA, "mcnemar": 0.03,
-        "jury_mps": ALPHA, "jury_mps_sham": ALPHA, "jury_dasr": ALPHA,
+        "jury_mps": ALPHA, "jury_mps_sham": ALPHA, "jury_dasr": ALPHA, "jury_excess_flips": ALPHA,
+        "jury_flip_direction": 0.031,
     },
     "bare": {"mps_contrast": ALPHA},
     "contest": {"win_rate_difference": ALPHA, "ppi_difference": ALPHA},
@@ -83,6 +90,10 @@ COVERED: dict[str, dict[str, float]] = {
         "mps_sham_contrast": 0.0, "los_contrast": 0.0, "asr_contrast": 0.0, "mcnemar": 0.0,
         "jury_asr": 0.4757, "jury_correlation": 0.0276, "jury_dasr": 0.3136, "jury_mps": 0.139,
         "jury_mps_sham": 0.139, "jury_sham_floor": 0.1624, "jury_size": 2.843,
+        "jury_consistency_rate": 0.7971, "jury_excess_flips": 0.0884, "jury_flip_direction": 0.8711,
+        "jury_flips_down": 0.0188, "jury_flips_up": 0.2726, "jury_robustness_rate": 0.7086,
+        "jury_accuracy": 0.4822, "jury_position_consistency": 0.673, "mean_asr": 0.477,
+        "mean_dasr": 0.242, "mean_sham_floor": 0.235, "mean_shift": 0.139,
     },
     "bare": {"mps_contrast": 0.0},
     "looks": {f"sequential_shift/{look}/3": 0.139 for look in (1, 2, 3)},
@@ -113,7 +124,9 @@ COVERED: dict[str, dict[str, float]] = {
 # By design or not kept, as docs/operating_characteristics.md tells, each with its figure there.
 OTHERWISE = {
     "rogan_gladen": 0.993, "bias_bound": 0.972, "sequential_shift/1/3": 0.999,
-    "sequential_shift/2/3": 0.983, **{f"rank/{judge}": 0.985 for judge in "abcde"},
+    "sequential_shift/2/3": 0.983,
+    # Wholes are held more often than .95; of 1200 studies of this design .988 to .996, mean .991.
+    **{f"rank/{judge}": 0.991 for judge in "abcde"},
 }  # fmt: skip
 # Of 142 questions: the one needs a question for each conflict, the other far more than 20.
 # An exact binomial test (docs: .033 and .039), and one that holds whenever one looks (.011, .013).
@@ -127,15 +140,19 @@ def expected(share: float, number: int) -> Any:
     return pytest.approx(share, abs=3 * (share * (1 - share) / number) ** 0.5)
 
 
-def studied(recipe: str, benchmark: Import, *, quiet: bool) -> pl.DataFrame:
-    """Return a recipe's estimates of many small studies."""
+def studied(recipe: str, benchmark: Import, keys: Iterable[str], *, quiet: bool) -> pl.DataFrame:
+    """Return a recipe's estimates of many small studies, of the statistics that give ``keys``."""
     bench = benchmark("characteristics")
     planted = bench.PLANTED["careless" if recipe == "oversight" else "gullible"]
     judge = bench.QUIET["psi 1"] if quiet else planted
-    plain = quiet or recipe not in DRAWN
-    with formulas_only() if plain and recipe != "panel" else nullcontext():
-        rows = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)
-    return bench.principal(rows)  # type: ignore[no-any-return]
+    rows = {key.partition("/")[0] for key in keys} | NEEDED.get(recipe, set())
+    wanted = [name for name, entry in STATISTICS.items() if rows & set(entry.gives)]
+    chance = recipe in (SWAPPED if quiet else DRAWN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benchmark("studies"), "WANTED", wanted)
+        with nullcontext() if chance else formulas_only():
+            found = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)
+    return bench.principal(found)  # type: ignore[no-any-return]
 
 
 def of_row(rows: pl.DataFrame, key: str) -> pl.DataFrame:
@@ -152,7 +169,7 @@ def of_row(rows: pl.DataFrame, key: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("recipe", SIZES)
 def test_tests_keep_their_size(recipe: str, benchmark: Import) -> None:
-    rows = studied(recipe, benchmark, quiet=True)
+    rows = studied(recipe, benchmark, SIZES[recipe], quiet=True)
     for key, size in SIZES[recipe].items():
         p = of_row(rows, key)["p_value"].drop_nulls()
         assert len(p) >= 0.9 * STUDIES[recipe], key
@@ -161,7 +178,7 @@ def test_tests_keep_their_size(recipe: str, benchmark: Import) -> None:
 
 @pytest.mark.parametrize("recipe", COVERED)
 def test_intervals_hold_the_truth(recipe: str, benchmark: Import) -> None:
-    rows = studied(recipe, benchmark, quiet=False)
+    rows = studied(recipe, benchmark, COVERED[recipe], quiet=False)
     for key, truth in COVERED[recipe].items():
         mine = of_row(rows, key).drop_nulls("low")
         assert mine.height >= 0.6 * STUDIES[recipe], key
