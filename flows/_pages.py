@@ -8,12 +8,14 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows._told import numbers_of, people_line, probed_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
+from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps
 from warehouse.store import Warehouse
 
 
@@ -38,7 +40,13 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         dataset=study.dataset,
         mode=study.mode,
         votes_per_pair=study.votes_per_pair,
-        seeds={"study": study.seed},
+        seeds={
+            "study": study.seed,
+            "bootstrap": _bootstrap.SEED,
+            "bootstrap with refit": _logistic.SEED,
+            "permutation": _swaps.SEED,
+            "order of questions in sequence": _sequence.SEED,
+        },
         run=run["run"],
         code_version=run["code_version"],
         when=f"{run['started_at']:%Y-%m-%dT%H:%M:%SZ}",
@@ -51,6 +59,19 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
         prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
+    )
+
+
+def with_votes_told(
+    facts: ReportFacts, warehouse: Warehouse, run: Mapping[str, Any]
+) -> ReportFacts:
+    """Add what the saved votes tell: who voted, how alike, and what a jury's verdict costs."""
+    study = _study_of(run)
+    return facts._replace(
+        jury_usd=jury_usd(warehouse, study.name),
+        # Of a file nobody knows why a person's vote is invalid.
+        people="" if run["flow"] == "measure" else people_line(warehouse, study),
+        probed=_sentence(probed_line(warehouse, study.name)),
     )
 
 
@@ -96,11 +117,12 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         )
     run = runs.row(-1, named=True)
     page: str = report(
-        facts_of(run, warehouse.path)._replace(jury_usd=jury_usd(warehouse, study)),
+        with_votes_told(facts_of(run, warehouse.path), warehouse, run),
         estimates,
         warehouse.read(Findings, among=results),
         _perturbed(warehouse, _study_of(run), estimates),
         warehouse.read(Drifts, among=results),
+        numbers=numbers_of(warehouse, study),
     )
     return page
 
@@ -120,3 +142,7 @@ def _perturbed(
     return PerturbedAnswers.of(
         rows.filter(pl.col("question_id").str.split("/").list.first().is_in(datasets))
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text else ""

@@ -7,8 +7,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
-from flows._pages import facts_of, jury_usd, report_path, write_page
+from flows._pages import facts_of, report_path, with_votes_told, write_page
 from flows._record import Record
+from flows._told import numbers_of
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from tasks import stages
@@ -22,10 +23,10 @@ async def publish(
     drifts: DataFrame[Drifts],
 ) -> Path:
     """Write the report beside the warehouse and the result table into the Prefect UI."""
-    facts = facts_of(record.row(), record.warehouse.path)._replace(
-        jury_usd=jury_usd(record.warehouse, record.study.name)
-    )
-    page = stages.write_report(facts, estimates, findings, perturbed, drifts)
+    row = record.row()
+    facts = with_votes_told(facts_of(row, record.warehouse.path), record.warehouse, row)
+    numbers = numbers_of(record.warehouse, record.study.name)
+    page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
     path = report_path(record.warehouse.path, record.study.name)
     write_page(page, path)
     shown = findings.select(

@@ -17,12 +17,14 @@ from prefect.states import Completed
 from flows._process import runs_since
 from flows._recovery import discard_journal, journal_of, recover
 from flows._row import HOST, first_row
+from flows._told import alike_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import Ballots, Votes
 from tasks.perturb import NO_SHAM
 from tasks.providers._redact import redact
+from tasks.sequential import probed
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 SILENCE = timedelta(minutes=5)
@@ -68,6 +70,8 @@ class Record:
         """What earlier runs left and could not be saved."""
         self.journal = journal_of(warehouse, run)
         self.stopped = 0
+        self.probed = ""
+        """Which judges were asked one vote per order, and why."""
         self.all_saved = True
         """False while votes have come in that are not in the warehouse yet."""
         self.journal_holds_more = False
@@ -159,6 +163,12 @@ class Record:
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
         """Count the ballots that others made needless, and those that failed others kept back."""
         self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
+        same = stops.filter(pl.col("stopped") == "deterministic").select("judge").unique()
+        if same.height:
+            asked = Ballots.of(
+                stops.join(same, on="judge", how="semi").select(Ballots.dtypes().keys())
+            )
+            self.probed = alike_line(probed(asked, votes).rows())
         gaps = self.counts["planned"] - votes.height - self.stopped
         if (kept_back := gaps - self.counts["failed"]) > 0:
             self.errors["not asked: its pair's vote before it failed"] += kept_back
@@ -176,6 +186,7 @@ class Record:
             f"{counts['asked']} cast, {counts['failed']} without a reply"
         )
         text = f"{text}, {self.stopped} not needed" if self.stopped else text
+        text = f"{text} ({self.probed})" if self.probed else text
         invalid = counts["invalid"]
         text = f"{text}, {invalid} replies without a verdict" if invalid else text
         text = f"{text} ({causes})" if (causes := self._causes()) else text

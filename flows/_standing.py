@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from flows._row import NOTHING_ASKED, first_row
+from flows._told import probed_line
 from flows.studies import Study
 from warehouse.peek import Standing
 from warehouse.store import Warehouse
@@ -22,6 +23,8 @@ def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
     )  # fmt: skip
     spared = last.planned - last.cast
     not_needed = f", {spared} not needed" if spared else ""
+    if spared and (alike := probed_line(warehouse, study.name)):
+        not_needed += f" ({alike})"
     return (
         f"{last.planned} ballots: {last.cast} from the warehouse, 0 cast, 0 without a "
         f"reply{not_needed}. Nothing is new since {last.ended_at:%Y-%m-%d %H:%M} UTC: "

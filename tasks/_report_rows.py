@@ -323,29 +323,3 @@ def _merged(texts: Sequence[str]) -> str:
 def _range(numbers: Sequence[str]) -> str:
     low, high = min(numbers, key=float), max(numbers, key=float)
     return low if float(low) == float(high) else f"{low} to {high}"
-
-
-def all_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
-    """Return every estimate with what it rests on."""
-    if estimates.is_empty():
-        return []
-    ordered = with_who(estimates).sort(
-        "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
-    )
-    return [_whole(row) for row in ordered.to_dicts()]
-
-
-def _whole(row: Row) -> Judged:
-    value = said(row, 3)
-    sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
-    texts = [
-        row["statistic"],
-        ", ".join(filter(None, [row["perturbation"] or "all", row["subgroup"]])),
-        value.text,
-        value.note,
-        "" if row["level"] is None else number(row["level"]),
-        *sizes,
-        "" if row["p_value"] is None else p_value(row["p_value"]),
-        row["method"],
-    ]
-    return Judged(row["who"], row["simulated"], [Text(text) for text in texts])

@@ -14,8 +14,8 @@ from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
 from tasks._report_jury import jury_sentence
 from tasks._report_models import model_rows
+from tasks._report_numbers import all_rows
 from tasks._report_rows import (
-    all_rows,
     dropped_rows,
     result_groups,
     scorecard_rows,
@@ -64,6 +64,10 @@ class ReportFacts(NamedTuple):
     """Why ballots got no reply."""
     jury_usd: float | None = None
     """What a verdict of all members of the jury costs; null if a price is unknown."""
+    people: str = ""
+    """How many people voted, and which of their votes are left out."""
+    probed: str = ""
+    """Which judges were asked one vote per order, and why."""
 
 
 def report(
@@ -72,8 +76,13 @@ def report(
     findings: DataFrame[Findings],
     perturbed: DataFrame[PerturbedAnswers],
     drifts: DataFrame[Drifts] | None = None,
+    *,
+    numbers: pl.DataFrame | None = None,
 ) -> str:
-    """Write the report as one HTML file that loads nothing from elsewhere."""
+    """Write the report as one HTML file that loads nothing from elsewhere.
+
+    ``numbers`` are rows of ``mart.numbers``: the estimates with all that each rests on.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     in_mode = pl.col("mode").is_in([facts.mode, "any"])
@@ -110,7 +119,7 @@ def report(
         dropped=dropped_rows(perturbed),
         provenance=_provenance(facts, estimates, findings, primary),
         glossary=GLOSSARY,
-        everything=all_rows(estimates),
+        everything=all_rows(estimates if numbers is None else numbers.filter(in_mode)),
     )
 
 

@@ -98,16 +98,22 @@ def probes(ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
 
 def deterministic_judges(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> list[str]:
     """Return the judges whose repeats agree in at least 99 % of 100 probes."""
+    told = probed(ballots, votes)
+    enough = (pl.col("probes") >= PROBES) & (pl.col("alike") >= AGREEMENT * pl.col("probes"))
+    return told.filter(enough)["judge"].to_list()
+
+
+def probed(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> pl.DataFrame:
+    """Return per judge how many ``probes`` were answered, and how many of them ``alike``."""
     asked = probes(ballots).join(votes.select("ballot_id", "choice"), on="ballot_id")
-    agreed = (
+    return (
         asked.group_by(*PAIR, "shown_first")
         .agg(cast=pl.len(), choices=pl.col("choice").n_unique())
         .filter(pl.col("cast") == 2)
         .group_by("judge")
-        .agg(number=pl.len(), share=(pl.col("choices") == 1).mean())
+        .agg(alike=(pl.col("choices") == 1).sum(), probes=pl.len())
+        .sort("judge")
     )
-    enough = (pl.col("number") >= PROBES) & (pl.col("share") >= AGREEMENT)
-    return agreed.filter(enough)["judge"].sort().to_list()
 
 
 def canonical() -> pl.Expr:

@@ -16,6 +16,7 @@ from flows._publish import _literal
 from flows._record import Record
 from flows._row import HOST, host_of
 from flows.studies import Study
+from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
 
 
@@ -129,6 +130,28 @@ def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
         store.update_run("hers", flow=flow)
         with Record("audit", f"after {flow}", Study(name="people"), store):
             pass
+
+
+def test_a_judge_that_repeats_itself_is_named(
+    running: Record, make_ballots: Callable[..., Any],
+    make_votes: Callable[..., Any],
+) -> None:  # fmt: skip
+    ballots = make_ballots([
+        {"ballot_id": f"{pair}-{shown}-{repeat}", "pair_id": f"p{pair}", "judge": "offline/x",
+         "shown_first": shown, "repeat": repeat}
+        for pair in range(50) for shown in ("anchor", "target") for repeat in range(3)
+    ])  # fmt: skip
+    votes = make_votes([
+        {"ballot_id": b, "choice": "tie" if b == "0-anchor-1" else "first"}
+        for b in ballots.filter(pl.col("repeat") < 2)["ballot_id"]
+    ])  # fmt: skip
+    stops = mark_stops(ballots, votes, Schedule(6, probe=True))
+    running.counts["planned"] = 300
+    running.count_stopped(stops, votes)
+    assert (
+        "100 not needed (offline/x answered alike in 99 of 100 probes: one vote per order was "
+        "asked)"
+    ) in running.summary()
 
 
 def test_what_was_not_sent_is_told(running: Record) -> None:

@@ -124,6 +124,27 @@ def test_what_the_numbers_rest_on_appears(source: str, text: str) -> None:
     assert text in html.unescape(" ".join(re.split(r"[ \n]+", source)))
 
 
+def test_every_number_has_a_second_line_and_people_and_probes_are_told() -> None:
+    rests: dict[str, Any] = {
+        "p_adjusted": 0.0171,
+        "design": "balanced",
+        "epoch": 3,
+        "seed": 20240612,
+    }
+    numbers = estimates().with_columns(**{name: pl.lit(value) for name, value in rests.items()})
+    numbers = pl.concat([numbers, numbers.with_columns(mode=pl.lit("paper"), epoch=pl.lit(77))])
+    facts = FACTS._replace(
+        people="2 people, 9 votes; left out: 1 too fast (below 3 s), 2 not familiar.",
+        probed="offline/x answered alike in 100 of 100 probes: one vote per order was asked.",
+    )
+    shown = Page(report(facts, estimates(), findings(), perturbed(), numbers=numbers)).text
+    assert "balanced orders; epoch 3; seed 20240612" in shown
+    assert ".017" in shown
+    assert "epoch 77" not in shown
+    assert facts.people in shown
+    assert facts.probed in shown
+
+
 def test_three_charts_are_drawn_in_order(source: str) -> None:
     keys = re.findall(r'<svg[^>]*aria-label="([^"]+)"', source)
     assert [key.split(" ")[0] for key in keys] == ["Mean", "Attack", "Position"]

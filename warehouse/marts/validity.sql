@@ -30,7 +30,12 @@ select
     max(estimate) filter (statistic = 'saved_rate') as not_needed_rate,
     max(low) filter (statistic = 'saved_rate') as not_needed_rate_low,
     max(high) filter (statistic = 'saved_rate') as not_needed_rate_high,
+    -- its repeats were always alike, so they were not asked
+    bool_or(coalesce(same, false)) as one_vote_per_order,
 from estimates
+left join (
+    select distinct study, dataset, judge, prompt, wave, true as same from vote_log where stopped = 'deterministic'
+) using (study, dataset, judge, prompt, wave)
 where statistic in (
     'saved_rate', 'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate', 'missing_rate', 'cached_rate'
 )

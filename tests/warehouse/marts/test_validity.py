@@ -1,5 +1,8 @@
 from collections.abc import Callable
 
+import polars as pl
+
+from schemas.judging import VoteLog
 from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
@@ -25,7 +28,7 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     )
     judge = {
         "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
-        "wave": "", "simulated": True,
+        "wave": "", "simulated": True, "one_vote_per_order": False,
     }  # fmt: skip
     nothing = dict.fromkeys(counts)
     assert found.to_dicts() == [
@@ -37,3 +40,17 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
         told = (rates[f"{what}_rate{end}"] for end in ("", "_low", "_high"))
         assert tuple(told) == (hits / 20, hits / 40, hits / 10)
     assert rates["not_needed_rate"] == 1 / 3
+
+
+def test_a_judge_that_repeats_itself_is_marked(warehouse: Warehouse, make: Make) -> None:
+    vote = {
+        "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "",
+        "arm": "control", "sample": "s", "cluster": "q", "shown_first": "anchor", "repeat": 1,
+        "choice": None, "stopped": "deterministic",
+    }  # fmt: skip
+    rows = [{**ALL, "statistic": "valid_rate", "judge": judge}
+            for judge in ("offline/honest", "other")]  # fmt: skip
+    log = Saving(VoteLog, VoteLog.of(pl.DataFrame([vote])))
+    warehouse.save([make(Estimates, *rows), log], run="r1", study="quick")
+    found = warehouse.query("select judge, one_vote_per_order from mart.validity order by judge")
+    assert found.rows() == [("offline/honest", True), ("other", False)]
