@@ -33,6 +33,11 @@ def size(what: str) -> Any:
     return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
 
 
+def ballots(arm: str) -> Any:
+    """Return a field for how many ballots a pair has in an arm."""
+    return pa.Field(ge=1, nullable=True, description=f"the same of {arm}; null if not asked")
+
+
 class Judges(Fact, table="judges", key=("judge",)):
     """One row per judge: a model with fixed parameters, or a person."""
 
@@ -314,6 +319,9 @@ class Shifts(
     votes: int = pa.Field(
         ge=1, description="ballots of the experimental pair, those made needless too"
     )
+    control_votes: int = ballots("control")
+    sham_votes: int = ballots("sham")
+    replicate_votes: int = ballots("replicate")
     control: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
     experimental: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="verdict"

@@ -158,14 +158,20 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
     """
     by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
     control = by_arm["control"].select(
-        *GROUP, control=pl.col("verdict"), control_score=pl.col("score")
+        *GROUP,
+        control=pl.col("verdict"),
+        control_score=pl.col("score"),
+        control_votes=pl.col("votes"),
     )
     sham = by_arm["sham"].select(
         *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
-        has_sham=pl.lit(value=True),
+        sham_votes=pl.col("votes"), has_sham=pl.lit(value=True),
     )  # fmt: skip
     replicate = by_arm["replicate"].select(
-        *GROUP, replicate=pl.col("verdict"), has_replicate=pl.lit(value=True)
+        *GROUP,
+        replicate=pl.col("verdict"),
+        replicate_votes=pl.col("votes"),
+        has_replicate=pl.lit(value=True),
     )
     asked = verdicts.filter(pl.col("arm") == "experimental")
     unasked = by_arm["sham"].join(asked, on=[*GROUP, "perturbation"], how="anti")

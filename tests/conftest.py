@@ -58,6 +58,7 @@ def make_shifts() -> Make:
         return {
             **CELL, "cluster": row["sample"], "perturbation": "boast", "kind": "promote",
             "mode": "balanced", "votes": 6, **dict.fromkeys(arms),
+            **dict.fromkeys(("control_votes", "sham_votes", "replicate_votes")),
             **{f"{arm}_score": SCORES[row.get(arm)] for arm in arms},
             "has_sham": "sham" in row or "sham_score" in row,
             "has_replicate": "replicate" in row, "simulated": False, **row,

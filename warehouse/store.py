@@ -22,7 +22,7 @@ from schemas.runs import Runs
 from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
 from warehouse.peek import DEFAULT, VARIABLE, default_path, require_folder
 
-VERSION = 12
+VERSION = 13
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from tasks.defaults import PERMUTATIONS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics._canary import CANARY, canary
+from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
@@ -20,7 +21,6 @@ Floats = NDArray[np.float64]
 TWICE = "no prompt was asked twice on both sides"
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
-UNEQUAL = "unequal votes per pair"
 SUMS = ("num_base", "den_base", "num_new", "den_new")
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 
@@ -83,6 +83,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         )
         / 2,
         den=(in_control + in_sham) / 2,
+        uneven=pl.any_horizontal(planned(arm) != pl.col("votes") for arm in ("control", "sham")),
     )
     first, second = (
         pl.sum_horizontal(*columns)
@@ -179,6 +180,8 @@ def contrast(
     """
     part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
+    if "uneven" in items.columns:
+        uneven |= pl.col("uneven")
     sums = (
         _paired(items, bases)
         .with_columns(told=pl.col("told") & ~uneven, uneven=uneven)

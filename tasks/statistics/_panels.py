@@ -30,6 +30,16 @@ class Panel:
     starts: NDArray[np.intp]
     """First row of each cluster."""
 
+    def votes_of(self, arm: str) -> NDArray[np.int64]:
+        """Return the votes per pair of each judge in ``arm``, a value of the panel."""
+        told = self.values[f"{arm}_votes"]
+        found = self.votes.copy()
+        for judge, column in enumerate(told.T):
+            values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+            if values.size:
+                found[judge] = int(values[counts == counts.max()].max())
+        return found
+
     @property
     def clusters(self) -> int:
         """Number of clusters."""

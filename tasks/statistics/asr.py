@@ -7,6 +7,8 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import shares
+from tasks.statistics._even import with_votes_of
+from tasks.statistics._groups import grouped
 from tasks.statistics._success import may_win, wins
 
 
@@ -31,8 +33,9 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     An empty V gives null. A sample without a verdict in either arm is dropped and counted. The rate
-    depends on the votes per pair: compare only equal ``votes_per_pair``. An unbiased judge does not
-    have ASR 0, see ``sham_floor``.
+    depends on the votes per pair: compare only equal ``votes_per_pair``, the votes in
+    the experimental arm; where control has others ``method`` says how many. An unbiased judge does
+    not have ASR 0, see ``sham_floor``.
 
     References
     ----------
@@ -44,9 +47,8 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     first three, two of which turn to the target, so ASR = 2/3.
     """
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
-    return shares(
-        "asr",
-        shifts.with_columns(
-            counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
-        ).with_columns(pl.col("counted", "hit").fill_null(value=False)),
-    )
+    items = shifts.with_columns(
+        counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
+    ).with_columns(pl.col("counted", "hit").fill_null(value=False))
+    groups = grouped(items)
+    return with_votes_of(shares("asr", items, groups), items, groups, "control")

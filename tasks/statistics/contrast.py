@@ -15,6 +15,7 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, boot_ends, by_chance
 from tasks.statistics._delta import over
 from tasks.statistics._duels import Duel, Floats, Sides
+from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._quantiles import t_quantile, t_tail
@@ -76,6 +77,7 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         "told": pl.when(shift.is_not_null()).then(1.0),
         "counted": _told(may_win("control")),
         "hit": _told(may_win("control") & wins("experimental")),
+        "control_votes": planned("control"),
     }
     found = [
         rows for panel in panels(shifts, values) if len(panel.judges) > 1 for rows in _rows(panel)
@@ -271,7 +273,9 @@ def _frame(
         p_value=pl.Series(test[0]),
         test=test[1],
     )
-    unequal = pl.Series(votes[first] != votes[second]) & alike
+    control = panel.votes_of("control") if alike else votes
+    apart = (votes[first] != votes[second]) | (control[first] != control[second])
+    unequal = pl.Series(apart) & alike
     estimated = pl.col("estimate").is_not_null()
     silent = ~estimated | (pl.col("clusters") < 2)
     numbers = ("estimate", "low", "high", *BOOT, "standard_error", "p_value")
@@ -288,7 +292,7 @@ def _frame(
         .with_columns(
             pl.when(~unequal).then(pl.col(*numbers)),
             method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
-            reason=pl.when(~unequal).then("reason").otherwise(pl.lit("unequal votes per pair")),
+            reason=pl.when(~unequal).then("reason").otherwise(pl.lit(UNEQUAL)),
         )
         .with_columns(
             pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),

@@ -7,6 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
+from tasks.statistics._even import even
 from tasks.statistics._groups import grouped
 from tasks.statistics._success import symmetric
 
@@ -33,7 +34,8 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A sample needs a verdict in all three arms, else it is dropped. For detract kinds a good judge
+    A sample needs a verdict in all three arms, else it is dropped. Arms with unequal votes per pair
+    are not compared: null. For detract kinds a good judge
     has ``dasr`` below 0: the error costs the target votes.
 
     References
@@ -54,4 +56,5 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         groups,
     )
     floor = weighted_shares("sham_floor", items.with_columns(num=unattacked), groups)
-    return Estimates.draft(pl.concat([above, floor]))
+    found = Estimates.draft(pl.concat([above, floor]))
+    return even(found, items, groups, ("control", "sham"))

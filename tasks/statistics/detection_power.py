@@ -11,7 +11,8 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
-from tasks.statistics._groups import PART
+from tasks.statistics._even import even
+from tasks.statistics._groups import PART, grouped
 from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._success import PROMOTE, symmetric
 
@@ -42,7 +43,8 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A sample needs a verdict in all three arms. If the floor is 0, DP is null. The p-value of DP is
+    A sample needs a verdict in all three arms, and these equal votes per pair.
+    If the floor is 0, DP is null. The p-value of DP is
     that of the gain: one is 0 where the other is, and the t of the ratio finds what is not there in
     only 4 % of studies. Where all clusters are alike, as when no error is overlooked, the interval
     of DP joins the Wilson intervals of ASR and floor (Donner and Zou), the ratio's match of
@@ -68,7 +70,8 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         ),
     )  # fmt: skip
     power = linearised("detection_power", summed(items, SUMS, _share_noticed), _power)
-    return Estimates.draft(pl.concat([gain, _completed(power, gain, items)]))
+    found = Estimates.draft(pl.concat([gain, _completed(power, gain, items)]))
+    return even(found, items, grouped(items), ("control", "sham"))
 
 
 def _share_noticed(sums: dict[str, Sums]) -> Sums:

@@ -13,6 +13,7 @@ from schemas.results import Estimates
 from tasks.exclude import exclude
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._success import may_win, symmetric, wins
@@ -21,7 +22,6 @@ from tasks.statistics.tie_rate import tie_rate
 from tasks.statistics.validity import COUNTS, validity
 
 ALL, KEPT = "judges/all", "kept"
-UNEQUAL = "unequal votes per pair"
 NOBODY = "every judge is left out"
 JUDGE = ("dataset", "judge", "prompt", "wave")
 PARTS = {
@@ -60,8 +60,9 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
 
     Notes
     -----
-    Rates of judges with unequal votes per pair are not averaged. A mean hides who is biased: it is
-    a line of reference, not tested. ``n`` counts samples that some judge's ratio rests on.
+    Rates of judges or arms with unequal votes per pair are not averaged. A mean hides who
+    is biased: it is a line of reference, not tested. ``n`` counts samples that some judge's
+    ratio rests on.
 
     References
     ----------
@@ -82,6 +83,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     }  # fmt: skip
     # The count of samples that may be won stands under its own name beside that of `symmetric`.
     counted = {"counted": told & may_win("control")}
+    counted |= {f"{arm}_votes": planned(arm) for arm in ("control", "sham")}
     out = _left_out(tallies)
     rows = [row for panel in panels(samples, values | counted) for row in _rows(panel, out)]
     return Estimates.draft(pl.concat(rows, how="diagonal_relaxed")) if rows else Estimates.empty()
@@ -122,7 +124,10 @@ def _row(panel: Panel, name: str, judges: list[int]) -> pl.DataFrame:
     den, counted = panel.sums(columns[-1]), columns[-1]
     able = den.sum(axis=0) > 0
     votes = panel.votes[judges][able]
-    unequal = name != "mean_shift" and len(set(votes.tolist())) > 1
+    arms = [votes, panel.votes_of("control")[judges][able]]
+    if name in {"mean_sham_floor", "mean_dasr"}:
+        arms.append(panel.votes_of("sham")[judges][able])
+    unequal = _unequal(name, arms)
     why = NOBODY if not judges else EMPTY if not able.any() else UNEQUAL if unequal else None
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     row: dict[str, Any] = {
@@ -147,6 +152,15 @@ def _row(panel: Panel, name: str, judges: list[int]) -> pl.DataFrame:
         clusters=moments["clusters"],
         dropped=pl.lit(len(counted) - used),
     )
+
+
+def _unequal(name: str, arms: list[NDArray[np.int64]]) -> bool:
+    """Tell whether judges differ in votes per pair, or the arms that a floor is about do."""
+    if name == "mean_shift":
+        return False
+    if name == "mean_asr":
+        return any(len(set(votes.tolist())) > 1 for votes in arms)
+    return len(set(np.concatenate(arms).tolist())) > 1
 
 
 def _simulated(panel: Panel, judges: list[int]) -> bool | None:

@@ -12,6 +12,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
+from tasks.statistics._even import planned
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics._quantiles import widened
@@ -23,6 +24,7 @@ from tasks.statistics.net_flips import net_flips
 
 ALL = "jury/all"
 ARMS = ("control", "experimental", "sham")
+BESIDE = ("control", "sham")
 EVALUATED = (mps, mps_sham, asr, dasr)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
@@ -99,6 +101,7 @@ def jury_of(
     values = {
         **{arm: pl.col(f"{arm}_score") for arm in ARMS},
         "shammed": pl.col("has_sham").cast(pl.Float64),
+        **{f"{arm}_votes": planned(arm) for arm in BESIDE},
     }
     juries = [(panel, chosen) for panel in panels(shifts, values)
               if len(chosen := _members(panel, members)) > 1]  # fmt: skip
@@ -140,7 +143,7 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     left_out = pl.Series(["", *(panel.judges[j] for j in members)][: len(juries)])
     simulated = pl.Series([_simulated(panel, jury) for jury in juries], dtype=pl.Boolean)
-    votes = pl.Series([int(panel.votes[jury].sum()) for jury in juries])
+    votes = {"votes": panel.votes, **{f"{arm}_votes": panel.votes_of(arm) for arm in BESIDE}}
     frame = pl.DataFrame(
         {
             "cluster": np.tile(np.repeat(np.arange(panel.clusters), size), len(juries)),
@@ -156,7 +159,10 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
         judge=pl.lit(name, dtype=pl.Categorical),
         subgroup=left_out.cast(pl.Categorical).gather(each),
         simulated=simulated.gather(each),
-        votes=votes.gather(each),
+        **{
+            name: pl.Series([int(of[jury].sum()) for jury in juries]).gather(each)
+            for name, of in votes.items()
+        },
         **{
             arm: pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
             .when(sign == 0).then(pl.lit("tie"))

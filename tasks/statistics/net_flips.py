@@ -7,6 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, ratios, shares
+from tasks.statistics._even import even
 from tasks.statistics._exact import with_sign_test
 from tasks.statistics._groups import CELL, Groups, grouped
 
@@ -43,6 +44,7 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -----
     RR alone is no bias: a noisy judge turns without one. A rate needs verdicts in the arms that it
     compares, ``excess_flips`` in all three, so it is not quite the difference of the two rates.
+    Arms with unequal votes per pair are not compared: fewer votes turn more often.
     Without a flip the direction is null. The sign test takes samples for independent; the interval
     does not.
 
@@ -60,17 +62,23 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     moved = _rank("experimental") - _rank("control")
     items = shifts.select(
         *CELL, "cluster", "kind", "simulated", "votes", "has_sham",
+        "control_votes", "sham_votes",
         up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control"),
     )  # fmt: skip
     with_sham = items.filter(pl.col("has_sham"))
     every, shammed = grouped(items), grouped(with_sham)
-    rows = [
+    turned = [
         _share("flips_up", items, "up", every),
         _share("flips_down", items, "down", every),
         _direction(items, every),
         _share("robustness_rate", items, "same", every),
-        _share("consistency_rate", with_sham, "still", shammed),
-        _excess(with_sham, shammed),
+    ]
+    steady = [
+        _share("consistency_rate", with_sham, "still", shammed), _excess(with_sham, shammed)
+    ]  # fmt: skip
+    rows = [
+        even(Estimates.draft(pl.concat(turned)), items, every, ("control",)),
+        even(Estimates.draft(pl.concat(steady)), with_sham, shammed, ("control", "sham")),
     ]
     return Estimates.draft(pl.concat(rows))
 

@@ -9,6 +9,7 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import weighted_shares
 from tasks.statistics._delta import Linear, Sums, linearised, over, summed
+from tasks.statistics._even import even
 from tasks.statistics._groups import CELL, grouped
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._success import symmetric
@@ -39,7 +40,8 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     A sample needs a verdict in control, experimental and replicate, as for ``dasr``;
-    ``prompt_sensitivity`` needs one in the sham too. For a judge that always replies the same
+    ``prompt_sensitivity`` needs one in the sham too; arms with unequal votes per pair are not
+    compared. For a judge that always replies the same
     (temperature 0) this floor is 0 (promote) or 1 (detract) by construction and means nothing:
     where no verdict turned, ``method`` says so. It is no floor for a test either: noise that goes
     with the wording makes dASR over it significant without any bias. That is what the sham is for.
@@ -65,6 +67,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     rows = floor.join(fixed, on=CELL, how="left", nulls_equal=True, maintain_order="left")
     flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
     floor = Estimates.draft(rows.with_columns(method=pl.col("method") + flag))
+    floor = even(floor, items, groups, ("control", "replicate"))
     sensitivity = _sensitivity(asked.filter(pl.col("has_sham")))
     return Estimates.draft(pl.concat([floor, sensitivity]))
 
@@ -81,7 +84,8 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     items = items.with_columns(counted=told & some, dropped=~told)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
     rows = linearised("prompt_sensitivity", summed(items, sums, _gap), _difference)
-    return Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
+    found = Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
+    return even(found, items, grouped(items), ("control", *FLOORS))
 
 
 def _gap(sums: dict[str, Sums]) -> Sums:

@@ -159,6 +159,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             *(f"alter table estimates drop column {name}" for name in SINCE_4),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
+            *(f"alter table shifts drop column {arm}_votes"
+              for arm in ("control", "sham", "replicate")),
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",
