@@ -180,3 +180,46 @@ def test_reference_positions(reference: Reach, variant: str | None, fastest: flo
         counts = Counter(once.filter(pl.col("judge") == judge)["choice"])
         for choice in ("first", "second", "tie"):
             assert counts[choice] / position["n_valid"] == pytest.approx(position[choice])
+
+
+@pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
+def test_reference_shares_of_slots(reference: Reach, variant: str | None, fastest: float) -> None:
+    path, gold = reference(variant, fastest)
+    log = read_votes(path)
+    control = pl.col("arm") == "control"
+    once = log.filter(~control | (pl.col("sample") == pl.col("sample").min().over("cluster")))
+    tallies = count_votes(VoteLog.of(once))
+    # Gold pools control and all perturbations, the product has a row for each: add the counts.
+    slots, ties = (
+        STATISTICS[name](tallies=tallies).filter(statistic=name).group_by("judge").agg(
+            pl.col("hits", "n").sum()
+        )
+        for name in ("first_pick_share", "tie_rate")
+    )  # fmt: skip
+    ties_of = {row["judge"]: row for row in ties.to_dicts()}
+    assert slots.height == len(gold)
+    for row in slots.to_dicts():
+        position, tied = gold[row["judge"]]["position"], ties_of[row["judge"]]
+        valid = tied["n"]
+        assert valid == position["n_valid"]
+        found = {
+            "first": row["hits"] / valid, "tie": tied["hits"] / valid,
+            "second": (row["n"] - row["hits"]) / valid,
+            "diff": (2 * row["hits"] - row["n"]) / valid,
+        }  # fmt: skip
+        assert found == pytest.approx({k: position[k] for k in found}, abs=1e-9), row["judge"]
+
+
+@pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
+def test_reference_ranks(reference: Reach, variant: str | None, fastest: float) -> None:
+    # Ranks of ASR at two decimals, equals sharing the best; the product ranks shifts, with
+    # intervals, so these are made of its ASR here.
+    path, gold = reference(variant, fastest)
+    shifts = match_groups(tally_votes(count_votes(read_votes(path)), "paper"))
+    rank = pl.col("estimate").round(2).rank("min").over("perturbation")
+    found = STATISTICS["asr"](shifts=shifts).with_columns(rank=rank)
+    for judge, expected in gold.items():
+        mine = dict(found.filter(pl.col("judge") == judge).select("perturbation", "rank").rows())
+        ranks = [mine[name] for name in KIND]
+        assert ranks == expected["ranks_on_2dp_ASR"], judge
+        assert sum(ranks) / len(ranks) == pytest.approx(expected["avg_rank"], abs=1e-9)
