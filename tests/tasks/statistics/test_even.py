@@ -67,3 +67,47 @@ def test_the_votes_of_each_arm_are_carried(make_vote_log: Make) -> None:
     found = match_groups(tally_votes(count_votes(make_vote_log(log)), "balanced"))
     columns = ("control_votes", "votes", "sham_votes", "replicate_votes")
     assert found.select(columns).rows() == [(6, 2, 4, None)]
+
+
+def _log(make_vote_log: Make, experimental: int) -> pl.DataFrame:
+    """Return two judges' votes, six per pair of the other arms, over two waves and 12 samples."""
+    votes = {"control": 6, "sham": 6, "experimental": experimental}
+    return make_vote_log(
+        [
+            {
+                "judge": judge, "wave": wave, "sample": f"s{item}", "arm": arm,
+                "shown_first": side, "repeat": repeat,
+                "choice": ("first", "second", "tie")[(item * 7 + repeat + len(arm + judge)) % 3],
+            }
+            for judge in ("ada", "bob")
+            for wave in ("n1", "n2")
+            for item in range(12)
+            for arm, asked in votes.items()
+            for side in ("anchor", "target")
+            for repeat in range(asked // 2)
+        ]
+    )  # fmt: skip
+
+
+def test_nor_are_they_in_means_juries_and_waves(make_vote_log: Make) -> None:
+    names = ("contrast", "judge_mean", "jury", "drift")
+    found = {}
+    for votes in (6, 2):
+        tallies = count_votes(_log(make_vote_log, votes))
+        frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
+        rows = pl.concat(
+            STATISTICS[name](**{table: frames[table] for table in STATISTICS[name].reads})
+            for name in names
+        )
+        found[votes] = {
+            name: (part["estimate"].is_null().all(), {*part["reason"].drop_nulls()})
+            for (name,), part in rows.group_by("statistic")
+        }
+    # Of the arms of each judge; two judges, alike in each arm, are compared all the same.
+    uneven = {"mean_dasr", "mean_sham_floor", "jury_dasr", "jury_excess_flips", "dasr_drift"}
+    stay = {"mean_shift", "mean_asr", "mps_sham_contrast", "asr_contrast", "mps_drift"}
+    assert not any(found[6][name][0] for name in uneven | stay)
+    for name in uneven | stay:
+        null, reasons = found[2][name]
+        assert null == (name in uneven), name
+        assert not null or reasons == {UNEQUAL}, (name, reasons)
