@@ -197,7 +197,8 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
     header = text.split("\n", 1)[0]
     # A spreadsheet of a country with decimal commas writes semicolons.
     delimiter = ";" if header.count(";") > header.count(",") else ","
-    csv.field_size_limit(MOST_BYTES)
+    # The limit is the whole process's.
+    before = csv.field_size_limit(MOST_BYTES)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         if not {"ballot_id", "choice"} <= set(reader.fieldnames or []):
@@ -210,3 +211,5 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
             yield _Row(f"line {reader.line_num}", cells)
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: {error}.") from error
+    finally:
+        csv.field_size_limit(before)

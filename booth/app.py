@@ -117,6 +117,8 @@ def _add_links(app: FastAPI, desk: Desk) -> None:
         seat = desk.owner(token)
         if desk.booth.knows(seat, request.cookies.get(desk.cookie(seat))):
             return RedirectResponse(desk.place(seat), 303)
+        if seat.session is not None:
+            raise Refused
         return page("welcome", question=QUESTION, total=len(seat.order), keys=KEYS)
 
     @app.post("/v/{token}")

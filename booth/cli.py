@@ -80,6 +80,13 @@ def booth(
         require_known(opened.pairs, opened.programme)
         if renew:
             opened.renew(renew)
+        unknown = [voter for voter in voters if filled and voter not in opened.seats]
+        if unknown:
+            known = ", ".join(opened.seats) or "nobody"
+            raise ValueError(
+                f"{unknown[0]!r:.80} has no ballots to fill in. Voters of {study}: {known}. "
+                "--export makes ballots for somebody new."
+            )
         seats = [opened.seat(voter) for voter in voters]
         if opened.seats and not any(seat.order for seat in opened.seats.values()):
             raise ValueError("no pair is left to show: see --arms and --perturbation.")

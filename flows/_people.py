@@ -4,7 +4,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
-from schemas.judging import PEOPLE, Pairs, VoteLog
+from schemas.judging import Pairs, VoteLog
+from schemas.keys import PEOPLE
 from tasks.people import log_people
 from warehouse.people import people_of
 from warehouse.store import Warehouse

@@ -14,7 +14,8 @@ from flows._drift import drift_of
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
-from schemas.judging import PEOPLE, Shifts, Tallies, Verdicts, VoteLog
+from schemas.judging import Shifts, Tallies, Verdicts, VoteLog
+from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks._masks import count_masks
 from tasks.aggregate import (

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from flows._terminal import number, plain_table
-from schemas.judging import PEOPLE
+from schemas.keys import PEOPLE
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 

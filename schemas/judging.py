@@ -12,9 +12,6 @@ ARMS = ["control", "experimental", "sham", "replicate"]
 """A replicate is control shown again, its repeats counted on from those of control."""
 
 SIDES = ["anchor", "target"]
-PEOPLE = "people"
-"""Provider of judges who are people, as in people/ann."""
-
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
 """Stands between the names of two models in a subgroup, so in no name."""

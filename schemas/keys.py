@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 LENGTH = 32
+PEOPLE = "people"
+"""Provider of judges who are people, as in people/ann."""
 
 
 def content_key(*parts: object) -> str:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import PEOPLE, SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
-from schemas.keys import content_key
+from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from schemas.keys import PEOPLE, content_key
 from tasks._random import shuffle, uniform
 from tasks.aggregate import text_sizes
 

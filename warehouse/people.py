@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import PEOPLE, Ballots, Judges, Pairs, Votes
+from schemas.judging import Ballots, Judges, Pairs, Votes
+from schemas.keys import PEOPLE
 from warehouse.store import Warehouse, WarehouseError
 
 LAST = """

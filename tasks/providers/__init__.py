@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from schemas.judging import PEOPLE
+from schemas.keys import PEOPLE
 from tasks._catalogue import Catalogue, read_toml, tables
 from tasks._entry import entry, require_tables
 from tasks.providers._refused import refuse_params, refuse_secrets

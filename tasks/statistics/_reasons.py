@@ -40,6 +40,7 @@ MISSING: Mapping[str, str] = {
     "jury_accuracy": "no item with a label has every member's score in both orders",
     "jury_position_consistency": "no item has every member's score in both orders",
     "los": "no sample has valid votes in one order in both arms",
+    "los_contrast": "no sample has valid votes of both judges in one order in both arms",
     "flip_direction": "no verdict is turned",
     **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),
     "consistency_rate": "no sample has a verdict in control and in the sham",

@@ -15,6 +15,7 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import formulas_only
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
+from tasks.statistics._models import of_models
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._success import may_win, symmetric, wins
 from tasks.statistics.first_pick_share import first_pick_share
@@ -49,7 +50,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     shifts
         One row per sample and perturbation. The shift is over the sham where there are shams.
     tallies
-        Which judges are left out follows from them (``exclusions.sql``).
+        Which judges are left out follows from them (``exclusions.sql``), and who is a person:
+        people, who may have seen few samples, have no part in means.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. Where a question wins
     over both judges or neither, the mean is no surer than one judge.
     """
-    samples = symmetric(shifts).with_columns(shift=primary_shift())
+    samples = symmetric(of_models(shifts, tallies)).with_columns(shift=primary_shift())
     shift, both = pl.col("shift"), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {

@@ -1,7 +1,7 @@
 """Several judges as one."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
 from tasks.statistics._even import planned
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._models import of_models
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics._quantiles import widened
 from tasks.statistics.asr import asr
@@ -85,13 +86,7 @@ def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Es
     Shifts of .2, 0 and -.2 in every item: jury 0; without the first -.1. Three members with r = .3
     are worth 3 / 1.6 = 1.875 judges.
     """
-    person = tallies.filter(pl.col("human").fill_null(value=False))
-    people = person.select(pl.col("dataset", "judge").cast(pl.String)).unique()
-    if people.is_empty():
-        return jury_of(shifts)
-    both = [pl.col(name).cast(pl.String) for name in ("dataset", "judge")]
-    models = shifts.join(people, left_on=both, right_on=["dataset", "judge"], how="anti")
-    return jury_of(cast("DataFrame[Shifts]", models))
+    return jury_of(of_models(shifts, tallies))
 
 
 def jury_of(

@@ -9,7 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def benchmark() -> Iterator[Callable[[str], ModuleType]]:
     """Return what imports a benchmark by name: they are scripts, beside the package."""
     with pytest.MonkeyPatch.context() as patch:

@@ -29,6 +29,7 @@ def run(warehouse: Path, *words: str) -> Result:
         (("--renew", "ann"), "'ann' has no link to renew. Voters of quick: nobody."),
         (("--export", "b.csv"), "of one voter: name one by --voter"),
         (("--export", "b.csv", "--import", "b.csv"), "two steps"),
+        (("--voter", "zed", "--import", __file__), "'zed' has no ballots to fill in"),
         (("--voter", "ann", "--host", "192.0.2.1"), "cannot listen at 192.0.2.1, port 8750"),
     ],
 )

@@ -122,3 +122,11 @@ def test_nothing_to_average(make_shifts: Make, judge_mean: Make) -> None:
         None,
         "a single cluster: no interval",
     )
+
+
+def test_people_have_no_part_in_it(make_shifts: Make, judge_mean: Make) -> None:
+    models = [*of("ada", "1100"), *of("bob", "1000")]
+    alone = judge_mean(make_shifts(models))
+    person = of("people/ann", "1")
+    votes = [{"judge": judge, "human": judge == "people/ann"} for judge in ("ada", "people/ann")]
+    assert judge_mean(make_shifts([*models, *person]), votes) == alone

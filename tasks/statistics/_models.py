@@ -1,0 +1,21 @@
+"""The judges that are no people."""
+
+from typing import cast
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+
+JUDGE = ("dataset", "judge")
+
+
+def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Shifts]:
+    """Return the shifts of judges that are no person; ``tallies`` tell who is one."""
+    person = tallies.filter(pl.col("human").fill_null(value=False))
+    people = person.select(pl.col(JUDGE).cast(pl.String)).unique()
+    if people.is_empty():
+        return shifts
+    names = [pl.col(name).cast(pl.String) for name in JUDGE]
+    models = shifts.join(people, left_on=names, right_on=JUDGE, how="anti")
+    return cast("DataFrame[Shifts]", models)
