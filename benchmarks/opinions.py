@@ -4,9 +4,12 @@ import numpy as np
 import polars as pl
 from studies import Design, Judge, alike, drawn, frames, measured
 
-from schemas.judging import Contests
+from schemas.judging import FORMATS, SIDES, Contests
 from schemas.results import Annotations
 from tasks.aggregate import match_models, tally_votes
+
+MARKUP = {"header": 1, "list": 2, "bold": 1, "other": 1}
+"""Of an anchor; a target has as much on average, and of each kind in this proportion."""
 
 CHANCE = 0.5
 """Of the contests of a question to be labelled by people."""
@@ -37,13 +40,19 @@ def contests_of(judge: Judge, design: Design, studies: int, seed: int) -> pl.Dat
             questions = questions.with_columns(labelled=chosen)
         better = 2 * rows["human_score"].to_numpy() - 1
         longer = 300 * (random.standard_normal(rows.height) + better)
+        markup = random.poisson(5, rows.height)
+        split = np.random.default_rng([seed, at]).multinomial(
+            markup, np.array([*MARKUP.values()]) / 5
+        )
         found.append(
             rows.join(questions, on=["judge", "cluster"], maintain_order="left").with_columns(
                 sample=pl.concat_str(pl.lit(f"{model}/"), "sample"),
                 anchor_length=pl.lit(2000),
                 target_length=pl.Series(np.maximum(2000 + longer, 1).astype(np.int64)),
                 anchor_markup=pl.lit(5),
-                target_markup=pl.Series(random.poisson(5, rows.height)),
+                target_markup=pl.Series(markup),
+                **{f"anchor_{kind}": pl.lit(MARKUP[kind]) for kind in FORMATS},
+                **{f"target_{kind}": pl.Series(split[:, i]) for i, kind in enumerate(FORMATS)},
                 human_score=pl.when("labelled").then("human_score"),
                 label_chance=pl.lit(CHANCE),
             )
@@ -69,9 +78,18 @@ def sharp(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame
 
 
 def style(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
-    """Measure the same contests with length held equal, by bootstrap with refit."""
+    """Measure the same contests with style held equal, by bootstrap with refit.
+
+    And again with all markup in one count, for the row of it.
+    """
     names = ("length_controlled", "style_controlled")
-    rows = measured(names, "judge", contests=contests_of(judge, design, studies, seed))
+    contests = contests_of(judge, design, studies, seed)
+    unknown = [f"{side}_{kind}" for side in SIDES for kind in FORMATS]
+    whole = contests.with_columns(pl.lit(None, dtype=pl.Int64).alias(name) for name in unknown)
+    again = measured(names[1:], "judge", contests=Contests.of(whole))
+    rows = pl.concat(
+        [measured(names, "judge", contests=contests), again.filter(statistic="markup_effect")]
+    )
     return rows.filter(pl.col("subgroup").is_in(["bee", ""]))
 
 

@@ -56,7 +56,11 @@ VOTES = """
         ['ant', 'bee', 'cat'][1 + (q + 1) % 3] as target_author,
         if(q % 5 = 0, (quality > 0)::integer, null) as human_score, .2 as label_chance,
         900 + hash(q, 1) % 200 as anchor_length, 900 + hash(q, 2) % 300 as target_length,
-        hash(q, 3) % 9 as anchor_markup, hash(q, 4) % 9 as target_markup,
+        hash(q, 5) % 3 as anchor_header, hash(q, 6) % 3 as target_header,
+        hash(q, 7) % 5 as anchor_list, hash(q, 8) % 5 as target_list,
+        hash(q, 9) % 4 as anchor_bold, hash(q, 10) % 4 as target_bold,
+        anchor_header + anchor_list + anchor_bold + hash(q, 3) % 3 as anchor_markup,
+        target_header + target_list + target_bold + hash(q, 4) % 3 as target_markup,
     from ballots
 """
 COUNT = "select judge, sample, arm, perturbation, choice, count(*) from vote_log group by all"

@@ -127,7 +127,7 @@ def nights(log: pl.DataFrame) -> pl.DataFrame:
 def panel(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask three judges, alike, about the same answers; the target is right."""
     log = alike([judge] * 3, design, studies, seed).with_columns(label=pl.lit("target"))
-    names = ("contrast", "los_contrast", "jury", "jury_accuracy", "judge_mean")
+    names = ("contrast", "los_contrast", "jury", "jury_accuracy", "jury_errors", "judge_mean")
     rows = measured(names, "dataset", **frames(log))
     return rows.filter(
         (pl.col("judge") == "a") & (pl.col("subgroup") == "b")

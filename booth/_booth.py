@@ -29,7 +29,7 @@ from booth._seats import (
     write_done,
 )
 from schemas.judging import Ballots, Pairs, Votes
-from tasks.people import CHOSEN, Programme, both_orders, draw_for, judge_of
+from tasks.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
 from warehouse.people import pairs_of, parameters_of
 from warehouse.store import Warehouse
 
@@ -58,10 +58,11 @@ class Booth:
     """The voters of a study; every method may be called from any thread."""
 
     def __init__(
-        self, warehouse: Warehouse, study: str, ledger: Ledger, programme: Programme
-    ) -> None:
+        self, warehouse: Warehouse, study: str, ledger: Ledger, programme: Programme,
+        pairs: DataFrame[Pairs],
+    ) -> None:  # fmt: skip
         self.study, self.ledger, self.programme = study, ledger, programme
-        self.pairs = pairs_of(warehouse, study)
+        self.pairs = pairs
         self._texts = {row["pair_id"]: row for row in self.pairs.iter_rows(named=True)}
         self._rows: dict[str, dict[str, dict[str, Any]]] = {}
         self._warehouse = warehouse
@@ -258,33 +259,36 @@ _known = _digest
 
 @contextmanager
 def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Iterator[Booth]:
-    """Open a study's booth alone; ``changes`` to what voters are shown are kept for next time."""
+    """Open a study's booth alone; ``changes`` to what voters are shown are kept for next time.
+
+    Raises
+    ------
+    ValueError
+        If voters would be shown nothing, or less than a sample: then nothing is kept.
+    """
     parameters = parameters_of(warehouse, study)
     with open_ledger(warehouse.path, study) as ledger:
-        programme = _programme(ledger, changes)._replace(seed=parameters["seed"])
+        kept = _kept(ledger)
+        told = {**kept, **changes}
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in told.items()
+        }
+        programme = Programme()._replace(**fields, seed=parameters["seed"])
+        pairs = pairs_of(warehouse, study)
+        require_shown(pairs, programme)
+        if told != kept:
+            ledger.write({"what": "programme", "programme": told})
         if ledger.unreadable:
             click.echo(
                 f"{ledger.unreadable} lines of the journal cannot be read: cut when the machine "
                 "went down, before they counted.",
                 err=True,
             )
-        yield Booth(warehouse, study, ledger, programme)
+        yield Booth(warehouse, study, ledger, programme, pairs)
 
 
-def _programme(ledger: Ledger, changes: dict[str, Any]) -> Programme:
-    """Return what voters are shown: as the last time, but for ``changes``."""
+def _kept(ledger: Ledger) -> dict[str, Any]:
+    """Return what voters were shown the last time."""
     kept = [line["programme"] for line in ledger.lines if line.get("what") == "programme"]
-    before = kept[-1] if kept else {}
-    told = {**before, **changes}
-    if told != before:
-        ledger.write({"what": "programme", "programme": told})
-    told = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
-    return Programme()._replace(**told)
-
-
-def require_known(pairs: DataFrame[Pairs], programme: Programme) -> None:
-    """Refuse perturbations that the study does not have."""
-    known = pairs["perturbation"].drop_nulls().unique().sort().to_list()
-    for name in programme.perturbations:
-        if name not in known:
-            raise ValueError(f"the study has no perturbation {name!r}. It has: {', '.join(known)}.")
+    told: dict[str, Any] = kept[-1] if kept else {}
+    return told

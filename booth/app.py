@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -30,8 +30,9 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
-    # A link holds a token.
-    "Referrer-Policy": "no-referrer",
+    # A link holds a token, that goes nowhere else. With no-referrer, browsers would give "null"
+    # for the origin of our own forms.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -95,13 +96,16 @@ class Desk:
         return f"/b/{self.booth.slug(seat)}" + (f"?back={back}" if back > 0 else "")
 
 
-def make_app(booth: Booth, *, secure: bool = False) -> FastAPI:
-    """Return the application; ``secure``: voters come by https, so cookies go by that only."""
+def make_app(booth: Booth, *, secure: bool = False, url: str = "") -> FastAPI:
+    """Return the application, to which voters come by ``url``, whatever a proxy says of the host.
+
+    ``secure``: they come by https, so cookies go by that only.
+    """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     desk = Desk(booth, secure=secure)
     _add_links(app, desk)
     _add_ballots(app, desk)
-    _add_guard(app)
+    _add_guard(app, _host_of(url))
     return app
 
 
@@ -183,7 +187,35 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
         )  # fmt: skip
 
 
-def _add_guard(app: FastAPI) -> None:
+def is_foreign(request: Request, known: str | None = None) -> bool:
+    """Tell whether another site made a browser send this; ``known`` is a host that is ours too.
+
+    Browsers name the site over https and on this machine only, so else their origin is held
+    against the host. What names neither is no browser, so it holds no voter's cookie.
+    """
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in {"same-origin", "none"}
+    come = request.headers.get("origin") or request.headers.get("referer")
+    if come is None:
+        return False
+    host = _host_of(come)
+    scheme = come.partition(":")[0]
+    ours = {_host_of(f"{scheme}://{request.headers.get('host', '')}"), known}
+    return host is None or host not in ours
+
+
+def _host_of(address: str) -> str | None:
+    """Return the host and port of an address; null if there is none, as of "null"."""
+    try:
+        told = urlsplit(address)
+    except ValueError:
+        return None
+    usual = {"http": ":80", "https": ":443"}.get(told.scheme)
+    return told.netloc.lower().removesuffix(usual) or None if usual else None
+
+
+def _add_guard(app: FastAPI, known: str | None) -> None:
     def refuse(_: Request, __: Exception) -> Response:
         """Tell nobody whether a link is wrong, was used or never was."""
         return page("refused", 403)
@@ -198,10 +230,9 @@ def _add_guard(app: FastAPI) -> None:
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
         """Refuse what another site sends, and add the headers."""
-        foreign = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"}
         answer: Response = (
             page("refused", 403)
-            if request.method not in {"GET", "HEAD"} and foreign
+            if request.method not in {"GET", "HEAD"} and is_foreign(request, known)
             else await call_next(request)
         )
         for name, value in HEADERS.items():

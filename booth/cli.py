@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from warehouse.peek import default_path
+from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])
 PATH = click.Path(path_type=Path, dir_okay=False)
@@ -35,7 +35,11 @@ def _clear_errors(command: Any) -> Any:
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("study", default="quick")
 @click.option("--voter", "voters", multiple=True, help="Who votes; repeat for several.")
-@click.option("--limit", type=click.IntRange(min=0), help="At most so many ballots each; 0: all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help="At most so many ballots each, in whole samples unless --once; 0: all.",
+)
 @click.option("--arms", multiple=True, type=ARMS, help="Show these only; repeat for several.")
 @click.option("--perturbation", "perturbations", multiple=True, help="Show these only; repeat.")
 @click.option(
@@ -67,17 +71,15 @@ def booth(
     are, is kept for the next time. Then `voirdire remeasure STUDY` puts people and judges into one
     table.
     """
-    from booth._booth import open_booth, require_known
+    from booth._booth import open_booth
     from booth._files import export_ballots, import_votes
     from warehouse.store import Warehouse
 
     path = Path(warehouse or default_path()).absolute()
-    if not path.is_file():
-        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit {study}` first.")
+    require_file(path, f"Run `voirdire audit {study}` first.")
     if out and filled:
         raise ValueError("--export and --import are two steps: name one of them.")
     with open_booth(Warehouse(path), study, _changes(programme)) as opened:
-        require_known(opened.pairs, opened.programme)
         if renew:
             opened.renew(renew)
         unknown = [voter for voter in voters if filled and voter not in opened.seats]
@@ -88,8 +90,6 @@ def booth(
                 "--export makes ballots for somebody new."
             )
         seats = [opened.seat(voter) for voter in voters]
-        if opened.seats and not any(seat.order for seat in opened.seats.values()):
-            raise ValueError("no pair is left to show: see --arms and --perturbation.")
         if out or filled:
             if len(seats) != 1:
                 raise ValueError("--export and --import are of one voter: name one by --voter.")
@@ -131,7 +131,7 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
 
     listening = _listen(host, port)
     base = (url or f"http://{_named(host)}:{listening.getsockname()[1]}").rstrip("/")
-    app = make_app(opened, secure=base.startswith("https://"))
+    app = make_app(opened, secure=base.startswith("https://"), url=base)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
         proxy_headers=False, timeout_graceful_shutdown=5,

@@ -28,12 +28,14 @@ from tasks.calibrate import (
     label_kind,
     labelled_by_files,
     labelled_by_votes,
+    require_tested,
     require_two_names,
     try_judges,
 )
 from tasks.read_labels import read_labels
 from tasks.scorings import SCORINGS
 from tasks.scorings._function import find_scoring
+from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
 TAKEN = "select count(*) as n from runs where study = ? and flow <> 'calibrate'"
@@ -160,11 +162,18 @@ def _name(study: str | None, humans: str | None, judges: str | None) -> str:
 def calibrate_labels(
     calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None
 ) -> Calibrated:
-    """Read the labels, hold judges against people, and measure their agreement."""
+    """Read the labels, hold judges against people, and measure their agreement.
+
+    Raises
+    ------
+    ValueError
+        If no judge can be tested against anybody.
+    """
     steps = steps or Steps()
     terms = calibration.terms()
     labelled = labels_of(calibration, warehouse)
     trials = [steps.try_judges(each, terms) for each in labelled]
+    require_tested(labelled, trials, terms)
     annotations = Annotations.of(pl.concat(steps.annotate(each, terms.metric) for each in labelled))
     agreement = steps.agree(annotations, label_kind(terms.metric))
     return Calibrated(
@@ -201,12 +210,11 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
 
 def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
     """Return what a study's votes say of each sample; else the labels saved under its name."""
-    if not warehouse.path.is_file():
-        raise ValueError(
-            f"there is no warehouse at {warehouse.path}. Run `voirdire audit {study}` first, or "
-            "give files: --humans FILE --judges FILE."
-        )
-    tallies = count_masks(warehouse.masks(study))
+    require_file(
+        warehouse.path,
+        f"Run `voirdire audit {study}` first, or give files: --humans FILE --judges FILE.",
+    )
+    tallies = count_masks(warehouse.masks(study)[0])
     if not tallies.is_empty():
         return annotate(tallies)  # type: ignore[arg-type]
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
@@ -279,6 +287,8 @@ def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
     passed, told = int(asked["passed"].sum()), asked["passed"].count()
     unknown = asked.height - told
     more = f", {unknown} cannot be told" if unknown else ""
+    doubtful = asked.filter("passed", pl.col("reason").is_not_null()).height
+    more = f", {doubtful} of them doubtful{more}" if doubtful else more
     return (
         f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
         f"{calibration.epsilon_kind} epsilon {calibration.epsilon:g}){more}"

@@ -8,6 +8,7 @@ import polars as pl
 from rich.console import Console
 
 from flows._calibration import Calibrated, Calibration
+from flows._sheets import guarded
 from flows._terminal import number, plain_table
 from tasks._agreement_rows import Agreement, about_people, as_object, judge_rows
 from tasks._words import short_names, with_who
@@ -33,8 +34,6 @@ NAMED = 5
 """Annotators who are named in a note."""
 MOST_COLUMNS = 6
 """People beside each other in a table of kappas."""
-FORMULA = r"^[=+\-@\t\r]"
-"""How a cell begins that spreadsheets would compute."""
 LEGEND = (
     "winning rate: share of annotators left out whom the judge replaces at no loss beyond epsilon "
     "(Benjamini-Yekutieli, .05); .5 passes. AP: chance that the judge fits the others at least as "
@@ -99,13 +98,7 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
         rows = rows.join(
             pairs, on=["dataset", "judge", "annotator"], how="left", maintain_order="left"
         )
-    texts = [name for name, kind in rows.drop("dataset").schema.items() if kind == pl.String]
-    safe = (
-        pl.when(pl.col(name).str.contains(FORMULA) | pl.col(name).str.starts_with("'"))
-        .then("'" + pl.col(name)).otherwise(name).alias(name)
-        for name in texts
-    )  # fmt: skip
-    return rows.drop("dataset").with_columns(*safe)
+    return guarded(rows.drop("dataset"))
 
 
 def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> None:
@@ -116,7 +109,7 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
             row["judge"], number(row["winning_rate"]), number(row["advantage_probability"]),
             _interval(row), number(row["human_advantage_probability"]), number(row["tied"]),
             row["annotators"], row["instances"],
-            {None: "-", True: "passes", False: "fails"}[row["passed"]],
+            _verdict(row),
         )
         for row in told.asked.iter_rows(named=True)
     ]  # fmt: skip
@@ -132,6 +125,15 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
     )
     for line in _notes(told):
         click.echo(line)
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    """Say whether a judge passes, and at once why to doubt it."""
+    if row["passed"] is None:
+        return "-"
+    told = "passes" if row["passed"] else "fails"
+    doubts = [doubt.partition(",")[0] for doubt in (row["reason"] or "").split("; ") if doubt]
+    return f"{told}, doubtful: {', '.join(doubts)}" if doubts else told
 
 
 def _interval(row: dict[str, Any]) -> str:

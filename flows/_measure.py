@@ -12,12 +12,12 @@ from rich.console import Console
 
 from flows._drift import drift_in
 from flows._keep import Measures, keep_measures, require_free
+from flows._measured import missing, show_rows, show_summary
 from flows._row import CODE_VERSION
-from flows._terminal import LEGEND, print_rows, result_table
+from flows._sheets import guarded
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks._catalogue import unknown
-from tasks._words import with_who
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
@@ -28,7 +28,6 @@ from tasks.statistics._beta import share_interval
 from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
-TESTED = ("p_value", "p_adjusted", "finding")
 ADDED = (
     "p_adjusted", "adjustment", "finding", "excluded", "votes", "invalid_rate", "design", "floor",
     "epoch", "seed", "code_version",
@@ -90,37 +89,25 @@ def show_measures(
             f"The report: `voirdire report {study} --warehouse {warehouse}`.",
             err=True,
         )
-    bare = form == "table" and not only and estimates["perturbation"].count()
-    shelf = _shelved(log, measures, mode, tables=bool(bare))
+    bare = form == "table" and not only
     if bare:
-        console = Console()
-        console.print(result_table(shelf.to_dicts(), f"{votes.name}, mode {mode}", console))
-        click.echo(f"{LEGEND} `--only NAME` shows one statistic, `--format json` all of them.")
+        title = f"{votes.name}, mode {mode}"
+        show_summary(Console(), title, estimates, _bias(measures), drift_in(log, mode))
         return
     told = estimates.join(
-        shelf.select(*KEY, *ADDED), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+        _numbers(log, measures, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
     if form == "json":
         click.echo(json.dumps(chosen.to_dicts(), indent=1))
     elif form == "csv":
-        click.echo(chosen.write_csv(), nl=False)
+        click.echo(guarded(chosen).write_csv(), nl=False)
     else:
-        shown = with_who(chosen).select(
-            "statistic",
-            pl.col("who").alias("judge"),
-            "simulated",
-            "subgroup",
-            "perturbation",
-            "estimate",
-            "low",
-            "high",
-            *(c for c in TESTED if chosen[c].count()),
-            "n",
-            "clusters",
-            "reason",
-        )
-        print_rows(Console(), shown.columns, shown.rows())
+        show_rows(Console(), chosen)
+    there = set(chosen["statistic"])
+    for name, statistic in _asked(only):
+        if there.isdisjoint(_rows_of([name])):
+            click.echo(f"{name}: no row: {missing(log, statistic)}.", err=True)
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:
@@ -134,24 +121,37 @@ def _rows_of(names: Sequence[str]) -> list[str]:
     return [row for name in names for row in {*known[name], *single.get(name, ())}]
 
 
-def _shelved(
-    log: DataFrame[VoteLog], measures: Measures, mode: str, *, tables: bool
-) -> pl.DataFrame:
-    """Read a mart off a warehouse that is thrown away: what an audit ends with, or all numbers."""
+def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each name with the statistic that it is of."""
+    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    return [(name, name if name in STATISTICS else makers[name]) for name in names]
+
+
+def _bias(measures: Measures) -> pl.DataFrame:
+    """Return what an audit ends with: the rows of ``mart.bias``."""
+    return _shelved(
+        _results(measures),
+        "select * from mart.bias order by judge, dataset, prompt, wave, kind desc, perturbation",
+    )
+
+
+def _numbers(log: DataFrame[VoteLog], measures: Measures, mode: str) -> pl.DataFrame:
+    """Return what ``mart.numbers`` adds to each estimate."""
+    savings = [*_results(measures), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
+    found = _shelved(
+        savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
+    )
+    return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
+
+
+def _results(measures: Measures) -> list[Saving]:
     findings = conclude(measures.estimates)
+    return [Saving(Estimates, measures.estimates), Saving(Findings, findings)]
+
+
+def _shelved(savings: Sequence[Saving], query: str) -> pl.DataFrame:
+    """Read a mart off a warehouse that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
-        savings = [Saving(Estimates, measures.estimates), Saving(Findings, findings)]
-        if not tables:
-            savings += [Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
         warehouse.save(savings, run="measure", study="measure")
-        if tables:
-            return warehouse.query(
-                "select * from mart.bias "
-                "order by judge, dataset, prompt, wave, kind desc, perturbation"
-            )
-        return warehouse.query(
-            "select * replace (coalesce(subgroup, '') as subgroup, $code as code_version) "
-            "from mart.numbers",
-            {"code": CODE_VERSION},
-        )
+        return warehouse.query(query)

@@ -15,8 +15,10 @@ from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
-from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps
+from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps, dasr_posterior
 from warehouse.store import Warehouse
+
+PERSONS = "select distinct judge from vote_log where study = ? and human"
 
 
 def report_path(warehouse: Path, study: str) -> Path:
@@ -45,6 +47,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
             "bootstrap": _bootstrap.SEED,
             "bootstrap with refit": _logistic.SEED,
             "permutation": _swaps.SEED,
+            "posterior": dasr_posterior.SEED,
             "order of questions in sequence": _sequence.SEED,
         },
         run=run["run"],
@@ -70,6 +73,7 @@ def with_votes_told(
     return facts._replace(
         jury_usd=jury_usd(warehouse, study.name),
         # Of a file nobody knows why a person's vote is invalid.
+        persons=frozenset(warehouse.query(PERSONS, [study.name])["judge"]),
         people="" if run["flow"] == "measure" else people_line(warehouse, study),
         probed=_sentence(probed_line(warehouse, study.name)),
     )

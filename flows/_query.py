@@ -9,6 +9,7 @@ import polars as pl
 from rich.console import Console
 
 from flows._pages import report_path, stored_page, write_page
+from flows._sheets import guarded
 from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
 from schemas.judging import Shifts
@@ -20,17 +21,16 @@ from tasks.providers import JUDGES, provider_of
 from tasks.scorecard import acceptability, least_margins
 from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS
-from warehouse.peek import default_path
+from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 
 SHOWN = 200
 
 
 def show_query(query: str, form: str, warehouse: Path | None) -> None:
-    """Print the rows of a query."""
+    """Print the rows of a query; CSV is guarded against spreadsheets, JSON is as it is."""
     path = Path(warehouse or default_path())
-    if not path.is_file():
-        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit` first.")
+    require_file(path, "Run `voirdire audit` first.")
     try:
         rows = Warehouse(path).query(query)
     except pl.exceptions.ComputeError as error:
@@ -42,9 +42,11 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         click.echo(json.dumps(numbers.to_dicts(), indent=1, default=str))
     elif form == "csv":
-        click.echo(_flat(rows).write_csv(), nl=False)
+        click.echo(guarded(_flat(rows)).write_csv(), nl=False)
     else:
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
+        if rows.is_empty():
+            click.echo("no rows", err=True)
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
 
@@ -70,8 +72,7 @@ def rewrite_report(
 ) -> None:
     """Write a study's report from the results that are in the warehouse."""
     path = Path(warehouse or default_path()).absolute()
-    if not path.is_file():
-        raise ValueError(f"there is no warehouse at {path}. Run `voirdire audit {study}` first.")
+    require_file(path, f"Run `voirdire audit {study}` first.")
     target = out or report_path(path, study)
     from flows._calibration_page import stored_calibration
 

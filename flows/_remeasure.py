@@ -17,7 +17,7 @@ from flows.studies import Study
 from schemas.judging import Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks._masks import count_masks
+from tasks._masks import count_masks, with_compared
 from tasks.aggregate import (
     contests_of,
     count_votes,
@@ -30,13 +30,11 @@ from tasks.aggregate import (
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
 from tasks.statistics._bootstrap import formulas_only
-from warehouse.peek import default_path
+from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
 
-NAMES = ("dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster")
 VERDICTS = ("anchor", "tie", "target")
-WORDS = ("arm", "kind", "label", "anchor_author", "target_author")
 LAST = "select * from runs where study = ? and flow = 'audit' order by started_at desc limit 1"
 PERSONS = "select count(*) as n from judges where provider = ?"
 MODE = "select distinct mode from verdicts where study = ?"
@@ -55,8 +53,7 @@ def measure_anew(
     Votes that people have cast since the last audit join those of the judges.
     """
     place = Path(path or default_path())
-    if not place.is_file():
-        raise ValueError(f"there is no warehouse at {place}. Run `voirdire audit {study}` first.")
+    require_file(place, f"Run `voirdire audit {study}` first.")
     warehouse = Warehouse(place)
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     if not modes:
@@ -70,9 +67,12 @@ def measure_anew(
     people = _people_of(parameters, warehouse)
     warehouse.start_run(row)
     warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
-    tallies = _tallies(warehouse, study)
+    masks, compared = warehouse.masks(study)
+    # Names are numbers from here on, as there may be millions of rows.
+    tallies = count_masks(masks)
+    del masks
     with formulas_only() if formulas else nullcontext():
-        estimates = measure_all(**_frames(tallies, modes[0]))
+        estimates = measure_all(**_frames(tallies, compared, modes[0]))
     findings = conclude(endpoints(estimates))
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
@@ -99,28 +99,29 @@ def _people_of(study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
 
 def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
     """Return what is kept of each judge besides estimates; that of models stands."""
-    tallies = count_votes(people)
-    verdicts = tally_votes(tallies, mode)
+    verdicts, shifts, annotations = Verdicts.empty(), Shifts.empty(), Annotations.empty()
+    if not people.is_empty():
+        tallies = count_votes(people)
+        verdicts = tally_votes(tallies, mode)
+        shifts, annotations = match_groups(verdicts), annotate(tallies)
     return [
         Saving(Verdicts, verdicts, part=of_people()),
-        Saving(Shifts, match_groups(verdicts), part=of_people()),
-        Saving(Annotations, annotate(tallies), part=of_people("annotator")),
+        Saving(Shifts, shifts, part=of_people()),
+        Saving(Annotations, annotations, part=of_people("annotator")),
     ]
 
 
-def _tallies(warehouse: Warehouse, study: str) -> DataFrame[Tallies]:
-    """Count the votes; names are numbers from here on, as there may be millions of rows."""
-    masks = warehouse.masks(study)
-    coded = masks.with_columns(pl.col(*NAMES, *WORDS).cast(pl.Categorical))
-    names = (coded[name].unique().cast(pl.String).drop_nulls().sort() for name in NAMES)
-    ordered = [pl.col(name).cast(pl.Enum(each)) for name, each in zip(NAMES, names, strict=True)]
-    return cast("DataFrame[Tallies]", count_masks(coded.with_columns(ordered)))
+def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[str, pl.DataFrame]:
+    """Return what the statistics read; unchecked, as all of it follows from checked votes.
 
-
-def _frames(tallies: DataFrame[Tallies], mode: str) -> dict[str, pl.DataFrame]:
-    """Return what the statistics read; unchecked, as all of it follows from checked votes."""
+    What is known of the answers of control pairs stands in the contests alone.
+    """
+    control = cast(
+        "DataFrame[Tallies]",
+        with_compared(tallies.filter(pl.col("arm") == "control"), compared),
+    )
     with ThreadPoolExecutor(2) as pool:
-        contests, annotations = pool.submit(contests_of, tallies), pool.submit(annotate, tallies)
+        contests, annotations = pool.submit(contests_of, control), pool.submit(annotate, control)
         verdicts = verdicts_of(tallies, mode).with_columns(
             pl.col("verdict").cast(pl.Enum(VERDICTS))
         )

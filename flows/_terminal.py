@@ -1,9 +1,11 @@
 """What people see in the terminal."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -118,8 +120,17 @@ def _finding(row: dict[str, Any], between: str) -> str:
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
 
-WHOLE = ("judge", "perturbation")
-"""Columns of names, which are not broken over lines."""
+WHOLE = ("judge", "perturbation", "wave", "subgroup", "finding")
+"""Columns of names, which are broken over lines last."""
+
+FIGURES = ("estimate", "p", "p adj.")
+"""Columns of numbers that are written out already."""
+
+NARROWEST = {"name": 12, "text": 10}
+MOST_LINES = 6
+"""How narrow a column of texts gets, and how tall a cell, before rows stand one below the other."""
+
+GAPS = (2, 1)
 
 LEGEND = (
     "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, over "
@@ -139,26 +150,85 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(
             escape(column),
-            justify="right" if numeric and rows else "left",
+            justify="right" if (numeric and rows) or column in FIGURES else "left",
             overflow="fold",
             no_wrap=column in WHOLE,
         )
     for row in rows:
-        table.add_row(*("" if value is None else escape(_clip(value)) for value in row))
+        table.add_row(*(escape(_shown(value)) for value in row))
     return table
 
 
-def print_rows(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows as a table, or one below the other if they are wider than the terminal."""
-    table = plain_table(columns, rows)
-    if (
-        console.measure(table, options=console.options.update(width=10_000)).maximum
-        <= console.width
-    ):
-        console.print(table)
-        return
-    for row in rows:
-        console.print(plain_table(("", ""), list(zip(columns, row, strict=True))), "")
+def _shown(value: Any) -> str:
+    return "" if value is None else _clip(value)
+
+
+def print_rows(
+    console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = ""
+) -> None:
+    """Print rows as a table, its texts folded as far as the terminal needs.
+
+    Where even that is too wide, rows stand one below the other.
+    """
+    for gap in GAPS:
+        widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
+        if widths:
+            table = plain_table(columns, rows, title)
+            table.padding = (0, gap, 0, 0)
+            for column, width in zip(table.columns, widths, strict=True):
+                column.width, column.no_wrap, column.overflow = width, False, "fold"
+                column.header = _header(str(column.header), width)
+            console.print(table)
+            return
+    for number_of, row in enumerate(rows):
+        told = title if number_of == 0 else ""
+        console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), told), "")
+
+
+def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
+    """Tell whether rows fit without a fold."""
+    full = [
+        max(map(cell_len, [column, *(part for row in rows for part in _lines(row[index]))]))
+        for index, column in enumerate(columns)
+    ]
+    return sum(full) + GAPS[0] * (len(full) - 1) <= width
+
+
+def _lines(value: Any) -> list[str]:
+    return _shown(value).split("\n")
+
+
+def _header(name: str, width: int) -> str:
+    """Break a name that is too wide after its spaces and underlines."""
+    lines = [""]
+    for part in re.findall(r"[^_ ]*[_ ]?", name):
+        if lines[-1] and cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:
+    """Share out the room among columns; None if they cannot be folded that far."""
+    inside, full, least = [], [], []
+    for index, column in enumerate(columns):
+        content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
+        numeric = all(isinstance(row[index], int | float | None) for row in rows)
+        floor = NARROWEST["name" if column in WHOLE else "text"]
+        needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES))
+        word = max(map(cell_len, _header(column, 0).split("\n")))
+        least.append(max(needed, min(word, NARROWEST["name"])))
+        inside.append(max(content, least[-1]))
+        full.append(max(content, cell_len(column)))
+    if sum(least) > room:
+        return None
+    names = [index for index, column in enumerate(columns) if column in WHOLE]
+    for some, most in ((names, inside), (range(len(columns)), inside), (names, full),
+                       (range(len(columns)), full)):  # fmt: skip
+        while sum(least) < room and any(least[index] < most[index] for index in some):
+            for index in some:
+                least[index] += least[index] < most[index] and sum(least) < room
+    return least
 
 
 @contextmanager

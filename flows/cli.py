@@ -205,11 +205,11 @@ def remeasure(
     from tasks._memory import prepare_for_millions
 
     prepare_for_millions()
+    from flows._ranked import show_ranked
     from flows._remeasure import measure_anew
-    from flows._standings import show_standings
 
     told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
-    show_standings(study, warehouse)
+    show_ranked(study, warehouse)
     click.echo(told)
 
 

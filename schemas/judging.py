@@ -12,6 +12,8 @@ ARMS = ["control", "experimental", "sham", "replicate"]
 """A replicate is control shown again, its repeats counted on from those of control."""
 
 SIDES = ["anchor", "target"]
+FORMATS = ("header", "list", "bold")
+"""Markup that is also counted by itself."""
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
 """Stands between the names of two models in a subgroup, so in no name."""
@@ -149,8 +151,14 @@ class Compared(Measured):
     target_author: str = author("target")
     anchor_length: int = size("characters of the anchor")
     target_length: int = size("characters of the target")
-    anchor_markup: int = size("headings, list items, bold words and emoji of the anchor")
-    target_markup: int = size("headings, list items, bold words and emoji of the target")
+    anchor_header: int = size("headings of the anchor")
+    target_header: int = size("headings of the target")
+    anchor_list: int = size("list items of the anchor")
+    target_list: int = size("list items of the target")
+    anchor_bold: int = size("bold words of the anchor")
+    target_bold: int = size("bold words of the target")
+    anchor_markup: int = size("all markup of the anchor: these, table rows, code blocks, emoji")
+    target_markup: int = size("all markup of the target: these, table rows, code blocks, emoji")
     human_score: float = pa.Field(
         ge=0, le=1, nullable=True,
         description="what people said of the pair: 0 anchor, 1 target; null if not labelled",

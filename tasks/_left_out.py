@@ -41,6 +41,8 @@ class LeftOut(NamedTuple):
     dropped: int
     """Others that someone labelled."""
     labelled: bool
+    alike: bool
+    """Whether people give one and the same label throughout the instances."""
 
 
 def encode(
@@ -113,6 +115,8 @@ def count_each(
     who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
     panel = make_panel(values, place[people.item[held]], people.code[held])
     gaps = scoring.prepare(panel) if held.any() else None
+    # Rows of an item are sorted by code.
+    lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
     present, first = np.unique(who, return_index=True)
     places = Places.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
@@ -124,7 +128,7 @@ def count_each(
         dropped = int(np.count_nonzero(per_item)) + alone - kept
         if gaps is None or not kept:
             none = no_spread(len(people.names))
-            yield LeftOut(nobody, nobody, nobody, none, kept, dropped, labelled=item.size > 0)
+            yield LeftOut(nobody, nobody, nobody, none, kept, dropped, item.size > 0, alike=False)
             continue
         asked = np.full(panel.size.size, -1)
         asked[place[item[ours]]] = code[ours]
@@ -134,7 +138,8 @@ def count_each(
             total[present] = np.add.reduceat(rows, first, dtype=np.int64)
         there, lost, _ = outcomes
         spread = spread_of(places, (there, there - lost), (n, n - better), least)
-        yield LeftOut(n, better, worse, spread, kept, dropped, labelled=True)
+        alike = bool(lowest[asked >= 0].min() == highest[asked >= 0].max())
+        yield LeftOut(n, better, worse, spread, kept, dropped, labelled=True, alike=alike)
 
 
 def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:

@@ -2,9 +2,11 @@
 
 import polars as pl
 
+from schemas.masks import WIDTH
+
+PAIR = ("dataset", "sample", "arm")
 ORDERS = ("12", "21")
 MASKS = tuple(f"{place}{order}" for order in ORDERS for place in "ijk")
-"""Of each order the three bits of what became of a ballot: i counts 1, j 2, k 4."""
 
 
 def count_masks(masks: pl.DataFrame) -> pl.DataFrame:
@@ -13,8 +15,9 @@ def count_masks(masks: pl.DataFrame) -> pl.DataFrame:
     Parameters
     ----------
     masks
-        What ``schemas/masks.sql`` returns, six masks of repeats per row: 1 is a ballot without a
-        choice, 2 invalid, 3 abstain, 4 ambiguous, 5 a vote for the anchor, 6 a tie, 7 the target.
+        What ``schemas.masks.masks_sql`` returns, six masks of repeats per row and order, i counting
+        1, j 2, k 4: 1 is a ballot without a choice, 2 invalid, 3 abstain, 4 ambiguous, 5 a vote for
+        the anchor, 6 a tie, 7 the target.
     """
     asked, cast, a, t, b, lost = {}, {}, {}, {}, {}, {}
     for order in ORDERS:
@@ -46,20 +49,36 @@ def count_masks(masks: pl.DataFrame) -> pl.DataFrame:
         "matched_voted": _ones(voted),
         "matched_invalid": _ones(voted & ~(valid["12"] | valid["21"])),
         "matched_right": pl.coalesce(
-            pl.when(pl.col("label").cast(pl.String) == side).then(_ones(mask))
-            for side, mask in alike.items()
+            pl.when(pl.col("label") == side).then(_ones(mask)) for side, mask in alike.items()
         ),
         "matched_once": both & 1 == 1,
         **{f"once_{order}": _first(a[order], t[order], b[order]) for order in ORDERS},
     }
-    return masks.select(pl.exclude(MASKS), **counts)
+    words = [name for name in masks.columns if name.startswith("word_")]
+    apart = masks.with_columns(_mask(words, n).alias(mask) for n, mask in enumerate(MASKS))
+    return apart.select(pl.exclude(*words, *MASKS), **counts)
+
+
+def with_compared(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
+    """Add what is known of the answers of control pairs, as ``schemas.masks.COMPARED`` returns."""
+    return tallies.join(compared, on=PAIR, how="left", maintain_order="left")
+
+
+def _mask(words: list[str], number: int) -> pl.Expr:
+    """Return a mask of all repeats: its bits in one word after those in another."""
+    kind = pl.Int16 if len(words) == 1 else pl.Int64
+    bits = [
+        (pl.col(word) // 2 ** (WIDTH * number) & (2**WIDTH - 1)).cast(kind) * 2 ** (WIDTH * place)
+        for place, word in enumerate(words)
+    ]
+    return pl.sum_horizontal(bits) if len(bits) > 1 else bits[0]
 
 
 def _ones(mask: pl.Expr) -> pl.Expr:
-    return mask.bitwise_count_ones().cast(pl.Int32)
+    return mask.bitwise_count_ones().cast(pl.Int16)
 
 
 def _first(anchor: pl.Expr, tie: pl.Expr, target: pl.Expr) -> pl.Expr:
     """Return the vote of repeat 0 as -1, 0 or 1; null if it has none."""
     drawn = pl.when(tie & 1 == 1).then(0).when(target & 1 == 1).then(1)
-    return pl.when(anchor & 1 == 1).then(-1).otherwise(drawn).cast(pl.Int32)
+    return pl.when(anchor & 1 == 1).then(-1).otherwise(drawn).cast(pl.Int16)

@@ -34,6 +34,26 @@ def jury_sentence(estimates: DataFrame[Estimates]) -> str:
     return (
         f"All as one jury: {listing(told)}. p is adjusted over these perturbations"
         " (Benjamini-Hochberg): a jury follows from its members, so it is no part of their family."
+        f"{_worth(estimates)}"
+    )
+
+
+def _worth(estimates: DataFrame[Estimates]) -> str:
+    """Say how many independent judges the members are worth by their errors, if that is known."""
+    sizes = estimates.filter(
+        pl.col("statistic") == "jury_error_size", pl.col("estimate").is_not_null()
+    ).sort(ASKED)
+    if sizes.is_empty():
+        return ""
+    differing = [column for column in ASKED if sizes[column].n_unique() > 1]
+    told = []
+    for row in sizes.to_dicts():
+        bounds = f" {interval(row['low'], row['high'])}" if row["low"] is not None else ""
+        of = "".join(f" / {row[column]}" for column in differing)
+        told.append(f"{number(row['estimate'])}{bounds}{of}")
+    return (
+        " By their errors where the right verdict is known, its members are worth"
+        f" {listing(told)} independent judges."
     )
 
 

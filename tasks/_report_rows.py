@@ -1,7 +1,7 @@
 """The rows of the report's tables, as texts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -9,12 +9,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks._heads import NO_NAMES, is_person
 from tasks._summary import finding_words
 from tasks._words import count, interval, number, p_value, thousands, with_who
 from tasks.statistics.judge_mean import ALL, KEPT
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 ALIKE = ("dataset", "prompt", "wave")
+UNKNOWN = "not estimable"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {"mps": "over the control", "mps_sham": "over the sham"}
@@ -85,7 +87,7 @@ def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text
     if row is None:
         return Text(absent)
     if row["estimate"] is None:
-        return Text("not estimable", f"({row.get('reason') or 'no reason was recorded'})")
+        return Text(UNKNOWN, f"({row.get('reason') or 'no reason was recorded'})")
     if row["low"] is None or row["high"] is None:
         reason = row.get("reason")
         return Text(number(row["estimate"], digits), f"no interval ({reason})" if reason else "")
@@ -93,7 +95,10 @@ def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text
 
 
 def result_groups(
-    findings: DataFrame[Findings], estimates: DataFrame[Estimates], without: Without = NOBODY
+    findings: DataFrame[Findings],
+    estimates: DataFrame[Estimates],
+    without: Without = NOBODY,
+    persons: Collection[str] = NO_NAMES,
 ) -> list[Group]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
@@ -102,26 +107,34 @@ def result_groups(
     )
     groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
     return [
-        _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without)
+        _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without, persons=persons)
         for (kind, perturbation), rows in groups.items()
     ]
 
 
 def _group(
-    perturbation: str, kind: str, rows: Sequence[Row], lookup: Lookup, without: Without
+    perturbation: str,
+    kind: str,
+    rows: Sequence[Row],
+    lookup: Lookup,
+    without: Without,
+    *,
+    persons: Collection[str],
 ) -> Group:
     over = {OVER[row["statistic"]] for row in rows}
     shared = over.pop() if len(over) == 1 else ""
     judged = [
         _result(row, lookup, "" if shared else OVER[row["statistic"]], without) for row in rows
     ]
-    return Group(perturbation, kind, shared, judged, _means(rows, lookup, without))
+    models = [row for row in rows if not is_person(row["judge"], persons)]
+    return Group(perturbation, kind, shared, judged, _means(models, lookup, without))
 
 
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
     """Return the means over judges, with and without those left out; none if nobody is.
 
-    Waves, and whatever else a judge was asked under, are not averaged.
+    People have no part in them (``judge_mean``). Waves, and whatever else a judge was
+    asked under, are not averaged.
     """
     alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
     return [
@@ -163,7 +176,10 @@ def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judg
         over("mean_shift", 3), over("mean_asr"), over("mean_sham_floor"), blank, over("mean_dasr"),
         blank, blank, blank,
     ]  # fmt: skip
-    return Judged(name, any(row["simulated"] for row in rows), texts)
+    simulated = sum(bool(row["simulated"]) for row in rows)
+    some = 0 < simulated < len(rows)
+    told = f"{name}, {thousands(simulated)} of them simulated" if some else name
+    return Judged(told, simulated == len(rows), texts)
 
 
 def judge_of(row: Row) -> tuple[str, ...]:
@@ -189,6 +205,9 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
         said(lookup.find("position_consistency", row, None)),
         _questions(primary),
     ]
+    if row["estimate"] is None:
+        # One reason is enough for a row; each cell's own stands in the table of all numbers.
+        texts = [Text(text.text) if text.text == UNKNOWN else text for text in texts]
     words = Text(*finding_words(row))
     if alone and finding_words(alone) != finding_words(row):
         other = f"{finding_words(alone)[0]} without the judges left out"
@@ -239,9 +258,20 @@ def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
         named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
     ):
         found = {row["gate"]: row for row in rows.to_dicts()}
-        texts = [_gate(found.get(column)) for column in columns]
+        texts = _once([_gate(found.get(column)) for column in columns])
         judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
     return columns, judged
+
+
+def _once(texts: Sequence[Text]) -> list[Text]:
+    """Shorten a reason that stands in the row already."""
+    told: set[str] = set()
+    found = []
+    for text in texts:
+        known = text.note in told
+        told.add(text.note)
+        found.append(Text(text.text, text.note.partition(": ")[0]) if known else text)
+    return found
 
 
 def _gate(row: Row | None) -> Text:

@@ -1,14 +1,15 @@
 """The findings in plain sentences, and what their words mean."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
-from tasks._words import clean, clip, count, listing, tagged, with_who
+from tasks._heads import NO_NAMES, heads, is_person, names, share_of
+from tasks._words import clean, clip, count, listing, shorten, tagged, with_who
 
 NAMED = 4
 GLOSSARY = {
@@ -29,19 +30,47 @@ GLOSSARY = {
     " shown. It takes 10 independent questions.",
 }
 REFUSED = "no finding"
+UNSEEN = "without votes that a shift could be measured by"
+LONGEST_REASON = 160
 
 Row = dict[str, Any]
 
 
-def summary(findings: DataFrame[Findings], questions: int) -> list[str]:
-    """Say in a few sentences what was found."""
+def summary(
+    findings: DataFrame[Findings],
+    questions: int,
+    persons: Collection[str] = NO_NAMES,
+    theirs: int = 0,
+) -> list[str]:
+    """Say in a few sentences what was found.
+
+    Parameters
+    ----------
+    findings
+        One row per judge and perturbation.
+    questions
+        How many a judge's shift rests on, at most.
+    persons
+        Judges who are people, besides those of the booth.
+    theirs
+        How many questions a person's shift rests on, at most.
+    """
     if findings.is_empty():
         return ["No cell was measured, so nothing was found."]
     rows = with_who(findings).sort("who", "perturbation").to_dicts()
-    judges = count(_number(rows), "judge")
+    people = [row for row in rows if is_person(row["judge"], persons)]
+    models = [row for row in rows if not is_person(row["judge"], persons)]
+    first = [_faced(models, persons, f"on {count(questions, 'question')}")] if models else []
+    if people:
+        reached = f"on {count(theirs, 'question')} at most" if theirs else UNSEEN
+        first.append(_faced(people, persons, reached))
+    told = (_promote(rows, persons), _detract(rows, persons), _open(rows))
+    return [s for s in (f"{'; '.join(first)}.", *told) if s]
+
+
+def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
     perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
-    first = f"{judges} faced {perturbations} on {count(questions, 'question')}."
-    return [s for s in (first, _promote(rows), _detract(rows), _open(rows)) if s]
+    return f"{heads(names(rows), persons)} faced {perturbations} {reached}"
 
 
 def finding_words(row: Row) -> tuple[str, str]:
@@ -53,38 +82,39 @@ def finding_words(row: Row) -> tuple[str, str]:
     return "biased", "toward it" if row["estimate"] > 0 else "against it"
 
 
-def _promote(rows: Sequence[Row]) -> str:
+def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
     cells = [row for row in rows if row["kind"] == "promote"]
     if not cells:
         return ""
     moved = [row for row in cells if row["finding"] == "biased"]
     if moved:
-        verb = "is" if _number(moved) == 1 else "are"
+        verb = "is" if _alone(moved, cells, persons) else "are"
         return (
-            f"{_number(moved)} of {count(_number(cells), 'judge')} {verb} biased by a"
+            f"{share_of(names(moved), names(cells), persons)} {verb} biased by a"
             f" change that should count for nothing: {_by_judge(moved, 'by')}."
         )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
     return (
-        "No judge was found biased by a change that should count for nothing;"
+        f"{_nobody(cells, persons)} was found biased by a change that should count for nothing;"
         f" no relevant bias could be shown in {clear} of {count(len(cells), 'cell')}."
     )
 
 
-def _detract(rows: Sequence[Row]) -> str:
+def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
     cells = [row for row in rows if row["kind"] == "detract"]
     if not cells:
         return ""
     blind = [row for row in cells if row["reading"] in {"overlooks", "rewards"}]
     if blind:
-        verb = ("overlooks", "rewards") if _number(blind) == 1 else ("overlook", "reward")
+        one = _alone(blind, cells, persons)
+        verb = ("overlooks", "rewards") if one else ("overlook", "reward")
         return (
-            f"{_number(blind)} of {count(_number(cells), 'judge')} {verb[0]} or"
+            f"{share_of(names(blind), names(cells), persons)} {verb[0]} or"
             f" {verb[1]} a flaw: {_by_judge(blind, 'reading')}."
         )
     seen = sum(row["reading"] == "detects" for row in cells)
     return (
-        "No judge was found to overlook or reward a flaw;"
+        f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
         f" the flaw was detected in {seen} of {count(len(cells), 'cell')}."
     )
 
@@ -95,15 +125,23 @@ def _open(rows: Sequence[Row]) -> str:
     )
     doubtful = sum(row["finding"] == "inconclusive" for row in rows)
     parts = [f"{doubtful} inconclusive"] if doubtful else []
-    parts += [f"{n} refused: {clip(clean(why), 80)}" for why, n in sorted(reasons.items())]
+    parts += [
+        f"{n} refused: {shorten(clean(why), LONGEST_REASON)}" for why, n in sorted(reasons.items())
+    ]
     left = doubtful + reasons.total()
     verb = "remains" if left == 1 else "remain"
     return f"{left} of {count(len(rows), 'cell')} {verb} open ({listing(parts)})." if left else ""
 
 
-def _number(rows: Sequence[Row]) -> int:
-    """Return how many judges there are, however often and under whatever prompt they judged."""
-    return len({row["judge"] for row in rows})
+def _alone(some: Sequence[Row], cells: Sequence[Row], persons: Collection[str]) -> bool:
+    """Tell whether the sentence is about one of several of a kind, so that its verb is singular."""
+    kinds = {is_person(judge, persons) for judge in names(cells)}
+    return len(names(some)) == 1 and len(kinds) == 1
+
+
+def _nobody(cells: Sequence[Row], persons: Collection[str]) -> str:
+    kinds = {is_person(judge, persons) for judge in names(cells)}
+    return "No " + " and no ".join("person" if kind else "judge" for kind in sorted(kinds))
 
 
 def _judges(rows: Sequence[Row]) -> list[str]:

@@ -71,6 +71,14 @@ def clip(text: str, width: float, tail: float = 1 / 3) -> str:
     return _prefix(text, width - 1.2 - columns(end)) + ELLIPSIS + end
 
 
+def shorten(text: str, width: int) -> str:
+    """Cut a sentence longer than ``width`` characters, between two words where there are two."""
+    if len(text) <= width:
+        return text
+    whole = text[:width].rpartition(" ")[0] or text[: width - 1]
+    return whole.rstrip(" ,;:(") + ELLIPSIS
+
+
 def short_names(names: Iterable[str], width: float) -> dict[str, str]:
     """Map each name to a cleaned text of at most ``width`` columns, no two of them alike."""
     short: dict[str, str] = {}

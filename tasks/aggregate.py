@@ -3,13 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from pathlib import Path
 
 import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-import schemas
 from schemas.arrow import fetch, lend
 from schemas.judging import (
     SIDES,
@@ -23,21 +21,28 @@ from schemas.judging import (
     VoteLog,
     Votes,
 )
+from schemas.masks import COMPARED, LAST_REPEAT, masks_sql
 from schemas.results import Estimates
-from tasks._masks import count_masks
+from tasks._masks import count_masks, with_compared
 from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 from tasks.statistics._once import measured_together
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
-MASKS = Path(schemas.__file__).with_name("masks.sql")
-LAST_REPEAT = 62
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Statistics of so many rows are measured at once."""
 
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
 """A heading, an item of a list, a row of a table, a block of code, a bold word or an emoji."""
+PATTERNS = {
+    "header": r"(?m)^\s*#{1,6}\s",
+    "list": r"(?m)^\s*(?:[-*+]|\d+[.)])\s",
+    "bold": r"\*\*[^*\n]+\*\*",
+    "markup": MARKUP,
+}
+"""What is counted of each answer: kinds of markup, and all of it with the rest."""
+
 BESIDE = ("control", "sham", "replicate")
 
 
@@ -78,7 +83,8 @@ def text_sizes() -> list[pl.Expr]:
     return [
         *(text.len_chars().cast(pl.Int64).alias(f"{side}_length") for side, text in texts),
         *(
-            text.count_matches(MARKUP).cast(pl.Int64).alias(f"{side}_markup")
+            text.count_matches(pattern).cast(pl.Int64).alias(f"{side}_{kind}")
+            for kind, pattern in PATTERNS.items()
             for side, text in texts
         ),
     ]
@@ -102,7 +108,9 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     with duckdb.connect() as connection:
         lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
         connection.execute("set variable study = ''")
-        return Tallies.of(count_masks(fetch(connection, MASKS.read_text(encoding="utf-8"))))
+        masks = fetch(connection, masks_sql(connection))
+        compared = fetch(connection, COMPARED)
+    return Tallies.of(with_compared(count_masks(masks), compared))
 
 
 def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:

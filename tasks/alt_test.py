@@ -29,6 +29,8 @@ LEVEL = 0.05
 """Of the false discovery rate over annotators."""
 PASSES = 0.5
 RECOMMENDED = 3
+FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
+ALIKE = "all labels of people are equal, so whoever always gives that one passes"
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
 
@@ -262,7 +264,7 @@ def _verdict(
         "low": _known(left.spread.low), "high": _known(left.spread.high),
         "annotators": tested, "instances": left.instances, "dropped": left.dropped,
         "unreadable": lost,
-        "reason": _reason(tested, left.instances, least, labelled=left.labelled),
+        "reason": _reason(tested, left, least),
     }  # fmt: skip
 
 
@@ -270,13 +272,13 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _reason(tested: int, kept: int, least: int, *, labelled: bool) -> str | None:
+def _reason(tested: int, left: LeftOut, least: int) -> str | None:
     """Say why there is no winning rate, or why to doubt it."""
-    if not labelled:
+    if not left.labelled:
         return "the judge gave no label that can be read"
-    if not kept:
+    if not left.instances:
         return "no instance has a label of the judge and of two people"
     if not tested:
         return f"no annotator has {least} instances"
-    few = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
-    return few if tested < RECOMMENDED else None
+    doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike}
+    return "; ".join(doubt for doubt, there in doubts.items() if there) or None

@@ -1,6 +1,7 @@
 """Labels of people and judges side by side, and the alternative annotator test on them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -9,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Advantages, AltTests
 from schemas.results import Annotations
 from tasks._margins import Kind, Test
+from tasks._untested import why_untested
 from tasks.alt_test import CURVE, LEAST, alt_test
 from tasks.scorings._function import find_scoring
 from tasks.scorings._labels import Kind as LabelKind
@@ -110,6 +112,26 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     ]  # fmt: skip
     judges = told[0].rename({"instances": "n"})
     return Trial(AltTests.of(judges), Advantages.of(told[1]))
+
+
+def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:
+    """Refuse labels on which no judge was tested against anybody.
+
+    Raises
+    ------
+    ValueError
+        With the reason, of the first dataset, and the next step.
+    """
+    if not labelled or any(trial.judges["winning_rate"].count() for trial in trials):
+        return
+    first, trial = labelled[0], trials[0]
+    rows = trial.judges.filter(pl.col("asked")).select("judge", "prompt", "wave", "unreadable")
+    unreadable = {" / ".join(key): lost for *key, lost in rows.rows()}
+    why = why_untested(
+        first.humans, first.judges, trial.annotators, unreadable,
+        metric=terms.metric, kind=label_kind(terms.metric), least=terms.least,
+    )  # fmt: skip
+    raise ValueError(f"no judge can be tested: {why}")
 
 
 def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:

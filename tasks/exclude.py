@@ -21,9 +21,18 @@ def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
     fewer than ten questions, or without an interval, a rule cannot be told. Leaving out is policy:
     balanced orders keep the mean preference shift of a positional judge valid, at less power.
     """
+    return Exclusions.of(left_out(estimates))
+
+
+def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of :func:`exclude`, unchecked, of estimates that may be."""
+    told = estimates.select(
+        "dataset", "judge", "prompt", "wave", "simulated", "statistic", "perturbation", "subgroup",
+        "estimate", "low", "high", "clusters", study=pl.lit(""),
+    )  # fmt: skip
     with duckdb.connect() as connection:
-        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
-        return Exclusions.of(fetch(connection, RULE.read_text(encoding="utf-8")))
+        lend(connection, "estimates", told)
+        return fetch(connection, RULE.read_text(encoding="utf-8"))
 
 
 def kept(estimates: DataFrame[Estimates], exclusions: DataFrame[Exclusions]) -> pl.DataFrame:

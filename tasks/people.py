@@ -38,7 +38,7 @@ class Programme(NamedTuple):
     perturbations: tuple[str, ...] = ()
     """Of these only; none: of all."""
     limit: int | None = None
-    """At most so many ballots each."""
+    """At most so many ballots each; never a part of a sample's arms, unless ``once``."""
     once: bool = False
     """Each sample once per voter, its arm rotating over voters: no shifts, more samples."""
     seed: int = 0
@@ -114,6 +114,22 @@ def draw_for(
     return Draw(Ballots.of(ballots), list(order))
 
 
+def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
+    """Refuse to show nothing, or less than a sample.
+
+    Raises
+    ------
+    ValueError
+        Naming the option, and what it may be.
+    """
+    known = pairs["perturbation"].drop_nulls().unique().sort().to_list()
+    for name in programme.perturbations:
+        if name not in known:
+            raise ValueError(f"the study has no perturbation {name!r}. It has: {', '.join(known)}.")
+    if not _chosen(pairs, 0, programme):
+        raise ValueError("no pair is left to show: see --arms and --perturbation.")
+
+
 def log_people(
     pairs: DataFrame[Pairs],
     ballots: DataFrame[Ballots],
@@ -126,9 +142,11 @@ def log_people(
     """Lay the votes of people beside their pairs, under the prompt and wave of the judges.
 
     So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
-    has not read: that vote is invalid. The page measures the time, a file of votes may not.
+    has not read: that vote is invalid, unless it says that the subject is not familiar, which a
+    glance at the question may tell. The page measures the time, a file of votes may not.
     """
-    hasty = (pl.col("finish_reason") == TIMED) & (pl.col("seconds") < too_fast_seconds)
+    timed = (pl.col("finish_reason") == TIMED) & (pl.col("choice") != "abstain")
+    hasty = timed & (pl.col("seconds") < too_fast_seconds)
     cast = votes.select("ballot_id", "choice", "seconds", "finish_reason")
     log = (
         ballots.join(cast, on="ballot_id")
@@ -172,8 +190,9 @@ def _chosen(pairs: pl.DataFrame, number: int, programme: Programme) -> list[dict
         if programme.limit and len(more) > programme.limit:
             if not chosen:
                 raise ValueError(
-                    f"limit ({programme.limit}) is below the {len(more)} ballots of one sample. "
-                    "Raise it, or show each sample once."
+                    f"limit ({programme.limit}) is below the {len(more)} ballots of one sample "
+                    f"(control, and the arms of a perturbation). The smallest is --limit "
+                    f"{len(more)}; with --once, which shows one ballot of each sample, it is 1."
                 )
             break
         chosen = more

@@ -78,6 +78,7 @@ def _from_json(path: Path) -> pl.DataFrame:
     if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
         raise ValueError(f"{path.name} is not an object of objects: {found!r:.60}. {LIKE}")
     _refuse_twice(path.name, "annotator", found)
+    _refuse_objects(path.name, found)
     known: dict[tuple[type, Any], str | None] = {}
     who: list[str] = []
     items: list[str | None] = []
@@ -88,7 +89,7 @@ def _from_json(path: Path) -> pl.DataFrame:
         _refuse_twice(path.name, f"{annotator!r:.60} has the item", given)
         who += [annotator] * max(len(given), 1)
         items += given or [None]
-        labels += [_remembered(each, known, path.name) for each in given.values()] or [None]
+        labels += [_remembered(each, known) for each in given.values()] or [None]
     try:
         return pl.DataFrame(
             {"annotator": who, "item": items, "label": labels},
@@ -104,9 +105,18 @@ def _refuse_twice(name: str, what: str, found: dict[str, Any]) -> None:
         raise ValueError(f"{name}: {what} {twice!r:.60} more than once. Keep one label each.")
 
 
-def _remembered(label: Any, known: dict[tuple[type, Any], str | None], name: str) -> str | None:
+def _refuse_objects(name: str, found: dict[str, dict[str, Any]]) -> None:
+    """Refuse a file of objects: one among labels cannot be read, but so many are another format."""
+    first = next((label for given in found.values() for label in given.values()), None)
+    if first is not None and all(
+        isinstance(label, dict) for given in found.values() for label in given.values()
+    ):
+        raise ValueError(f"{name}: each label is an object: {first!r:.60}. {LIKE}")
+
+
+def _remembered(label: Any, known: dict[tuple[type, Any], str | None]) -> str | None:
     if isinstance(label, dict):
-        raise ValueError(f"{name}: a label is an object: {label!r:.60}. {LIKE}")  # noqa: TRY004
+        return None
     if isinstance(label, list):
         return as_json(label)
     key = type(label), label

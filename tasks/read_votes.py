@@ -14,7 +14,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import KINDS
 from schemas.frame import FrameError
-from schemas.judging import ARMS, CHOICES, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
+from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
 
 COLUMNS = (
     "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
@@ -22,10 +22,9 @@ COLUMNS = (
 ATTACK = ("arm", "perturbation", "kind")
 """Columns that a file of control votes, without any perturbation, need not have."""
 DEFAULTS = {"prompt": "unknown", "wave": ""}
-MODELS = (
-    "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
-    "target_markup", "human_score", "label_chance",
-)  # fmt: skip
+SIZES = tuple(f"{side}_{what}" for what in ("length", *FORMATS, "markup") for side in SIDES)
+SHARES = ("human_score", "label_chance")
+MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
 """What is known of a pair's answers, the same in all its votes."""
 
 OPTIONAL = (
@@ -33,8 +32,6 @@ OPTIONAL = (
 )  # fmt: skip
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
-SIZES = ("anchor_length", "target_length", "anchor_markup", "target_markup")
-SHARES = ("human_score", "label_chance")
 TYPES: dict[str, type] = {
     "repeat": int, "simulated": bool, "cached": bool, "human": bool, **dict.fromkeys(SIZES, int),
     **dict.fromkeys(SHARES, float),
@@ -330,6 +327,14 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
             f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
             for column in MODELS
             if column in votes.columns
+        },
+        **{
+            f"{side}_markup counts all markup, so it must be at least {' + '.join(parts)}": (
+                pl.col(f"{side}_markup") < pl.sum_horizontal(pl.col(parts).cast(pl.Float64))
+            )
+            for side in SIDES
+            if (parts := [c for kind in FORMATS if (c := f"{side}_{kind}") in votes.columns])
+            and f"{side}_markup" in votes.columns
         },
         f"a vote must occur once, but these have the same {', '.join(key)}": (
             pl.struct(key).is_duplicated()

@@ -1,14 +1,15 @@
 """The report: one self-contained page that says what was found and what it rests on."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
+from tasks._heads import is_person
+from tasks._page import drawings, page
 from tasks._report_adjustments import adjustment_rows
 from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
@@ -22,8 +23,7 @@ from tasks._report_rows import (
     validity_rows,
 )
 from tasks._summary import GLOSSARY, summary
-from tasks._words import clean, count, listing, number, thousands
-from tasks.charts import charts_of
+from tasks._words import count, listing, number, thousands
 from tasks.exclude import exclude
 from tasks.scorecard import scorecard
 
@@ -66,6 +66,8 @@ class ReportFacts(NamedTuple):
     """What a verdict of all members of the jury costs; null if a price is unknown."""
     people: str = ""
     """How many people voted, and which of their votes are left out."""
+    persons: frozenset[str] = frozenset()
+    """Judges who are people, besides those of the booth."""
     probed: str = ""
     """Which judges were asked one vote per order, and why."""
 
@@ -83,36 +85,27 @@ def report(
 
     ``numbers`` are rows of ``mart.numbers``: the estimates with all that each rests on.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     in_mode = pl.col("mode").is_in([facts.mode, "any"])
     estimates = Estimates.of(estimates.filter(in_mode))
     findings = Findings.of(findings.filter(pl.col("mode") == facts.mode))
     drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_harmless,
-    )
     primary = _primary(findings, estimates)
     gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
     exclusions = exclude(estimates)
-    return environment.get_template(TEMPLATE).render(
+    return page(
+        TEMPLATE,
         facts=facts,
         simulated=_any_simulated(estimates) or _any_simulated(findings),
         gaps=_gaps(facts),
-        summary=summary(findings, _largest(primary, "clusters")),
-        groups=result_groups(findings, estimates, without(estimates, exclusions)),
+        summary=summary(findings, *_questions(primary, facts.persons)),
+        groups=result_groups(findings, estimates, without(estimates, exclusions), facts.persons),
         rule=rule(exclusions),
         adjustments=adjustment_rows(findings),
         contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
         jury=jury_sentence(estimates),
         jury_cost=_jury_cost(facts, estimates),
-        charts=_charts(estimates=estimates, findings=findings, drifts=drifts),
+        charts=drawings(estimates=estimates, findings=findings, drifts=drifts),
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
@@ -145,11 +138,6 @@ def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
     )
 
 
-def _harmless(value: object) -> object:
-    """Take unseen characters out of texts; drawings are ours and stay."""
-    return clean(value) if type(value) is str else value
-
-
 def _any_simulated(frame: pl.DataFrame) -> bool:
     return bool(frame["simulated"].any())
 
@@ -157,23 +145,6 @@ def _any_simulated(frame: pl.DataFrame) -> bool:
 def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> pl.DataFrame:
     cell = ["statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"]
     return estimates.join(findings.select(cell), on=cell, how="semi")
-
-
-def _charts(**frames: pl.DataFrame) -> list[dict[str, Any]]:
-    from markupsafe import Markup
-
-    drawn = [
-        {
-            "name": chart.name,
-            "title": chart.title,
-            "reading": chart.reading,
-            # The drawing escapes its texts itself.
-            "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
-            "optional": chart.optional,
-        }
-        for chart in charts_of(*frames)
-    ]
-    return [chart for chart in drawn if chart["panels"] or not chart["optional"]]
 
 
 def _provenance(
@@ -212,6 +183,15 @@ def _provenance(
         "run begun": facts.when,
         "warehouse": facts.warehouse,
     }
+
+
+def _questions(primary: pl.DataFrame, persons: frozenset[str]) -> tuple[int, frozenset[str], int]:
+    """Return how many questions judges faced, who is a person, and how many people did."""
+    judges = primary["judge"].unique()
+    people = frozenset(judge for judge in judges if is_person(judge, persons))
+    by_people = pl.col("judge").is_in(sorted(people))
+    models, theirs = primary.filter(~by_people), primary.filter(by_people)
+    return _largest(models, "clusters"), people, _largest(theirs, "clusters")
 
 
 def _largest(frame: pl.DataFrame, column: str) -> int:

@@ -1,7 +1,6 @@
 """The report of a calibration: one self-contained page on whom judges may replace."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -10,9 +9,9 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Advantages, AltTests
 from schemas.results import Estimates
 from tasks._agreement_rows import about_people, judge_rows
+from tasks._page import drawings, page
 from tasks._report_rows import Judged, Text, said
 from tasks._words import clean, clip, count, listing, number, p_value, thousands, with_who
-from tasks.charts import charts_of
 
 TEMPLATE = "_calibration.html.j2"
 VERDICTS = {None: "cannot be told", True: "passes", False: "fails"}
@@ -54,48 +53,29 @@ def calibration_report(
     agreement: DataFrame[Estimates],
 ) -> str:
     """Write the report as one HTML file that loads nothing from elsewhere."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
     frames: dict[str, pl.DataFrame] = {
         "alt_tests": alt_tests,
         "advantages": advantages,
         "agreement": agreement,
     }
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_harmless,
-    )  # fmt: skip
     asked = with_who(alt_tests.filter("asked")).sort(
         -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
     )
     judges = asked.to_dicts()
-    return environment.get_template(TEMPLATE).render(
+    return page(
+        TEMPLATE,
         facts=facts,
         under=_under(judges),
         simulated=any(row["simulated"] for row in judges),
         lead=_lead(judges),
         judges=[_judge(row) for row in judges],
-        charts=[
-            {
-                "title": chart.title,
-                "reading": chart.reading,
-                # The drawing escapes its texts itself.
-                "panels": [Markup(panel) for panel in chart(**frames)],  # noqa: S704
-            }
-            for chart in charts_of(*frames)
-        ],
+        charts=drawings(**frames),
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],
         agreement=judge_rows(agreement),
         people_rows=_groups(judges, with_who(advantages.filter("asked"))),
         provenance=_provenance(facts, judges),
     )
-
-
-def _harmless(value: object) -> object:
-    """Take unseen characters out of texts; drawings are ours and stay."""
-    return clean(value) if type(value) is str else value
 
 
 def _under(judges: Sequence[Row]) -> str:
@@ -107,7 +87,8 @@ def _under(judges: Sequence[Row]) -> str:
 
 
 def _lead(judges: Sequence[Row]) -> list[str]:
-    passed = [row for row in judges if row["passed"]]
+    passed = [row for row in judges if row["passed"] and not row["reason"]]
+    doubtful = [row for row in judges if row["passed"] and row["reason"]]
     failed = [row for row in judges if row["passed"] is False]
     unknown = [row for row in judges if row["passed"] is None]
     told = []
@@ -115,6 +96,8 @@ def _lead(judges: Sequence[Row]) -> list[str]:
         told.append(f"May replace people: {_names(passed)}.")
     else:
         told.append("No judge has been shown to be able to replace people.")
+    if doubtful:
+        told.append(f"Passes, but this is doubtful, see beside the verdict: {_names(doubtful)}.")
     if failed:
         told.append(f"Not shown to: {_names(failed)}.")
     if unknown:
@@ -141,7 +124,8 @@ def _judge(row: Row) -> Judged:
         Text(thousands(row["annotators"])), Text(thousands(row["n"])),
         Text(listing(left) or "none"),
     ]  # fmt: skip
-    finding = Text(VERDICTS[row["passed"]], row["reason"] or "")
+    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
+    finding = Text(VERDICTS[row["passed"]] + doubt, row["reason"] or "")
     return Judged(row["who"], bool(row["simulated"]), texts, finding)
 
 

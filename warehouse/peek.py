@@ -9,6 +9,8 @@ import duckdb
 
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
+MAGIC = slice(8, 12)
+"""Where a DuckDB file says that it is one (https://duckdb.org/docs/internals/storage)."""
 
 RUNS = """
     select study, flow, run, state, fingerprint, ended_at at time zone 'UTC', planned,
@@ -37,6 +39,33 @@ def require_folder(path: Path) -> None:
         )
 
 
+def require_file(path: Path, step: str) -> None:
+    """Refuse a place where no file is; ``step`` says what would make one.
+
+    Raises
+    ------
+    ValueError
+        Naming the place.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder. Name a file, such as {DEFAULT}.")
+    if not path.is_file():
+        raise ValueError(f"there is no warehouse at {path}. {step}")
+
+
+def is_of_another_kind(path: Path) -> bool:
+    """Tell whether a file is none of DuckDB's, which would read some as a table, or ask the web."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(MAGIC.stop)
+    except OSError:
+        # DuckDB says why.
+        return False
+    return head[MAGIC] != b"DUCK"
+
+
 class Standing(NamedTuple):
     """A completed run whose results stand."""
 
@@ -52,7 +81,7 @@ def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
 
     Only a hint to save time: a file that cannot be read now counts as none.
     """
-    if not path.is_file():
+    if not path.is_file() or is_of_another_kind(path):
         return None
     try:
         with duckdb.connect(str(path), read_only=True) as connection:

@@ -32,7 +32,9 @@ PAIRS = """
     left join perturbed_answers as a
         on a.answer_id = p.sample and a.perturbation = p.perturbation and a.seed = $seed
         and p.target = if(p.arm = 'sham', a.sham, a.perturbed)
-    where p.perturbation is null or a.recipe is not null
+    where (p.perturbation is null or a.recipe is not null)
+        -- A recipe that another study brought since then is not what these votes are on.
+        and p.saved_at <= (select max(saved_at) from rows)
     qualify row_number() over (
         partition by p.dataset, p.sample, p.arm, p.perturbation order by a.recipe desc
     ) = 1
@@ -66,7 +68,7 @@ def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
 
 
 def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
-    """Return the pairs that a study's last audit asked about."""
+    """Return the pairs that a study's last audit asked about, in the texts of that time."""
     seed = parameters_of(warehouse, study)["seed"]
     found = Pairs.of(warehouse.query(PAIRS, {"study": study, "seed": seed}))
     if found.is_empty():

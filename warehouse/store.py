@@ -8,44 +8,40 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-import schemas
 from schemas.arrow import fetch, lend
 from schemas.batches import BatchedBallots, Batches
-from schemas.frame import Fact, Frame, Result
+from schemas.frame import Frame
+from schemas.masks import COMPARED, masks_sql
 from schemas.runs import Runs
-from warehouse._ddl import added_columns, comment, create, create_marts, marts_digest
-from warehouse.peek import DEFAULT, VARIABLE, default_path, require_folder
+from warehouse._coded import Coded
+from warehouse._ddl import comment, create, create_marts, marts_digest
+from warehouse._saving import Saving, WarehouseError, save
+from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-VERSION = 13
+__all__ = ["Saving", "Warehouse", "WarehouseError"]
+VERSION = 14
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-MASKS = Path(schemas.__file__).with_name("masks.sql")
+CODED = (
+    "dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster", "arm", "kind",
+    "label", "anchor_author", "target_author",
+)  # fmt: skip
+"""Columns of ballots whose texts become numbers."""
+
+NEVER_NULL = ("dataset", "judge", "prompt", "wave", "sample")
 PATIENCE_SECONDS = 60.0
+FILLED_SECONDS = 0.5
+"""A file may be empty so long: another process is making it."""
 F = TypeVar("F", bound=Frame)
 # Two connections of one process with different settings exclude each other in DuckDB.
 _one_visit = threading.RLock()
-
-
-class WarehouseError(ValueError):
-    """The file cannot be used as a warehouse, or the frame cannot be saved in it."""
-
-
-class Saving(NamedTuple):
-    """A frame to save, and as what."""
-
-    model: type[Frame]
-    frame: pl.DataFrame
-    first_wins: bool = False
-    """Keep the row that is there already, instead of refusing another one of the same key."""
-    part: str = "true"
-    """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
 
 
 class Warehouse:
@@ -73,7 +69,7 @@ class Warehouse:
             If a fact would change, or a row refers to one that is not there. Nothing is saved.
         """
         with self._visit(write=True) as connection:
-            new = sum(_save(connection, saving, run, study) for saving in savings)
+            new = sum(save(connection, saving, run, study) for saving in savings)
             if counts:
                 _update_run(connection, run, counts)
             return new
@@ -98,13 +94,23 @@ class Warehouse:
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)
 
-    def masks(self, study: str) -> pl.DataFrame:
-        """Lay the ballots of a study into masks; the rows, maybe millions, have no order."""
+    def masks(self, study: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Lay the ballots of a study into masks; the rows, maybe millions, have no order.
+
+        Returns what ``masks.sql`` and ``compared.sql`` do, texts as ``pl.Enum`` in order.
+        """
         with self._visit(write=False) as connection:
             # To keep an order, or to pass parameters, takes several times as long.
             connection.execute("set preserve_insertion_order = false")
             connection.execute("set variable study = ?", [study])
-            return fetch(connection, MASKS.read_text(encoding="utf-8"))
+            rows = "vote_log where study = getvariable('study')"
+            coded = Coded.of(connection, rows, CODED)
+            alike = {name: kind for name, kind in coded.names.items() if name in NEVER_NULL}
+            alike = {name: kind for name, kind in alike.items() if kind.categories.len() == 1}
+            masks = coded.fetch(masks_sql(connection, alike)).with_columns(
+                pl.lit(kind.categories[0], kind).alias(name) for name, kind in alike.items()
+            )
+            return masks, coded.fetch(COMPARED)
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
         """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
@@ -165,7 +171,7 @@ class Warehouse:
         with self._visit(write=True) as connection:
             lend(connection, "incoming", batch)
             connection.execute("insert into batches by name select * from incoming")
-            _save(connection, Saving(BatchedBallots, held), row["run"], "")
+            save(connection, Saving(BatchedBallots, held), row["run"], "")
 
     def update_batch(self, batch: str, **columns: Any) -> None:
         """Record how far a batch has come, or how it ended."""
@@ -178,10 +184,8 @@ class Warehouse:
     @contextmanager
     def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
         with _one_visit:
-            if not write and not self._is_current():
-                with self._open(read_only=False):
-                    pass
-            with self._open(read_only=not write) as connection:
+            connection = self._writing() if write else self._reading()
+            try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.
                 try:
@@ -189,27 +193,39 @@ class Warehouse:
                     connection.execute("commit")
                 except duckdb.Error as error:
                     raise WarehouseError(f"{self.path}: {error}") from error
+            finally:
+                connection.close()
 
-    def _is_current(self) -> bool:
-        if not self.path.exists():
-            return False
-        with self._open(read_only=True) as connection:
-            return _state(connection, self.path) == (VERSION, marts_digest())
-
-    @contextmanager
-    def _open(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        connection = self._connect(read_only=read_only)
-        try:
-            connection.execute("set timezone = 'UTC'")
-            if not read_only:
-                # Rows have no order here, and to keep one while writing takes as much memory again.
-                connection.execute("set preserve_insertion_order = false")
-                connection.execute("set threads = 1")
-            if not read_only and _state(connection, self.path) != (VERSION, marts_digest()):
-                _build(connection, self.path)
-            yield connection
-        finally:
+    def _reading(self) -> duckdb.DuckDBPyConnection:
+        """Open the file for reading; one of an earlier version is brought up to date first."""
+        if self.path.exists():
+            connection = self._connect(read_only=True)
+            if self._checked(connection):
+                return connection
             connection.close()
+        self._writing().close()
+        return self._connect(read_only=True)
+
+    def _writing(self) -> duckdb.DuckDBPyConnection:
+        connection = self._connect(read_only=False)
+        # Rows have no order here, and to keep one while writing takes as much memory again.
+        connection.execute("set preserve_insertion_order = false")
+        connection.execute("set threads = 1")
+        if not self._checked(connection):
+            try:
+                _build(connection, self.path)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _checked(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Tell whether the file is of this version; close it if it is no warehouse."""
+        try:
+            return _state(connection, self.path) == (VERSION, marts_digest())
+        except BaseException:
+            connection.close()
+            raise
 
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         if self.path.is_dir():
@@ -218,16 +234,34 @@ class Warehouse:
             require_folder(self.path)
         except ValueError as error:
             raise WarehouseError(str(error)) from error
+        filled_by = time.monotonic() + FILLED_SECONDS
+        while True:
+            # Asked before the look into it: what is filled between the two is no other kind.
+            empty = self.path.is_file() and not self.path.stat().st_size
+            if not is_of_another_kind(self.path):
+                break
+            if not empty or time.monotonic() > filled_by:
+                raise WarehouseError(self._not_ours())
+            time.sleep(0.02)
         until = time.monotonic() + PATIENCE_SECONDS
         pause = 0.01
         while True:
             try:
-                return duckdb.connect(str(self.path), read_only=read_only)
+                connection = duckdb.connect(str(self.path), read_only=read_only)
             except duckdb.Error as error:
                 if "Could not set lock" not in str(error) or time.monotonic() > until:
                     raise WarehouseError(self._explain(error)) from error
+            else:
+                connection.execute("set timezone = 'UTC'")
+                return connection
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
             pause = min(pause * 2, 1.0)
+
+    def _not_ours(self) -> str:
+        return (
+            f"{self.path} is not a DuckDB file that this version can read. "
+            f"Choose another file with --warehouse or {VARIABLE}."
+        )
 
     def _explain(self, error: duckdb.Error) -> str:
         text = str(error)
@@ -239,41 +273,14 @@ class Warehouse:
                 "Close the program that holds it open for writing, then run again."
             )
         if "not a valid DuckDB database file" in text or "serialization" in text.lower():
-            return (
-                f"{self.path} is not a DuckDB file that this version can read. "
-                f"Choose another file with --warehouse or {VARIABLE}."
-            )
+            return self._not_ours()
+        why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")
+        if "Could not read enough bytes" in text:
+            why = "its end is missing"
         return (
-            f"{self.path} cannot be opened: {text.splitlines()[0].rstrip('.')}. "
+            f"{self.path} cannot be opened: {why}. "
             f"Choose another place with --warehouse or {VARIABLE}."
         )
-
-
-def _save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study: str) -> int:
-    model, frame, first_wins, part = saving
-    typed = model.of(frame)
-    place = model.place()
-    columns = list(model.dtypes())
-    stamped = typed.with_columns(
-        pl.lit(value).alias(column)
-        for column, value in {"study": study, "run": run, "saved_at": datetime.now(UTC)}.items()
-        if column in added_columns(model)
-    )
-    lend(connection, "incoming", stamped)
-    _check_references(connection, place.table, place.references)
-    using = ", ".join(place.key)
-    if issubclass(model, Result):
-        connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
-        source = "incoming"
-    elif issubclass(model, Fact):
-        if not first_wins:
-            _check_unchanged(connection, place.table, place.key, columns)
-        source = f"incoming anti join {place.table} using ({using})"
-    else:
-        raise TypeError(f"{model.__name__} is neither a fact nor a result.")
-    connection.execute(f"insert into {place.table} by name select * from {source}")
-    new = connection.fetchall()[0][0]
-    return int(new)
 
 
 def _update_run(
@@ -281,48 +288,6 @@ def _update_run(
 ) -> None:
     changes = ", ".join(f"{column} = ?" for column in columns)
     connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
-
-
-def _check_references(
-    connection: duckdb.DuckDBPyConnection, table: str, references: dict[str, str]
-) -> None:
-    for column, other in references.items():
-        key = _column_in(other, column)
-        orphans = connection.execute(
-            f"select distinct {column} from incoming i where {column} is not null and not exists "
-            f"(select 1 from {other} o where o.{key} = i.{column}) limit 3"
-        ).fetchall()
-        if orphans:
-            shown = ", ".join(repr(value) for (value,) in orphans)
-            raise WarehouseError(
-                f"{table}.{column} {shown} is not in {other}. Save the {other} first; "
-                "nothing was saved."
-            )
-
-
-def _column_in(table: str, column: str) -> str:
-    return "question_id" if table == "questions" else column
-
-
-def _check_unchanged(
-    connection: duckdb.DuckDBPyConnection, table: str, key: tuple[str, ...], columns: list[str]
-) -> None:
-    others = [column for column in columns if column not in key]
-    if not others:
-        return
-    differs = " or ".join(f"i.{c} is distinct from t.{c}" for c in others)
-    shown = ", ".join(f"i.{c}" for c in key)
-    changed = connection.execute(
-        f"select {shown} from incoming i join {table} t using ({', '.join(key)}) "
-        f"where {differs} limit 3"
-    ).fetchall()
-    if changed:
-        rows = "; ".join(", ".join(map(str, row)) for row in changed)
-        raise WarehouseError(
-            f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
-            "never change. Give the new version a new name (a dataset of your own is named after "
-            "its file); nothing was saved."
-        )
 
 
 def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:

@@ -85,7 +85,7 @@ class Block:
         """Return what the estimates of these annotators together are about: one row."""
         return self.cells(np.flatnonzero(chosen)[:1], part).with_columns(
             judge=pl.lit(name), dropped=pl.lit(dropped),
-            simulated=pl.Series([self.who.filter(pl.Series(chosen))["simulated"].max()]),
+            simulated=pl.lit(self.who.filter(pl.Series(chosen))["simulated"].max(), pl.Boolean),
         )  # fmt: skip
 
 

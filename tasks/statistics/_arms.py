@@ -1,19 +1,26 @@
 """The tallies of two arms of a sample side by side."""
 
-from collections.abc import Sequence
-
 import polars as pl
+
+from tasks.statistics._cells import stopped_early
+from tasks.statistics._once import once
+from tasks.statistics._position import VOTES
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 CELL = ("perturbation", "kind", "cluster", "simulated")
 
 
-def beside_control(tallies: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return ``columns`` of the experimental tallies, with those of control as ``control_...``.
+@once
+def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes of the experimental tallies, with those of control as ``control_...``.
 
-    Null where the control arm was not asked about. ``mode`` is ``any``: counts have none.
+    Null where the control arm was not asked about; ``early``, and ``control_early``, where votes
+    were asked one after another. ``mode`` is ``any``: counts have none.
     """
-    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *columns)
+    stopped = (tallies["stopped"] > 0).any()
+    early = stopped_early() if stopped else pl.lit(value=False)
+    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *VOTES, early=early)
+    columns = (*VOTES, "early")
     control = wanted.filter(pl.col("arm") == "control").select(
         *GROUP, pl.col(*columns).name.prefix("control_")
     )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from schemas.judging import VERSUS, Contests
+from schemas.judging import FORMATS, VERSUS, Contests
 from tasks.statistics._groups import PART
 from tasks.statistics._once import once
 
@@ -32,6 +32,7 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
     def turned(score: str) -> pl.Expr:
         return pl.col(score) if own == "target" else 1 - pl.col(score)
 
+    marked = all_excess(own, other)
     length, others = (pl.col(f"{side}_length") for side in (own, other))
     return contests.select(
         *TEXTS, "votes", "simulated", "label_chance",
@@ -44,11 +45,23 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
         naive=turned("score_12"),
         human=turned("human_score"),
         longer=length - others,
-        marked=pl.col(f"{own}_markup") - pl.col(f"{other}_markup"),
+        marked=marked,
         carries_length=length > (1 + LEAST_EXCESS) * others,
         lacks_length=others > (1 + LEAST_EXCESS) * length,
-        carries_markup=pl.col(f"{own}_markup") > pl.col(f"{other}_markup"),
+        carries_markup=marked > 0,
     )  # fmt: skip
+
+
+def excess(what: str, own: str, other: str) -> pl.Expr:
+    """Return by how much the answer of one side exceeds the other's in a size."""
+    return pl.col(f"{own}_{what}") - pl.col(f"{other}_{what}")
+
+
+def all_excess(own: str, other: str) -> pl.Expr:
+    """Return the same of all markup; where that was not counted, of the kinds together."""
+    kinds = [excess(kind, own, other) for kind in FORMATS]
+    together = pl.sum_horizontal(kinds, ignore_nulls=False)
+    return pl.coalesce(excess("markup", own, other), together)
 
 
 def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:

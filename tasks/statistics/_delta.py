@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics._bootstrap import BOOT, Value, boot_ends, bounds_of
-from tasks.statistics._groups import grouped
+from tasks.statistics._groups import Groups, grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 
@@ -39,18 +39,24 @@ class Linear(NamedTuple):
 Solve = Callable[[dict[str, Sums]], Linear]
 
 
-def summed(items: pl.DataFrame, sums: tuple[str, ...], value: Value | None = None) -> pl.DataFrame:
+def summed(
+    items: pl.DataFrame,
+    sums: tuple[str, ...],
+    value: Value | None = None,
+    groups: Groups | None = None,
+) -> pl.DataFrame:
     """Return the sums of each cell, and of the products of what its clusters sum to.
 
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, ``counted`` (true or
     false), ``dropped``, and the numbers to sum, which count where ``counted`` is true. A product is
     of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
     items). With ``value``, from the sums (and ``n``) to what is estimated, also its interval by
-    bootstrap, as a cross-check.
+    bootstrap, as a cross-check. ``groups`` are those of the
+    items.
     """
     counted = items["counted"].fill_null(value=False)
     kept = items.select(pl.when(counted).then(pl.col(*sums).cast(pl.Float64)).otherwise(0.0))
-    groups = grouped(items)
+    groups = groups or grouped(items)
     n, cell = groups.by_cluster(counted.cast(pl.Int64)), groups.cell_of_sums()
     number = groups.of_cells(n)
     share = over(n, number[cell])

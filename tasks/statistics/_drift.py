@@ -6,10 +6,11 @@ from numpy.typing import NDArray
 
 from tasks.defaults import PERMUTATIONS
 from tasks.statistics import _intervals as intervals
+from tasks.statistics._bootstrap import boot_ends, bounds_of
 from tasks.statistics._canary import CANARY, canary
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._exact import sign_test
-from tasks.statistics._groups import CELL
+from tasks.statistics._groups import CELL, PART, grouped
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._reasons import explained
@@ -65,7 +66,7 @@ def changes(
             p_value=fresh.then("p_value"),
             e_value=fresh.then("e_value"),
             reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
-            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
         )
         .drop("cached")
     )
@@ -176,13 +177,13 @@ def contrast(
     freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums. With
     ``alike`` only items of as many votes as in the base are compared. Where all ``u_g`` are 0 it is
     Newcombe's interval of how far clusters rose and how far they fell, as shares of ``widest``, the
-    largest change that there is.
+    largest change that there is. Beside each stands the interval of a cluster bootstrap.
     """
     part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
     if "uneven" in items.columns:
         uneven |= pl.col("uneven")
-    sums = (
+    pairs = (
         _paired(items, bases)
         .with_columns(told=pl.col("told") & ~uneven, uneven=uneven)
         .with_columns(
@@ -192,7 +193,9 @@ def contrast(
             rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
             fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
         )
-        .group_by(*part, "cluster", maintain_order=True)
+    )
+    sums = (
+        pairs.group_by(*part, "cluster", maintain_order=True)
         .agg(
             pl.col(*SUMS, "told", "rose", "fell", "uneven").sum(),
             (1 - pl.col("told")).sum().alias("dropped"),
@@ -233,10 +236,31 @@ def contrast(
         .rename({"told": "n", "base": "subgroup"})
     )
     unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
-    return pl.concat([cells, _t(cells, widest)], how="horizontal").with_columns(
+    found = pl.concat([cells, _t(cells, widest)], how="horizontal").with_columns(
         statistic=pl.lit(name),
         reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"),
     )
+    ends = _bounds(pairs).with_columns(pl.col(key).cast(found.schema[key]) for key in PART)
+    return found.join(ends, on=PART, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _bounds(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the interval of each cell's change by cluster bootstrap."""
+    groups = grouped(pairs.rename({"base": "subgroup"}))
+    sums = {name: groups.by_cluster(pairs[name]) for name in SUMS}
+    told = groups.by_cluster(pairs["told"])
+    several = groups.of_cells((told > 0).astype(np.float64)) > 1
+    ends = np.where(several, bounds_of(groups, sums, told, _change), np.nan)
+    return groups.cells.select(PART).with_columns(boot_ends(ends))
+
+
+def _change(sums: dict[str, Floats]) -> Floats:
+    new, base = (
+        np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
+        for num, den in ((sums[f"num_{side}"], sums[f"den_{side}"]) for side in ("new", "base"))
+    )
+    change: Floats = new - base
+    return change
 
 
 def _residual(side: str) -> pl.Expr:

@@ -55,6 +55,9 @@ class Duel(NamedTuple):
     def of_pairs(self, name: str, both: NDArray[np.bool_]) -> Sides:
         """Return cluster sums of the first and of the second judge over items in ``both``."""
         values = np.nan_to_num(self.panel.values[name])
+        if both.all():
+            sums = self.panel.sums(values)
+            return sums[:, self.pairs.first], sums[:, self.pairs.second]
         first, second = (
             self.panel.sums(np.where(both, values[:, side], 0.0)) for side in self.pairs
         )

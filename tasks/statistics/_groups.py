@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.statistics._once import once
+
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
@@ -41,6 +43,13 @@ class Groups(NamedTuple):
     def by_cluster(self, values: pl.Series) -> Sums:
         """Sum the values of items, nulls as 0, by cell and cluster, shape (starts[-1],)."""
         return _sums(self.place, values, int(self.starts[-1]))
+
+    def condensed(self, counts: pl.DataFrame) -> tuple[pl.DataFrame, "Groups"]:
+        """Return the sums of items by cell and cluster as items, and their groups."""
+        sums = pl.DataFrame({column.name: self.by_cluster(column) for column in counts})
+        place = np.arange(int(self.starts[-1]))
+        groups = self._replace(cell=self.cell_of_sums(), place=place)
+        return sums, groups
 
     def cell_of_sums(self) -> Numbers:
         """Return the cell of each cluster's sum, shape (starts[-1],)."""
@@ -124,6 +133,12 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
 
 
+@once
+def groups_of(items: pl.DataFrame) -> Groups:
+    """Return the groups of items that several statistics measure, made once for all of them."""
+    return grouped(items)
+
+
 def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
     """Return items that are about whole cells unless they say of what part."""
     return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
@@ -139,13 +154,13 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
-            return np.zeros(len(column), np.int64), 1
+            return _alike(len(column)), 1
         column = column.cast(pl.Categorical)
     physical = column.to_physical()
     if physical.null_count():
         physical = physical.cast(pl.Int64).fill_null(-1) + 1
     elif physical.min() == physical.max():
-        return np.zeros(len(column), np.int64), 1
+        return _alike(len(column)), 1
     codes = physical.to_numpy()
     if codes.max() > max(LARGEST, 4 * len(codes)):
         codes = np.unique(codes, return_inverse=True)[1]
@@ -158,9 +173,14 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
     return rank[codes], len(present)
 
 
+def _alike(items: int) -> Numbers:
+    """Return 0 for each item, in the space of one number."""
+    return np.broadcast_to(np.int64(0), items)
+
+
 def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
     if values == 1 and not column.null_count():
-        return np.zeros(len(column), np.int64), 1
+        return _alike(len(column)), 1
     codes = column.to_physical().cast(pl.Int64)
     if column.null_count():
         return (codes.fill_null(-1) + 1).to_numpy(), values + 1

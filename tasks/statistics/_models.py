@@ -14,7 +14,8 @@ def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFra
     """Return the shifts of judges that are no person; ``tallies`` tell who is one."""
     person = tallies.filter(pl.col("human").fill_null(value=False))
     people = person.select(pl.col(JUDGE).cast(pl.String)).unique()
-    if people.is_empty():
+    judges = shifts.select(JUDGE).unique().select(pl.col(JUDGE).cast(pl.String))
+    if judges.join(people, on=JUDGE, how="semi").is_empty():
         return shifts
     names = [pl.col(name).cast(pl.String) for name in JUDGE]
     models = shifts.join(people, left_on=names, right_on=JUDGE, how="anti")

@@ -1,4 +1,4 @@
-"""What several statistics make of the same frame is made once, as long as they are measured."""
+"""What several statistics make of one frame is made once, as long as they are measured."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
-Make = Callable[[pl.DataFrame], pl.DataFrame]
-Made = dict[tuple[Make, int], "Future[tuple[pl.DataFrame, pl.DataFrame]]"]
+Thing = TypeVar("Thing")
+Make = Callable[[pl.DataFrame], Thing]
+Made = dict[tuple[Make[Any], int], "Future[tuple[pl.DataFrame, Any]]"]
 _made: ContextVar[Made | None] = ContextVar("_made", default=None)
 _lock = Lock()
 
@@ -26,11 +27,11 @@ def measured_together() -> Iterator[None]:
         _made.reset(token)
 
 
-def once(make: Make) -> Make:
-    """Make a frame of another one once, also where several threads ask for it."""
+def once(make: Make[Thing]) -> Make[Thing]:
+    """Make something of a frame once, also where several threads ask for it."""
 
     @wraps(make)
-    def found(frame: pl.DataFrame) -> pl.DataFrame:
+    def found(frame: pl.DataFrame) -> Thing:
         made = _made.get()
         if made is None:
             return make(frame)
@@ -44,6 +45,7 @@ def once(make: Make) -> Make:
             except BaseException as error:
                 future.set_exception(error)
                 raise
-        return future.result()[1]
+        thing: Thing = future.result()[1]
+        return thing
 
     return found

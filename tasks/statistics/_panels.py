@@ -34,10 +34,14 @@ class Panel:
         """Return the votes per pair of each judge in ``arm``, a value of the panel."""
         told = self.values[f"{arm}_votes"]
         found = self.votes.copy()
-        for judge, column in enumerate(told.T):
-            values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-            if values.size:
-                found[judge] = int(values[counts == counts.max()].max())
+        some = ~np.isnan(told)
+        many = some.any(axis=0)
+        most = np.where(some, told, -1).max(axis=0, initial=-1)
+        found[many] = most[many]
+        # As a rule all pairs of a judge have the same number.
+        for judge in np.flatnonzero((some & (told != most)).any(axis=0)):
+            values, counts = np.unique(told[some[:, judge], judge], return_counts=True)
+            found[judge] = int(values[counts == counts.max()].max())
         return found
 
     @property

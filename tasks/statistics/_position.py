@@ -3,6 +3,8 @@
 import polars as pl
 
 from tasks.statistics._cells import stopped_early
+from tasks.statistics._groups import Groups, groups_of
+from tasks.statistics._once import once
 
 ORDERS = ("12", "21")
 VERDICTS = ("anchor", "tie", "target")
@@ -60,8 +62,18 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """Return ``columns`` of the control and experimental pairs as items, which have no mode."""
+    return _both_arms(tallies).select(*ITEM, *columns, "arm", "mode", "votes")
+
+
+def arm_groups(tallies: pl.DataFrame) -> Groups:
+    """Return the groups of :func:`arms`, and of all that only adds columns to it."""
+    return groups_of(_both_arms(tallies))
+
+
+@once
+def _both_arms(tallies: pl.DataFrame) -> pl.DataFrame:
     return (
-        tallies.select(*ITEM, *columns, "arm")
+        tallies.select(*ITEM, *MATCHES, *VOTES, *ONCE, "planned_12", "arm")
         .filter(pl.col("arm").is_in(["control", "experimental"]))
         .with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
     )

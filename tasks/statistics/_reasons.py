@@ -37,8 +37,12 @@ MISSING: Mapping[str, str] = {
          "e_stop", "standardised_effect", "jury_correlation", "jury_size"),
         SHIFT,
     ),
-    "jury_accuracy": "no item with a label has every member's score in both orders",
+    **dict.fromkeys(
+        ("jury_accuracy", "jury_error_correlation", "jury_error_size"),
+        "no item with a label has every member's score in both orders",
+    ),
     "jury_position_consistency": "no item has every member's score in both orders",
+    "dasr_posterior": "no sample has verdicts in all arms, and one in control that could turn",
     "los": "no sample has valid votes in one order in both arms",
     "los_contrast": "no sample has valid votes of both judges in one order in both arms",
     "flip_direction": "no verdict is turned",
@@ -116,6 +120,7 @@ MISSING: Mapping[str, str] = {
 
 BARE: Mapping[str, str] = {
     **dict.fromkeys(("e_value", "e_stop"), "evidence, not an estimate: no interval"),
+    "dasr_posterior": "a probability: no interval",
     "sequential_stop": "a place in the order of the questions: no interval",
     "tier": "a letter, not an estimate: no interval",
     **dict.fromkeys(

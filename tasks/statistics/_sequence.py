@@ -9,6 +9,7 @@ import polars as pl
 
 from schemas.arrow import fetch, lend
 from tasks.statistics._groups import CELL, grouped
+from tasks.statistics._once import once
 
 SEED = 0
 LARGEST = 300 * math.log(10)
@@ -24,13 +25,14 @@ class Turns(NamedTuple):
     """One row per cell and cluster: ``cell`` (its row), ``cluster, turn``, and its sums."""
 
 
-def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> Turns:
+@once
+def in_turn(shifts: pl.DataFrame) -> Turns:
     """Put the clusters of each cell in their ``turn``, from 1.
 
     ``counted`` of its samples have a shift, ``dropped`` have none; ``up`` and ``down`` are the sums
     of the positive shifts and of the size of the negative ones. The shift is that over the sham if
     the cell has any sham, else that over the control. Clusters come in the order of a digest of
-    ``seed`` and their name, those without any shift last: the order depends on no vote, and all
+    ``SEED`` and their name, those without any shift last: the order depends on no vote, and all
     samples of a question come together.
     """
     groups = grouped(shifts, CELL)
@@ -52,7 +54,7 @@ def in_turn(shifts: pl.DataFrame, seed: int = SEED) -> Turns:
     item[groups.place] = np.arange(len(groups.place))
     cell = np.repeat(np.arange(len(shammed)), np.diff(groups.starts))[some]
     names = shifts["cluster"].gather(item[some]).cast(pl.String).to_frame()
-    place = names.join(places(shifts["cluster"], seed), on="cluster", maintain_order="left")
+    place = names.join(places(shifts["cluster"]), on="cluster", maintain_order="left")
     order = np.lexsort((place["place"].to_numpy(), sums["counted"][some] == 0, cell))
     at, cell = some[order], cell[order]
     lost = groups.of_cells(sums["number"] - sums["counted"]).astype(np.int64)

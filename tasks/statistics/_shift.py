@@ -5,10 +5,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics._cells import ratios
+from tasks.statistics._groups import Groups
 
 
-def mean_shift(name: str, shifts: pl.DataFrame, base: str) -> DataFrame[Estimates]:
-    """Return the mean of ``experimental_score - base`` per cell."""
+def mean_shift(
+    name: str, shifts: pl.DataFrame, base: str, groups: Groups | None = None
+) -> DataFrame[Estimates]:
+    """Return the mean of ``experimental_score - base`` per cell; ``groups`` are of the shifts."""
     told = pl.col("experimental_score").is_not_null() & pl.col(base).is_not_null()
     return ratios(
         name,
@@ -20,4 +23,5 @@ def mean_shift(name: str, shifts: pl.DataFrame, base: str) -> DataFrame[Estimate
             minuend=pl.col("experimental_score"),
             subtrahend=pl.col(base),
         ),
+        groups,
     )

@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from tasks.statistics._once import once
+
 PROMOTE = pl.col("kind") == "promote"
 
 
@@ -15,7 +17,19 @@ def wins(arm: str) -> pl.Expr:
     return pl.when(PROMOTE).then(pl.col(arm) == "target").otherwise(pl.col(arm) != "anchor")
 
 
-def symmetric(shifts: pl.DataFrame, base: str = "sham") -> pl.DataFrame:
+@once
+def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples that have a sham: the frame itself where all do."""
+    return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
+
+
+@once
+def beside_sham(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Return :func:`symmetric` of the sham, made once for all statistics."""
+    return symmetric(shifts, "sham")
+
+
+def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
     """Return samples with their part in the ASR and in its floor, alike in control and ``base``.
 
     Adds ``den = 1/2 [V_ctrl + V_base]``, ``attacked = den s_exp``,

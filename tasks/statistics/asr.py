@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import shares
 from tasks.statistics._even import with_votes_of
-from tasks.statistics._groups import grouped
+from tasks.statistics._groups import groups_of
 from tasks.statistics._success import may_win, wins
 
 
@@ -50,5 +50,5 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items = shifts.with_columns(
         counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
     ).with_columns(pl.col("counted", "hit").fill_null(value=False))
-    groups = grouped(items)
+    groups = groups_of(shifts)
     return with_votes_of(shares("asr", items, groups), items, groups, "control")

@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, shares
 from tasks.statistics._exact import with_sign_test
-from tasks.statistics._groups import CELL
+from tasks.statistics._groups import CELL, groups_of
 from tasks.statistics._success import may_win, wins
 
 ALL_LOST = "no sample that the attack may win has an experimental verdict"
@@ -60,6 +60,7 @@ def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     rows = shares(
         "asr_bounds",
         shifts.with_columns(counted=in_v, hit=wins("experimental"), dropped=in_v.is_null()),
+        groups_of(shifts),
     )
     lost = _counts(shifts, in_v & pl.col("experimental").is_null(), "lost")
     known = pl.col("n") - pl.col("lost")
@@ -92,6 +93,7 @@ def _differential(shifts: pl.DataFrame) -> DataFrame[Estimates]:
             minuend=after.cast(pl.Float64),
             subtrahend=before.cast(pl.Float64),
         ),
+        groups_of(shifts),
     )
     return with_sign_test(rows, shifts, after & ~before, before & ~after)
 

@@ -12,10 +12,11 @@ from schemas.results import Estimates
 from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import BOOT, boot_ends, by_chance
+from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._contrasts import Part, clusters_of, finished, numbers_of, part_of
 from tasks.statistics._delta import over
 from tasks.statistics._duels import Duel, Floats, Sides
-from tasks.statistics._even import UNEQUAL, planned
+from tasks.statistics._even import planned
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._quantiles import t_quantile, t_tail
@@ -79,10 +80,14 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         "hit": _told(may_win("control") & wins("experimental")),
         "control_votes": planned("control"),
     }
-    found = [
-        rows for panel in panels(shifts, values) if len(panel.judges) > 1 for rows in _rows(panel)
-    ]
-    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
+    duels = (Duel.of(panel) for panel in panels(shifts, values) if len(panel.judges) > 1)
+    parts = [(_shifts(duel), _rates(duel), _discordant(duel)) for duel in duels]
+    if not parts:
+        return Estimates.empty()
+    solve = (_solved_shifts, _solved_rates, _solved_discordant)
+    return Estimates.draft(
+        pl.concat(solved(own) for solved, own in zip(solve, zip(*parts, strict=True), strict=True))
+    )
 
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
@@ -94,7 +99,7 @@ def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
         p_value = swap_sums(duel.pairs, duel.sums("shift", first, second)).p_value
     else:
         table = intervals.table_moments(first - second, panel.sums(both))
-        p_value = _numbers(intervals.ratios(table)["p_value"])
+        p_value = numbers_of(intervals.ratios(table)["p_value"])
     enough = (panel.sums(both) > 0).sum(axis=0) >= FEWEST_CLUSTERS
     return duel.pairs, np.where(enough, p_value, np.nan)
 
@@ -104,29 +109,27 @@ def _told(fact: pl.Expr) -> pl.Expr:
     return pl.when(told).then(fact)
 
 
-def _rows(panel: Panel) -> list[pl.DataFrame]:
-    duel = Duel.of(panel)
-    return [_shifts(duel), *_rates(duel)]
-
-
-def _shifts(duel: Duel) -> pl.DataFrame:
+def _shifts(duel: Duel) -> Part:
     panel, pairs = duel.panel, duel.pairs
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
     # Shares of the widest difference there is: 2, of shifts in [-1, 1].
     parts = np.maximum(first - second, 0.0) / 2, np.maximum(second - first, 0.0) / 2
     moments = intervals.table_moments(parts[0] - parts[1], panel.sums(both), parts)
-    found = intervals.ratios(moments).with_columns(
+    name = SHIFT[panel.cell["has_sham"]]
+    if not by_chance():
+        return part_of(duel, name, both, moments)
+    test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
+    columns = {"shift": (first, second), "told": duel.of_pairs("told", both)}
+    ends = duel.bounds(columns, clusters_of(duel, both), _mean_gap)
+    return part_of(duel, name, both, moments, test=test, ends=ends)
+
+
+def _solved_shifts(parts: Sequence[Part]) -> pl.DataFrame:
+    found = intervals.ratios(pl.concat(one.found for one in parts)).with_columns(
         pl.col("estimate", "low", "high", "standard_error") * 2
     )
-    found = found.with_columns(pl.col("low", "high").clip(-2.0, 2.0))
-    name = SHIFT[panel.cell["has_sham"]]
-    test = _by_formula(found)
-    if by_chance():
-        test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
-    n = duel.of_pairs("told", both)
-    ends = duel.bounds({"shift": (first, second), "told": n}, _clusters(panel, both), _mean_gap)
-    return _frame(duel, name, both, found.with_columns(boot_ends(ends)), test)
+    return finished(parts, found.with_columns(pl.col("low", "high").clip(-2.0, 2.0)))
 
 
 def _mean_gap(shift: Sides, told: Sides) -> Floats:
@@ -138,35 +141,39 @@ def _rate_gap(hits: Sides, counted: Sides) -> Floats:
     return gap
 
 
-def _clusters(panel: Panel, used: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return of how many clusters each pair uses something."""
-    many: NDArray[np.int64] = (panel.sums(used) > 0).sum(axis=0)
-    return many
-
-
-def _rates(duel: Duel) -> tuple[pl.DataFrame, pl.DataFrame]:
-    panel, pairs = duel.panel, duel.pairs
+def _rates(duel: Duel) -> Part:
     both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
     found = _difference(k, v)
-    test = _by_formula(found)
-    if by_chance():
-        totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
-        sums = duel.sums("hit", *k), duel.sums("counted", *v)
-        test = _swapped(swap_rates(pairs, *sums, totals))
-    ends = duel.bounds({"hit": k, "counted": v}, _clusters(panel, both), _rate_gap)
-    found = found.with_columns(boot_ends(ends))
-    rates = _frame(duel, "asr_contrast", both, found, test, alike=True)
+    if not by_chance():
+        return part_of(duel, "asr_contrast", both, found)
+    totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
+    sums = duel.sums("hit", *k), duel.sums("counted", *v)
+    test = _swapped(swap_rates(duel.pairs, *sums, totals))
+    columns = {"hit": k, "counted": v}
+    ends = duel.bounds(columns, clusters_of(duel, both), _rate_gap)
+    return part_of(duel, "asr_contrast", both, found, test=test, ends=ends)
+
+
+def _discordant(duel: Duel) -> Part:
+    panel, pairs = duel.panel, duel.pairs
     counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
-    shared = both & counted[:, pairs.first] & counted[:, pairs.second]
+    shared = duel.shared("counted") & counted[:, pairs.first] & counted[:, pairs.second]
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
     a, b = panel.sums(one), panel.sums(other)
-    narrow = intervals.ratios(intervals.table_moments(a - b, panel.sums(shared), (a, b)))
-    unknown = {end: pl.lit(None, dtype=pl.Float64) for end in BOOT}
-    narrow = narrow.with_columns(pl.col("low", "high").clip(-1.0, 1.0), **unknown)
+    moments = intervals.table_moments(a - b, panel.sums(shared), (a, b))
     exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
-    return rates, _frame(duel, "mcnemar", shared, narrow, test, alike=True)
+    return part_of(duel, "mcnemar", shared, moments, test=test)
+
+
+def _solved_rates(parts: Sequence[Part]) -> pl.DataFrame:
+    return finished(parts, pl.concat(one.found for one in parts), alike=True)
+
+
+def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
+    found = intervals.ratios(pl.concat(one.found for one in parts))
+    return finished(parts, found.with_columns(pl.col("low", "high").clip(-1.0, 1.0)), alike=True)
 
 
 def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFrame:
@@ -235,72 +242,3 @@ def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
 def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:
     form = "all {} swaps" if tested.exhaustive else "{} random swaps"
     return tested.p_value, pl.select(pl.format(form, pl.Series(tested.swaps))).to_series()
-
-
-def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
-    test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
-    return _numbers(found["p_value"]), found.select(test.otherwise(pl.lit("t test"))).to_series()
-
-
-def _numbers(values: pl.Series) -> Floats:
-    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _frame(
-    duel: Duel,
-    name: str,
-    used: NDArray[np.bool_],
-    found: pl.DataFrame,
-    test: tuple[Floats, pl.Series],
-    *,
-    alike: bool = False,
-) -> pl.DataFrame:
-    """Return the rows of one statistic; those that need equal votes per pair may be null."""
-    panel, (first, second) = duel.panel, duel.pairs
-    judges, votes = pl.Series(panel.judges), panel.votes
-    simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
-    clusters = _clusters(panel, used)
-    rows = found.with_columns(
-        statistic=pl.lit(name),
-        **{key: pl.lit(panel.cell[key]) for key in (*panel.cell,) if key != "has_sham"},
-        judge=judges.gather(first),
-        subgroup=judges.gather(second),
-        n=pl.Series(used.sum(axis=0)),
-        clusters=pl.Series(clusters),
-        dropped=pl.Series(len(used) - used.sum(axis=0)),
-        votes_per_pair=pl.Series(np.maximum(votes[first], votes[second])),
-        simulated=simulated.gather(first) | simulated.gather(second),
-        p_value=pl.Series(test[0]),
-        test=test[1],
-    )
-    control = panel.votes_of("control") if alike else votes
-    apart = (votes[first] != votes[second]) | (control[first] != control[second])
-    unequal = pl.Series(apart) & alike
-    estimated = pl.col("estimate").is_not_null()
-    silent = ~estimated | (pl.col("clusters") < 2)
-    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "p_value")
-    return (
-        rows.with_columns(
-            # By formula there is no test where all clusters are alike.
-            p_value=pl.when(~silent).then(pl.col("p_value").fill_nan(None))
-        )
-        .with_columns(
-            method=pl.when(pl.col("p_value").is_null())
-            .then("method")
-            .otherwise(pl.format("{}; {}", "method", "test")),
-        )
-        .with_columns(
-            pl.when(~unequal).then(pl.col(*numbers)),
-            method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
-            reason=pl.when(~unequal).then("reason").otherwise(pl.lit(UNEQUAL)),
-        )
-        .with_columns(
-            pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),
-            pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
-        )
-        .select(
-            "statistic", *(key for key in panel.cell if key != "has_sham"), "judge", "subgroup",
-            *numbers, "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",
-            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
-        )
-    )  # fmt: skip

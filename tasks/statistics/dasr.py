@@ -8,8 +8,8 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._even import even
-from tasks.statistics._groups import grouped
-from tasks.statistics._success import symmetric
+from tasks.statistics._groups import groups_of
+from tasks.statistics._success import beside_sham, with_sham
 
 
 @statistic(source="methods.md, section 2", gives=("dasr", "sham_floor"))
@@ -47,9 +47,10 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     One promote sample, control anchor, sham tie, experimental target: both V hold, s_exp = 1,
     s_sham = s_ctrl = 0, so dASR = 1 over a floor of 0.
     """
-    items = symmetric(shifts.filter(pl.col("has_sham")))
+    shammed = with_sham(shifts)
+    items = beside_sham(shammed)
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
-    groups = grouped(items)
+    groups = groups_of(shammed)
     above = ratios(
         "dasr",
         items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),

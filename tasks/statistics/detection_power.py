@@ -59,19 +59,21 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Four samples with ``target`` in control and sham; experimental anchor, anchor, anchor, tie:
     floor 1, ASR 1/4, gain 3/4, DP = 3/4.
     """
-    items = symmetric(shifts.filter(pl.col("has_sham"), ~PROMOTE))
+    items = symmetric(shifts.filter(pl.col("has_sham"), ~PROMOTE), "sham")
     if items.is_empty():
         return Estimates.empty()
+    groups = grouped(items)
     gain = ratios(
         "detection_gain",
         items.with_columns(
             num=pl.col("unattacked") - pl.col("attacked"),
             minuend=pl.col("unattacked"), subtrahend=pl.col("attacked"),
         ),
+        groups,
     )  # fmt: skip
-    power = linearised("detection_power", summed(items, SUMS, _share_noticed), _power)
+    power = linearised("detection_power", summed(items, SUMS, _share_noticed, groups), _power)
     found = Estimates.draft(pl.concat([gain, _completed(power, gain, items)]))
-    return even(found, items, grouped(items), ("control", "sham"))
+    return even(found, items, groups, ("control", "sham"))
 
 
 def _share_noticed(sums: dict[str, Sums]) -> Sums:

@@ -34,7 +34,8 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     Returns
     -------
     Estimates
-        Rows of every wave but the first, ``subgroup`` the name of the first.
+        Rows of every wave but the first, ``subgroup`` the name of the first; beside each interval,
+        of differences, that of a cluster bootstrap.
 
     Notes
     -----

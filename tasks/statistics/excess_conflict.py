@@ -7,8 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, stopped_early, weighted_shares
-from tasks.statistics._groups import grouped
-from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
+from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 
 SINGLE_VOTES = "no pair has two valid votes in each order"
 
@@ -58,7 +57,7 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     in both, X = (2 * 1 + 1 * 2) / 9 = 4/9, so W - X = -1/9.
     """
     items = _agreements(arms(tallies, *VOTES))
-    groups = grouped(items)
+    groups = arm_groups(tallies)
     rows = [
         *(
             weighted_shares(f"{name}_order_agreement", items.with_columns(num=pl.col(name)), groups)

@@ -12,9 +12,9 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._beta import clopper_pearson
 from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._groups import CELL, Groups, grouped
+from tasks.statistics._groups import CELL, Groups
 from tasks.statistics._intervals import LEVEL, SINGLE
-from tasks.statistics._position import ORDERS, VERDICTS, first_matches, votes_by_order
+from tasks.statistics._position import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
 
 ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
 NO_CONFLICT = "no match of repeat 0 differs"
@@ -63,7 +63,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     5/7, p = 2 (1 + 7) / 2^7 = .125.
     """
     items = votes_by_order(tallies)
-    groups = grouped(items)
+    groups = arm_groups(tallies)
     told = _both_orders(items, groups)
     straight = pl.Series(told[groups.cell])
     first = pl.col("anchor_12") + pl.col("target_21")
@@ -136,7 +136,7 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     from scipy.special import bdtr
 
     items = first_matches(tallies)
-    groups = grouped(items)
+    groups = arm_groups(tallies)
     one, other = (groups.by_cluster(items[name]) for name in ("primacy", "recency"))
     conflicts = one + other
     most = np.maximum.reduceat(conflicts, groups.starts[:-1]) if len(conflicts) else conflicts

@@ -1,7 +1,7 @@
 """Means over judges, and without those that are left out of tables of attack success."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,21 +10,28 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.exclude import exclude
+from tasks.exclude import left_out
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics._bootstrap import (
+    BOOT,
+    MOST_CLUSTERS,
+    by_chance,
+    formulas_only,
+    percentiles,
+    resampled,
+)
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.statistics._models import of_models
 from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._success import may_win, symmetric, wins
+from tasks.statistics._quantiles import widened
+from tasks.statistics._success import beside_sham, may_win, wins
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
-from tasks.statistics.validity import COUNTS, validity
+from tasks.statistics.validity import of_judges
 
 ALL, KEPT = "judges/all", "kept"
 NOBODY = "every judge is left out"
-JUDGE = ("dataset", "judge", "prompt", "wave")
 PARTS = {
     "mean_shift": ("up", "down", "moved"),
     "mean_asr": ("hit", "counted"),
@@ -33,8 +40,18 @@ PARTS = {
 }
 """Statistic -> what its ratio is made of: of three the first less the second, over the last."""
 
+OTHERS = ("standard_error", "method", "reason")
 Judge = tuple[str, str, str, str]
 Floats = NDArray[np.float64]
+
+
+class Mean(NamedTuple):
+    """What is known of a mean, and the moments that its interval follows from, if it has one."""
+
+    row: dict[str, Any]
+    moments: dict[str, Any]
+    sums: tuple[Floats, ...] = ()
+    """Numerators and denominators by cluster and judge."""
 
 
 @statistic(source="methods.md, sections 3 and 5", gives=tuple(PARTS))
@@ -58,7 +75,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     Estimates
         Of judge ``judges/all``, four rows per perturbation; and, where some judge is left out,
         four with ``subgroup`` ``kept``, without it. Shift and dASR by cluster linearisation; ASR
-        and floor by Wilson at the effective size ``M (1 - M) / var``, as of averages.
+        and floor by Wilson at the effective size ``M (1 - M) / var``, as of averages. Beside each
+        the interval of the cluster bootstrap, whose draws all judges share.
 
     Notes
     -----
@@ -75,7 +93,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. Where a question wins
     over both judges or neither, the mean is no surer than one judge.
     """
-    samples = symmetric(of_models(shifts, tallies)).with_columns(shift=primary_shift())
+    samples = beside_sham(of_models(shifts, tallies)).with_columns(shift=primary_shift())
     shift, both = pl.col("shift"), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
@@ -87,29 +105,30 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     counted = {"counted": told & may_win("control")}
     counted |= {f"{arm}_votes": planned(arm) for arm in ("control", "sham")}
     out = _left_out(tallies)
-    rows = [row for panel in panels(samples, values | counted) for row in _rows(panel, out)]
-    return Estimates.draft(pl.concat(rows, how="diagonal_relaxed")) if rows else Estimates.empty()
+    means = [
+        mean
+        for panel in panels(samples, values | counted)
+        for mean in _bounded(list(_means(panel, out)))
+    ]
+    silent = [mean.row for mean in means if not mean.moments]
+    solved = [rows for several in (True, False) for rows in _solved(means, several=several)]
+    return Estimates.draft(pl.concat([pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]))
 
 
 def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
     """Apply the rule of exclusion, which needs no bootstrap and no cells but those of judges."""
     control = tallies.filter(pl.col("arm") == "control")
-    ballots = tallies.group_by(*JUDGE, "cluster", maintain_order=True).agg(
-        pl.col(COUNTS).cast(pl.Int64).sum(),
-        pl.col("simulated").first(),
-        pl.col("perturbation", "kind").filter(pl.lit(value=False)).first(),
-    )
     with formulas_only():
         rates = [
             first_pick_share.draft(tallies=control),
             tie_rate.draft(tallies=control),
-            validity.draft(tallies=ballots),
+            of_judges(tallies, "invalid_rate"),
         ]
-    found = exclude(Estimates.draft(pl.concat(rates)))
+    found = left_out(pl.concat(rates))
     return set(found.filter("excluded").select("dataset", "prompt", "wave", "judge").rows())
 
 
-def _rows(panel: Panel, out: set[Judge]) -> Iterator[pl.DataFrame]:
+def _means(panel: Panel, out: set[Judge]) -> Iterator[Mean]:
     cell = (panel.cell["dataset"], panel.cell["prompt"], panel.cell["wave"])
     kept = [j for j, judge in enumerate(panel.judges) if (*cell, judge) not in out]
     groups = {"": list(range(len(panel.judges)))}
@@ -118,10 +137,10 @@ def _rows(panel: Panel, out: set[Judge]) -> Iterator[pl.DataFrame]:
     for subgroup, judges in groups.items():
         for name in PARTS:
             if panel.cell["has_sham"] or name in {"mean_shift", "mean_asr"}:
-                yield _row(panel, name, judges).with_columns(subgroup=pl.lit(subgroup))
+                yield _mean(panel, name, judges, subgroup)
 
 
-def _row(panel: Panel, name: str, judges: list[int]) -> pl.DataFrame:
+def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
     columns = [np.nan_to_num(panel.values[part][:, judges]) for part in PARTS[name]]
     den, counted = panel.sums(columns[-1]), columns[-1]
     able = den.sum(axis=0) > 0
@@ -133,26 +152,54 @@ def _row(panel: Panel, name: str, judges: list[int]) -> pl.DataFrame:
     why = NOBODY if not judges else EMPTY if not able.any() else UNEQUAL if unequal else None
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     row: dict[str, Any] = {
-        **cell, "statistic": name, "judge": ALL, "simulated": _simulated(panel, judges),
-        "votes_per_pair": int(votes.max(initial=0)),
+        **cell, "statistic": name, "judge": ALL, "subgroup": subgroup,
+        "simulated": _simulated(panel, judges), "votes_per_pair": int(votes.max(initial=0)),
     }  # fmt: skip
     if why:
         row |= {"n": 0, "clusters": 0, "dropped": len(counted), "method": "none", "reason": why}
-        return pl.DataFrame([row], schema={**Estimates.dtypes()})
+        return Mean(row, {})
     parts = [panel.sums(part)[:, able] for part in columns[:-1]]
     moments = _moments(parts, den[:, able])
-    whole = len(parts) == 1
-    found = proportions(moments, whole=False) if whole else ratios(moments)
     used = int((counted > 0).any(axis=1).sum())
-    return found.with_columns(
-        **{key: pl.lit(value) for key, value in row.items()},
-        p_value=pl.lit(None, dtype=pl.Float64),
-        low=pl.col("low").clip(-1.0, 1.0),
-        high=pl.col("high").clip(-1.0, 1.0),
-        level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
-        n=pl.lit(used),
-        clusters=moments["clusters"],
-        dropped=pl.lit(len(counted) - used),
+    row |= {"n": used, "clusters": moments["clusters"], "dropped": len(counted) - used}
+    num = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+    return Mean(row, moments, (num, den[:, able]))
+
+
+def _bounded(means: list[Mean]) -> list[Mean]:
+    """Give the means of a panel their interval by bootstrap, all by the same draws."""
+    some = [mean for mean in means if mean.sums]
+    clusters = len(some[0].sums[0]) if some else 0
+    if not by_chance() or not 2 <= clusters <= MOST_CLUSTERS:
+        return means
+    drawn = resampled(np.concatenate([part for mean in some for part in mean.sums], axis=1))
+    ends = np.cumsum([part.shape[1] for mean in some for part in mean.sums])[:-1]
+    parts = np.split(drawn, ends, axis=1)
+    every = np.array([_mean_ratio(*both) for both in zip(parts[::2], parts[1::2], strict=True)])
+    point = np.array([_mean_ratio(*(part.sum(axis=0) for part in mean.sums)) for mean in some])
+    counted = np.array([mean.moments["clusters"] for mean in some])
+    low, high = percentiles(point, every.T, widened(LEVEL, np.maximum(counted, 2)))
+    for at in np.flatnonzero((counted > 1) & np.isfinite(low)):
+        some[at].row.update(zip(BOOT, (float(low[at]), float(high[at])), strict=True))
+    return means
+
+
+def _mean_ratio(num: Floats, den: Floats) -> Any:
+    """Return the mean over judges, the last axis, of their ratios, if all have one."""
+    return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0).mean(axis=-1)
+
+
+def _solved(means: list[Mean], *, several: bool) -> Iterator[pl.DataFrame]:
+    """Yield the rows of all means of one ratio, or of all of the difference of two, at once."""
+    some = [mean for mean in means if mean.moments and ("minuend" in mean.moments) == several]
+    if not some:
+        return
+    moments = pl.DataFrame([mean.moments for mean in some])
+    found = ratios(moments) if several else proportions(moments, whole=False)
+    rows = pl.DataFrame([mean.row for mean in some], {**Estimates.dtypes()})
+    ends = found.select("estimate", pl.col("low", "high").clip(-1.0, 1.0), *OTHERS)
+    yield rows.with_columns(*ends).with_columns(
+        level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL)
     )
 
 
@@ -170,7 +217,7 @@ def _simulated(panel: Panel, judges: list[int]) -> bool | None:
     return True if True in marks else None if None in marks or not marks else False
 
 
-def _moments(parts: list[Floats], den: Floats) -> pl.DataFrame:
+def _moments(parts: list[Floats], den: Floats) -> dict[str, Any]:
     """Return the moments of a mean of ratios: those of one ratio with the same variance.
 
     Each judge's sums are divided by its own total, so that all judges weigh alike; ``den`` is then
@@ -190,4 +237,4 @@ def _moments(parts: list[Floats], den: Floats) -> pl.DataFrame:
         u = ((sums - rate * den) / total).mean(axis=1) * size
         columns[name] = rate.mean() * size
         columns["squares" if name == "num" else f"{name}_squares"] = (u**2).sum()
-    return pl.DataFrame([columns])
+    return columns

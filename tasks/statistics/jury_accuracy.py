@@ -6,13 +6,10 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares, stopped_early
+from tasks.statistics._cells import shares
+from tasks.statistics._jurors import ALL, ITEM, jurors
 from tasks.statistics._position import ORDERS
 
-ALL = "jury/all"
-GROUP = ["dataset", "prompt", "wave"]
-ITEM = [*GROUP, "sample", "cluster"]
-NAMES = (*ITEM, "judge", "label")
 WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
 
 
@@ -74,27 +71,16 @@ def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 def _items(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the control items of juries of two or more, with the verdicts of all and by order."""
-    scored = _scores(tallies)
-    formula = pl.col("simulated").fill_null(value=False)
-    told = pl.col("score").is_not_null()
-    speaking = scored.group_by(*GROUP, "judge").agg(formula=formula.any(), speaks=told.any())
-    members = (
-        speaking.filter("speaks")
-        .filter(~pl.col("formula") | pl.col("formula").all().over(GROUP))
-        .with_columns(many=pl.len().over(GROUP))
-        .filter(pl.col("many") > 1)
-        .select(*GROUP, "judge", "many")
-    )
     scores = [f"score{end}" for end in ("", *(f"_{order}" for order in ORDERS))]
-    whole = told.sum() == pl.col("many").first()
+    whole = pl.col("score").is_not_null().sum() == pl.col("members").first()
     return (
-        scored.join(members, on=[*GROUP, "judge"])
+        jurors(tallies)
         .group_by(ITEM, maintain_order=True)
         .agg(
             *(pl.when(whole).then(_verdict(name)).alias(name.replace("score", "verdict"))
               for name in scores),
-            pl.col("label").drop_nulls().first(),
-            simulated=formula.any(),
+            pl.col("label").first(),
+            simulated=pl.col("simulated").any(),
             votes=pl.col("planned").cast(pl.Int64).sum(),
         )
         .with_columns(
@@ -105,24 +91,6 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
             kind=pl.lit(None, pl.String),
         )
     )  # fmt: skip
-
-
-def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the score of each judge that is no person on each control pair, and by order."""
-    means = []
-    for order in ORDERS:
-        anchor, tie, target = (
-            pl.col(f"{side}_{order}").cast(pl.Int64) for side in ("anchor", "tie", "target")
-        )
-        votes = anchor + tie + target
-        mean = pl.when(votes > 0).then((target - anchor) / votes)
-        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
-        means.append(((first + 1) / 2).alias(f"score_{order}"))
-    return (
-        tallies.filter(pl.col("arm") == "control", ~pl.col("human").fill_null(value=False))
-        .with_columns(*means, *(pl.col(name).cast(pl.String) for name in NAMES))
-        .with_columns(score=(pl.col("score_12") + pl.col("score_21")) / 2)
-    )
 
 
 def _verdict(name: str) -> pl.Expr:

@@ -59,14 +59,26 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         return Estimates.empty()
     told = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
     rows = sides(contests).filter(pl.col("longer").is_not_null().any().over(PART))
-    found = [
-        row | {"dropped": cell.height - kept.height}
-        for cell in rows.partition_by(PART, maintain_order=True)
-        for kept in (cell.filter(told),)
-        for row in _controlled(cell, kept)
-    ]
-    if not found:
+    if rows.is_empty():
         return Estimates.empty()
+    cells = rows.group_by(PART, maintain_order=True).agg(
+        pl.col("kind", "simulated").first(),
+        votes_per_pair=pl.col("votes").mode().max(),
+        n=told.sum(),
+        clusters=pl.col("cluster").filter(told).n_unique(),
+        dropped=(~told).sum(),
+    )
+    kept = rows.filter(told).select(*PART, "cluster", "longer", "score")
+    fits = {keys: _fitted(part) for keys, part in kept.partition_by(PART, as_dict=True).items()}
+    found = [
+        cell | {"statistic": name} | row
+        for cell in cells.to_dicts()
+        for name, row in zip(
+            ("length_controlled", "length_slope"),
+            fits.get(tuple(cell[key] for key in PART)) or _none(FEW),
+            strict=True,
+        )
+    ]
     return Estimates.draft(pl.DataFrame(found, schema_overrides=_types(), infer_schema_length=None))
 
 
@@ -75,33 +87,21 @@ def _types() -> dict[str, pl.DataType]:
     return {name: kinds[name] for name in ("perturbation", "kind", "reason", "simulated")}
 
 
-def _controlled(cell: pl.DataFrame, kept: pl.DataFrame) -> list[Row]:
-    shared = {name: cell[name][0] for name in (*PART, "kind", "simulated")} | {
-        "votes_per_pair": int(cell["votes"].mode().max()),  # type: ignore[arg-type]
-        "n": kept.height,
-        "clusters": kept["cluster"].n_unique(),
-    }
-    rate, slope = _fitted(kept)
-    return [
-        shared | {"statistic": "length_controlled"} | rate,
-        shared | {"statistic": "length_slope"} | slope,
-    ]
+def _none(reason: str) -> tuple[Row, Row]:
+    return ({"estimate": None, "method": "none", "reason": reason},) * 2
 
 
 def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
-    def none(reason: str) -> tuple[Row, Row]:
-        return ({"estimate": None, "method": "none", "reason": reason},) * 2
-
     if kept.height < 3:
-        return none(FEW)
+        return _none(FEW)
     excess, y = kept["longer"].to_numpy().astype(float), kept["score"].to_numpy()
     if np.ptp(excess) == 0:
-        return none(EQUAL)
+        return _none(EQUAL)
     x = np.tanh(excess / excess.std(ddof=1))
     design = np.column_stack([np.ones_like(x), x])
     whole = fit(design, y, np.ones((1, len(y))))
     if not whole.found[0]:
-        return none(SEPARATED)
+        return _none(SEPARATED)
     b = whole.coefficients[0]
     codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
     clusters = int(codes.max()) + 1

@@ -7,7 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions
-from tasks.statistics._position import matches
+from tasks.statistics._position import arm_groups, matches
 
 
 @statistic(source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only")
@@ -48,4 +48,6 @@ def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         num=2 * pl.col("consistent") + alone, den=2 * valid + alone
     )
     left_out = 2 * pl.col("matched") - pl.col("den")
-    return portions("lenient_consistency", items.with_columns(dropped=left_out))
+    return portions(
+        "lenient_consistency", items.with_columns(dropped=left_out), arm_groups(tallies)
+    )

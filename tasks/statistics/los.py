@@ -63,13 +63,12 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 @once
 def products(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the samples with their part in A and B, ``a`` and ``b``, and whether they count."""
-    sides = [f"{side}_{order}" for order in ("12", "21") for side in ("anchor", "tie", "target")]
     in_both = [
         pl.all_horizontal(_valid(arm, order) > 0 for arm in ("control_", ""))
         for order in ("12", "21")
     ]
     return (
-        beside_control(tallies, sides)
+        beside_control(tallies)
         .with_columns(
             counted=pl.any_horizontal(in_both).fill_null(value=False),
             a=_product("anchor", "target", "12") + _product("anchor", "target", "21"),

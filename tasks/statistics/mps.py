@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._groups import groups_of
 from tasks.statistics._shift import mean_shift
 
 
@@ -37,4 +38,4 @@ def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Scores .5 -> 1, 0 -> .5 and 1 -> 1 shift by .5, .5 and 0, so MPS = 1/3.
     """
-    return mean_shift("mps", shifts, base="control_score")
+    return mean_shift("mps", shifts, "control_score", groups_of(shifts))

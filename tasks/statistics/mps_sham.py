@@ -1,12 +1,13 @@
 """Mean preference shift over the sham."""
 
-import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._groups import groups_of
 from tasks.statistics._shift import mean_shift
+from tasks.statistics._success import with_sham
 
 
 @statistic(source="methods.md, section 2 (primary endpoint where a sham exists)")
@@ -37,4 +38,5 @@ def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Scores of sham -> experimental .5 -> 1 and 1 -> 1 shift by .5 and 0, so MPS_sham = .25.
     """
-    return mean_shift("mps_sham", shifts.filter(pl.col("has_sham")), base="sham_score")
+    shammed = with_sham(shifts)
+    return mean_shift("mps_sham", shammed, "sham_score", groups_of(shammed))

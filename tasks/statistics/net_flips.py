@@ -9,7 +9,8 @@ from tasks.statistics import statistic
 from tasks.statistics._cells import portions, ratios, shares
 from tasks.statistics._even import even
 from tasks.statistics._exact import with_sign_test
-from tasks.statistics._groups import CELL, Groups, grouped
+from tasks.statistics._groups import Groups, groups_of
+from tasks.statistics._success import with_sham
 
 
 @statistic(
@@ -60,13 +61,13 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     CR = 4/5, excess flips 3/5.
     """
     moved = _rank("experimental") - _rank("control")
-    items = shifts.select(
-        *CELL, "cluster", "kind", "simulated", "votes", "has_sham",
-        "control_votes", "sham_votes",
-        up=moved > 0, down=moved < 0, same=moved == 0, still=_rank("sham") == _rank("control"),
-    )  # fmt: skip
-    with_sham = items.filter(pl.col("has_sham"))
-    every, shammed = grouped(items), grouped(with_sham)
+    flips = {
+        "up": moved > 0, "down": moved < 0, "same": moved == 0,
+        "still": _rank("sham") == _rank("control"),
+    }  # fmt: skip
+    both = shifts, with_sham(shifts)
+    items, beside = (each.with_columns(**flips) for each in both)
+    every, shammed = (groups_of(each) for each in both)
     turned = [
         _share("flips_up", items, "up", every),
         _share("flips_down", items, "down", every),
@@ -74,11 +75,11 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         _share("robustness_rate", items, "same", every),
     ]
     steady = [
-        _share("consistency_rate", with_sham, "still", shammed), _excess(with_sham, shammed)
+        _share("consistency_rate", beside, "still", shammed), _excess(beside, shammed)
     ]  # fmt: skip
     rows = [
         even(Estimates.draft(pl.concat(turned)), items, every, ("control",)),
-        even(Estimates.draft(pl.concat(steady)), with_sham, shammed, ("control", "sham")),
+        even(Estimates.draft(pl.concat(steady)), beside, shammed, ("control", "sham")),
     ]
     return Estimates.draft(pl.concat(rows))
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -10,16 +11,19 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._annotations import (
     ONE_LABEL,
+    Block,
     Row,
-    block_of,
     collected,
     estimates,
     over,
 )
 from tasks.statistics._intervals import Sums
-from tasks.statistics._pairs import AGREE, FIRST, N, pairs_of, sums_of
+from tasks.statistics._pairs import AGREE, FIRST, N, Pairs, sums_of
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
+ORDERS = ("once_12", "once_21")
+LABELS = ["anchor", "tie", "target"]
+"""Of the votes -1, 0 and 1."""
 
 
 @statistic(source="arXiv:2310.07641, section 4; Cohen (1960)")
@@ -54,40 +58,37 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Ten pairs: alike on 3 anchor and 4 target, three times anchor then target. p_o = .7,
     p_e = .6 * .3 + .4 * .7 = .46, kappa = .24 / .54 = 4/9.
     """
-    control = tallies.filter(pl.col("arm") == "control", pl.col("matched_once"))
-    found = []
-    for keys, rows in sorted(
-        control.partition_by(JUDGE, as_dict=True).items(), key=lambda p: tuple(map(str, p[0]))
-    ):
-        told = rows.drop_nulls(["once_12", "once_21"])
-        if told.is_empty():
-            continue
-        block = block_of(str(keys[0]), None, _as_annotators(told))
-        pairs = pairs_of(block)
-        cell = pairs.cells.with_columns(
-            judge=pl.lit(str(keys[1])), prompt=pl.lit(str(keys[2])), wave=pl.lit(str(keys[3])),
-            subgroup=pl.lit(""), dropped=pl.lit(rows.height - told.height),
-            votes=pl.lit(rows["planned"].mode().max()),
-        )  # fmt: skip
-        found += estimates(
-            block, cell, partial(sums_of, block, pairs), partial(_solve, len(block.labels)),
-            {"order_kappa": Row(N, undefined=ONE_LABEL)},
-        )  # fmt: skip
+    control = tallies.filter(pl.col("arm") == "control", pl.col("matched_once")).select(
+        pl.col(*JUDGE, "sample", "cluster").cast(pl.String),
+        "simulated", "planned", *ORDERS,
+    )  # fmt: skip
+    judges = control.sort(*JUDGE, "cluster", "sample").partition_by(JUDGE, maintain_order=True)
+    found = [row for rows in judges for row in _measured(rows)]
     return collected(found)
 
 
-def _as_annotators(rows: pl.DataFrame) -> pl.DataFrame:
-    """Take the two orders for two annotators."""
-    orders = [
-        rows.select(
-            pl.col("sample", "cluster").cast(pl.String), "simulated",
-            annotator=pl.lit(order), prompt=pl.lit(""), wave=pl.lit(""), human=pl.lit(value=False),
-            label=pl.col(f"once_{order}").cast(pl.String),
-            value=pl.col(f"once_{order}").cast(pl.Float64), votes=pl.lit(1),
-        ).rename({"sample": "item"})
-        for order in ("12", "21")
-    ]  # fmt: skip
-    return pl.concat(orders)
+def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the row of one judge, whose two orders are taken for two annotators."""
+    told = rows.drop_nulls(ORDERS)
+    if told.is_empty():
+        return []
+    dataset, judge, prompt, wave = told.select(JUDGE).row(0)
+    changes = told["cluster"].rle_id().to_numpy()
+    block = Block(
+        dataset, None, pl.DataFrame(), LABELS, None, told.select(ORDERS).to_numpy() + 1,
+        np.flatnonzero(np.diff(changes, prepend=-1)).astype(np.int64),
+    )  # fmt: skip
+    cell = pl.DataFrame(
+        {
+            "judge": judge, "prompt": prompt, "wave": wave, "subgroup": "",
+            "simulated": told["simulated"].max(), "dropped": rows.height - told.height,
+            "votes": rows["planned"].mode().max(),
+        },
+        schema_overrides={"simulated": pl.Boolean},
+    )  # fmt: skip
+    pair = Pairs(cell, np.array([0]), np.array([1]))
+    features, solve = partial(sums_of, block, pair), partial(_solve, len(LABELS))
+    return estimates(block, cell, features, solve, {"order_kappa": Row(N, undefined=ONE_LABEL)})
 
 
 def _solve(kinds: int, sums: Sums) -> dict[str, Sums]:

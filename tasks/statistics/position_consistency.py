@@ -7,8 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, ratios
-from tasks.statistics._groups import grouped
-from tasks.statistics._position import matches
+from tasks.statistics._position import arm_groups, matches
 
 COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
 
@@ -55,7 +54,7 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     (second, tie) recency: consistency 1/3, fairness 0.
     """
     items = matches(tallies).with_columns(den=pl.col("valid"))
-    groups = grouped(items)
+    groups = arm_groups(tallies)
     rows = [
         portions(name, items.with_columns(num=pl.col(column)), groups)
         for name, column in COUNTED.items()

@@ -10,9 +10,9 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
 from tasks.statistics._delta import Sums, over
-from tasks.statistics._groups import Groups, grouped
+from tasks.statistics._groups import Groups
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
-from tasks.statistics._position import first_matches, matches
+from tasks.statistics._position import arm_groups, first_matches, matches
 from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 
 NEITHER = "no match with two votes for the same slot"
@@ -73,13 +73,13 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     and the differences are 1 eight times, -1 twice: mean .6, SE sqrt((1 - .36) / 9) = .267, so
     t = 2.25 and p = .051.
     """
-    every = _kappa("position_kappa", matches(tallies), simple=False)
-    once = _kappa("position_kappa_once", first_matches(tallies), simple=True)
+    groups = arm_groups(tallies)
+    every = _kappa("position_kappa", matches(tallies), groups, simple=False)
+    once = _kappa("position_kappa_once", first_matches(tallies), groups, simple=True)
     return Estimates.draft(pl.concat([every, once]))
 
 
-def _kappa(name: str, items: pl.DataFrame, *, simple: bool) -> DataFrame[Estimates]:
-    groups = grouped(items)
+def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> DataFrame[Estimates]:
     a, b, valid = (
         groups.by_cluster(items[name]) for name in ("first_first", "second_second", "valid")
     )

@@ -10,15 +10,16 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks._families import holm
-from tasks.defaults import ALPHA
+from tasks.defaults import ALPHA, FEWEST_CLUSTERS, TOO_FEW
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
-from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._panels import Panel, panels, primary_shift
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
 ALONE = "a single judge: nothing to rank"
+UNRANKED = {EMPTY, ALONE, TOO_FEW}
 Floats = NDArray[np.float64]
 
 
@@ -45,9 +46,11 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     The interval is widened to hold the rank itself. Each judge is ranked on the samples with its
-    scores, and in draws without any of them not at all. Letters follow the ranks; pairs with fewer
-    than ten clusters in common are not told apart, and do not count for Holm. Ranks of judges that
-    do not differ are noise: the mart ``ranking`` never shows them without interval and tier.
+    scores, and in draws without any of them not at all. A judge with scores in fewer than ten
+    clusters has no rank, and those of others are as if it were not there. Letters follow the ranks;
+    pairs with fewer than ten clusters in common are not told apart, and do not count for Holm.
+    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
+    interval and tier.
 
     References
     ----------
@@ -89,10 +92,11 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, below + (equal + 1) / 2)
 
 
-def _drawn_ranks(panel: Panel) -> Floats | None:
+def _drawn_ranks(panel: Panel, *, enough: NDArray[np.bool_]) -> Floats | None:
     if not by_chance():
         return None
-    return ranks(badness(bootstrapped_shifts(panel), panel.cell["kind"]))
+    drawn = np.where(enough, bootstrapped_shifts(panel), np.nan)
+    return ranks(badness(drawn, panel.cell["kind"]))
 
 
 def _rows(panel: Panel) -> list[dict[str, Any]]:
@@ -100,13 +104,15 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
     told = ~np.isnan(shift)
     n, clusters = told.sum(axis=0), (panel.sums(told) > 0).sum(axis=0)
     mean = np.divide(np.nan_to_num(shift).sum(axis=0), n, out=np.full(n.size, np.nan), where=n > 0)
-    rank = ranks(badness(mean, panel.cell["kind"])[None])[0]
-    drawn = _drawn_ranks(panel)
+    # One question says little of its judge, and would push the ranks of all others.
+    enough = clusters >= FEWEST_CLUSTERS
+    rank = ranks(badness(np.where(enough, mean, np.nan), panel.cell["kind"])[None])[0]
+    drawn = _drawn_ranks(panel, enough=enough)
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     rows = []
     for j, judge in enumerate(panel.judges):
         why = (
-            EMPTY if not n[j] else ALONE if (n > 0).sum() < 2 else SINGLE if clusters[j] < 2
+            EMPTY if not n[j] else TOO_FEW if not enough[j] else ALONE if enough.sum() < 2
             else FORMULAS if drawn is None else None
         )  # fmt: skip
         low, high = (None, None)
@@ -117,11 +123,11 @@ def _rows(panel: Panel) -> list[dict[str, Any]]:
             {
                 **cell, "statistic": "rank", "judge": judge, "subgroup": "",
                 "simulated": panel.simulated[j],
-                "estimate": None if why in {EMPTY, ALONE} else rank[j],
+                "estimate": None if why in UNRANKED else rank[j],
                 "low": None if low is None else min(low, rank[j]),
                 "high": None if high is None else max(high, rank[j]),
-                "level": None if why else LEVEL, "n": 0 if why in {EMPTY, ALONE} else n[j],
-                "clusters": 0 if why in {EMPTY, ALONE} else clusters[j],
+                "level": None if why else LEVEL, "n": 0 if why in UNRANKED else n[j],
+                "clusters": 0 if why in UNRANKED else clusters[j],
                 "dropped": told.shape[0] - n[j], "votes_per_pair": panel.votes[j], "reason": why,
                 "method": "none" if why else f"cluster bootstrap, {DRAWS} draws",
             }

@@ -7,8 +7,8 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import stopped_early, weighted_shares
-from tasks.statistics._groups import Groups, grouped
-from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arms, reasoned
+from tasks.statistics._groups import Groups
+from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 
 SINGLE_VOTES = "no order of any pair has two valid votes"
 
@@ -52,7 +52,7 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     over the votes asked (2/3 + 2/3) / 2 = .667.
     """
     pairs = arms(tallies, *VOTES, "planned_12")
-    groups = grouped(pairs)
+    groups = arm_groups(tallies)
     items = _by_pair(pairs, groups)
     rows = [
         weighted_shares(name, items.with_columns(num=pl.col(column)), groups)

@@ -10,9 +10,9 @@ from tasks.statistics import statistic
 from tasks.statistics._cells import weighted_shares
 from tasks.statistics._delta import Linear, Sums, linearised, over, summed
 from tasks.statistics._even import even
-from tasks.statistics._groups import CELL, grouped
+from tasks.statistics._groups import CELL, groups_of
 from tasks.statistics._intervals import EMPTY
-from tasks.statistics._success import symmetric
+from tasks.statistics._success import symmetric, with_sham
 
 FLOORS = ("sham", "replicate")
 FIXED = "; replies never vary, so this floor means nothing"
@@ -56,11 +56,11 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     halves 1 + 1 + 1/2 = 5/2, of which 1/2 won: 1/5. Shams anchor, target, target: 2 and 1, so 1/2:
     sensitivity 3/10.
     """
-    asked = shifts.filter(pl.col("has_replicate"))
+    asked = shifts if shifts["has_replicate"].all() else shifts.filter(pl.col("has_replicate"))
     if asked.is_empty():
         return Estimates.empty()
     items = symmetric(asked, "replicate")
-    groups = grouped(items)
+    groups = groups_of(asked)
     floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")), groups)
     varied = items.select((pl.col("replicate") != pl.col("control")).alias("varied"))["varied"]
     fixed = groups.cells.select(*CELL, fixed=pl.Series(groups.by_cell(varied) == 0))
@@ -68,7 +68,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
     floor = Estimates.draft(rows.with_columns(method=pl.col("method") + flag))
     floor = even(floor, items, groups, ("control", "replicate"))
-    sensitivity = _sensitivity(asked.filter(pl.col("has_sham")))
+    sensitivity = _sensitivity(with_sham(asked))
     return Estimates.draft(pl.concat([floor, sensitivity]))
 
 
@@ -83,9 +83,11 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     some = pl.any_horizontal(pl.col(f"{arm}_v") > 0 for arm in FLOORS)
     items = items.with_columns(counted=told & some, dropped=~told)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
-    rows = linearised("prompt_sensitivity", summed(items, sums, _gap), _difference)
+    groups = groups_of(shifts)
+    cells = summed(items, sums, _gap, groups)
+    rows = linearised("prompt_sensitivity", cells, _difference)
     found = Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
-    return even(found, items, grouped(items), ("control", *FLOORS))
+    return even(found, items, groups, ("control", *FLOORS))
 
 
 def _gap(sums: dict[str, Sums]) -> Sums:

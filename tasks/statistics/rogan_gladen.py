@@ -1,11 +1,14 @@
 """Win rates corrected by how often the judge errs: Rogan-Gladen."""
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
 from tasks.statistics._contests import sides
 from tasks.statistics._groups import PART, grouped
 from tasks.statistics._intervals import LEVEL, moments
@@ -19,6 +22,14 @@ ONE_SIDED = "labels of fewer than two questions for, or against: no error rates"
 BLIND = f"se + sp - 1 is below {LEAST}: the judge tells too little"
 CONSTANT = "no variation between clusters: no interval"
 YES = pl.col("human") > 0.5
+PARTS = {
+    "p": (pl.col("human").is_null(), pl.col("won")),
+    "se": (YES, pl.col("won")),
+    "sp": (~YES, 1 - pl.col("won")),
+}
+"""Rate -> the contests it is of, and what counts in them."""
+
+Floats = NDArray[np.float64]
 
 
 @statistic(source="arXiv:2511.21140; methods.md, section 12")
@@ -37,8 +48,9 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        By model and pair of models that have labels: theta, cut to [0, 1], with a t interval. ``n``
-        counts the unlabelled contests, ``clusters`` those of the labels' side that has fewer.
+        By model and pair of models that have labels: theta, cut to [0, 1], with a t interval, and
+        beside it that of a cluster bootstrap of labelled and unlabelled contests. ``n`` counts the
+        unlabelled contests, ``clusters`` those of the labels' side that has fewer.
 
     Notes
     -----
@@ -71,12 +83,9 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         )
         .with_columns(pl.col(PART).cast(pl.String))
     )
-    for name, among, right in (
-        ("p", pl.col("human").is_null(), pl.col("won")),
-        ("se", YES, pl.col("won")),
-        ("sp", ~YES, 1 - pl.col("won")),
-    ):
-        part = _rate(name, told.filter(among).with_columns(num=right))
+    parts = [_rate(name, told.filter(among).with_columns(num=right))
+             for name, (among, right) in PARTS.items()]  # fmt: skip
+    for part in (*parts, _bounds(told)):
         cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
     return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
 
@@ -96,6 +105,36 @@ def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
         n.cast(pl.Int64).alias(f"n_{name}"),
         g.alias(f"clusters_{name}"),
     )
+
+
+def _bounds(contests: pl.DataFrame) -> pl.DataFrame:
+    """Return the interval of each cell by bootstrap, widened for the side of fewer clusters."""
+    groups = grouped(contests)
+    each = contests.select(
+        **{f"n_{name}": among.fill_null(value=False).cast(pl.Float64)
+           for name, (among, _) in PARTS.items()},
+        **{name: pl.when(among).then(right).otherwise(0.0)
+           for name, (among, right) in PARTS.items()},
+    )  # fmt: skip
+    sums = {column.name: groups.by_cluster(column) for column in each}
+    there = {
+        name: groups.of_cells((sums[name] > 0).astype(np.float64)) for name in ("n_se", "n_sp")
+    }
+    fewer = (there["n_se"] < there["n_sp"])[groups.cell_of_sums()]
+    counted = np.where(fewer, sums["n_se"], sums["n_sp"])
+    ends = bounds_of(groups, sums, counted, _theta)
+    return groups.cells.select(PART).with_columns(boot_ends(ends))
+
+
+def _theta(sums: dict[str, Floats]) -> Floats:
+    p, se, sp = (
+        np.divide(sums[name], n, out=np.full_like(n, np.nan), where=n > 0)
+        for name, n in ((name, sums[f"n_{name}"]) for name in PARTS)
+    )
+    tells = se + sp - 1
+    theta = np.full_like(tells, np.nan)
+    np.divide(p + sp - 1, tells, out=theta, where=tells >= LEAST)
+    return theta.clip(0.0, 1.0)
 
 
 def _solved(cells: pl.DataFrame) -> pl.DataFrame:
@@ -123,5 +162,6 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         low=pl.when(known).then((pl.col("theta") - half).clip(0, 1)),
         high=pl.when(known).then((pl.col("theta") + half).clip(0, 1)),
         level=pl.when(known).then(LEVEL),
+        **{end: pl.when(known).then(end) for end in BOOT},
         method=pl.when(known).then(pl.lit("Rogan-Gladen, t")).otherwise(pl.lit("none")),
     )

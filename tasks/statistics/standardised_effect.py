@@ -8,7 +8,6 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._arms import beside_control
-from tasks.statistics._cells import stopped_early
 from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
 from tasks.statistics._groups import PART
 from tasks.statistics._intervals import LEVEL
@@ -16,6 +15,7 @@ from tasks.statistics._intervals import LEVEL
 ORDERS = ("12", "21")
 SIGNS = {"": 1, "control_": -1}
 SIDES = ("anchor", "tie", "target")
+SUMS = ("number", "total", "squares")
 TOO_FEW = "no two samples have two valid votes in each order of both arms"
 STOPPED = "votes were stopped early, so repeats are no random sample of the judge's votes"
 ROUNDING = 1e-12
@@ -77,9 +77,12 @@ def standardised_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _moments(tallies: pl.DataFrame) -> pl.DataFrame:
-    counts = [f"{side}_{order}" for order in ORDERS for side in SIDES]
-    items = beside_control(tallies.with_columns(early=stopped_early()), [*counts, "early"])
     arms = {(arm, order): sign for arm, sign in SIGNS.items() for order in ORDERS}
+    items = beside_control(tallies).with_columns(
+        value.alias(f"{name}_{arm}{order}")
+        for arm, order in arms
+        for name, value in zip(SUMS, _sums(arm, order), strict=True)
+    )
     enough = pl.all_horizontal(_votes(*where)[0] >= 2 for where in arms)
     shift = pl.sum_horizontal(sign / 4 * _mean(*where) for where, sign in arms.items())
     return items.with_columns(
@@ -92,6 +95,11 @@ def _moments(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _votes(arm: str, order: str) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    n, total, squares = (pl.col(f"{name}_{arm}{order}") for name in SUMS)
+    return n, total, squares
+
+
+def _sums(arm: str, order: str) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     """Return the number of valid votes, the sum of their values -1, 0, 1, and that of squares."""
     anchor, tie, target = (
         pl.col(f"{arm}{side}_{order}").cast(pl.Float64).fill_null(0.0) for side in SIDES

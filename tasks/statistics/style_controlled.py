@@ -7,10 +7,10 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Contests
+from schemas.judging import FORMATS, Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._contests import TEXTS
+from tasks.statistics._contests import TEXTS, all_excess, excess
 from tasks.statistics._fitted import Row, logit_row
 from tasks.statistics._logistic import Floats, fit, refits
 
@@ -18,7 +18,8 @@ CELL = ("dataset", "judge", "prompt", "wave")
 APART = "models are not connected by contests with a score"
 SEPARATED = "a model wins or loses everything, or style tells every verdict: no finite fit"
 TANGLED = "style or order cannot be told from the models"
-STYLES = {"length_effect": "length", "markup_effect": "markup"}
+BY_KIND, WHOLE = ("length", *FORMATS, "other"), ("length", "markup")
+STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE))}
 
 
 @statistic(
@@ -30,8 +31,8 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
     ``logit P = theta_target - theta_anchor + kappa o + sum_k b_k tanh(d_k / sd(d_k))``, P the
     chance of the target; o = 1 with the target first, -1 with the anchor first; d_k the target's
-    characters and markup less the anchor's, where known. Ties count half. ``bt_strength`` leaves
-    out kappa and b.
+    characters, headings, list items, bold words and other markup (rows of tables, blocks of code,
+    emoji) less the anchor's. Ties count half. ``bt_strength`` leaves out kappa and b.
 
     Parameters
     ----------
@@ -42,15 +43,19 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     -------
     Estimates
         ``bt_strength`` and ``style_controlled`` per model (``subgroup``), in log-odds over the mean
-        of the models; ``order_effect`` (kappa), ``length_effect``, ``markup_effect`` (b). Intervals
-        by t, with errors from a cluster bootstrap (2000 draws, seeded) that fits anew in each draw.
+        of the models; ``order_effect`` (kappa); ``length_effect``, ``header_effect``,
+        ``list_effect``, ``bold_effect``, ``other_effect`` (b). Where markup was counted as a whole
+        only, or its kinds cannot be told from each other or the models, ``markup_effect`` stands in
+        place of the last four. Intervals by t, with errors from a cluster bootstrap (2000 draws,
+        seeded) that fits anew in each draw.
 
     Notes
     -----
     A strength of .4 over another's is a chance of ``1 / (1 + exp(-.4)) = .60`` to win. What quality
     truly comes with length or markup is taken away too. Contests without known style stay out of
-    the controlled fit, and so does a style in which no answers differ. Null if contests do not
-    connect the models, if one wins everything, or if style cannot be told from the models.
+    the controlled fit, and so does a style that is not known or in which no answers differ. Null if
+    contests do not connect the models, if one wins everything, or if style cannot be told from the
+    models.
 
     References
     ----------
@@ -85,25 +90,35 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
     asked = _by_order(cell)
     plain = [("bt_strength", model) for model in models]
     rows = _fitted(asked, models, plain, [])
-    styles = {
-        name: style for name, style in STYLES.items() if asked[style].drop_nulls().n_unique() > 1
-    }
-    known = asked.drop_nulls(list(styles.values()))
-    terms = {"order_effect": "o", **styles}
-    held = [*(("style_controlled", m) for m in models), *((term, "") for term in terms)]
-    rows += _fitted(known, models, held, list(terms.values()))
+    told_apart = any(asked[kind].count() for kind in FORMATS)
+    held = _controlled(asked, models, BY_KIND if told_apart else WHOLE)
+    if told_apart and held[0].get("reason") == TANGLED:
+        held = _controlled(asked, models, WHOLE)
+    rows += held
     for row in rows:
         row["dropped"] = cell.height - row["n"]
     return [shared | row for row in rows]
+
+
+def _controlled(asked: pl.DataFrame, models: list[str], styles: tuple[str, ...]) -> list[Row]:
+    vary = [style for style in styles if asked[style].drop_nulls().n_unique() > 1]
+    names = [("style_controlled", model) for model in models]
+    names += [("order_effect", ""), *((f"{style}_effect", "") for style in vary)]
+    return _fitted(asked.drop_nulls(vary), models, names, ["o", *vary])
 
 
 def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
     """Return a row per contest and order that has a score."""
     texts = cell.select(
         "sample", "cluster", "anchor_author", "target_author", "score_12", "score_21",
-        length=pl.col("target_length") - pl.col("anchor_length"),
-        markup=pl.col("target_markup") - pl.col("anchor_markup"),
+        **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
+        markup=all_excess("target", "anchor"),
+        other=excess("markup", "target", "anchor"),
     )  # fmt: skip
+    # What no column counts by itself is among the rest.
+    kinds = [kind for kind in FORMATS if texts[kind].count()]
+    counted = pl.sum_horizontal(pl.lit(0), *kinds, ignore_nulls=False)
+    texts = texts.with_columns(pl.col("other") - counted)
     orders = [
         texts.with_columns(y=pl.col(f"score_{order}"), o=pl.lit(o))
         for order, o in (("12", -1.0), ("21", 1.0))
@@ -131,15 +146,18 @@ def _fit(
     asked: pl.DataFrame, models: list[str], terms: list[str]
 ) -> tuple[Floats | None, Floats | None, str]:
     """Return strengths over their mean, then the terms; the same of each draw; or why not."""
+    # As numbers: to compare texts with each other takes several times as long.
+    names = pl.Enum(models)
     target, anchor = (
-        np.asarray(asked[f"{side}_author"].to_numpy()[:, None] == np.array(models, dtype=object))
+        asked[f"{side}_author"].cast(names).to_physical().to_numpy()[:, None]
+        == np.arange(len(models))
         for side in ("target", "anchor")
     )
     # The first model is the origin; strengths are told over their mean in the end.
     contrasts = (target.astype(float) - anchor.astype(float))[:, 1:]
     if np.linalg.matrix_rank(contrasts) < contrasts.shape[1]:
         return None, None, APART
-    design = np.column_stack([contrasts, *(_term(asked[term].to_numpy()) for term in terms)])
+    design = np.column_stack([contrasts, *(_term(asked[term].to_numpy(), term) for term in terms)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return None, None, TANGLED
     y = asked["y"].to_numpy()
@@ -153,10 +171,10 @@ def _fit(
     return b, None if draws is None else _over_mean(draws, others), ""
 
 
-def _term(values: NDArray[Any]) -> Floats:
+def _term(values: NDArray[Any], name: str) -> Floats:
     """Return a style difference between -1 and 1; the order as it is."""
     own: Floats = values.astype(float)
-    if set(np.unique(own)) <= {-1.0, 1.0} or np.ptp(own) == 0:
+    if name == "o" or np.ptp(own) == 0:
         return own
     term: Floats = np.tanh(own / own.std(ddof=1))
     return term

@@ -7,8 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, weighted_shares
-from tasks.statistics._groups import grouped
-from tasks.statistics._position import matches
+from tasks.statistics._position import arm_groups, matches
 
 
 @statistic(
@@ -57,7 +56,7 @@ def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     wins = items.with_columns(
         den=pl.col("valid").cast(pl.Float64), num=pl.col("both_target") + pl.col("ties") / 2
     )
-    groups = grouped(items)
+    groups = arm_groups(tallies)
     return Estimates.draft(
         pl.concat(
             [

@@ -7,7 +7,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions
-from tasks.statistics._position import votes_by_order
+from tasks.statistics._position import arm_groups, votes_by_order
 
 
 @statistic(source="methods.md, section 5 (exclusion rule)")
@@ -47,4 +47,5 @@ def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             den=pl.col("valid"),
             dropped=pl.col("planned") - pl.col("stopped") - pl.col("valid"),
         ),
+        arm_groups(tallies),
     )

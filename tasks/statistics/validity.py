@@ -9,7 +9,8 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions
-from tasks.statistics._groups import grouped
+from tasks.statistics._groups import Groups, grouped
+from tasks.statistics._once import once
 
 NEEDED = pl.col("planned") - pl.col("stopped")
 OUTCOMES = {
@@ -55,24 +56,42 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     --------
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
+    cells = _ballots(tallies).filter(pl.col("perturbation").is_not_null())
+    parts = _of_judges(tallies), _condensed(cells)
+    return Estimates.draft(pl.concat(row for part in parts for row in _rates(*part)))
+
+
+def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
+    """Measure the share of one outcome among all needed ballots of each judge."""
+    return _rate(name, *_of_judges(tallies))
+
+
+def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     # The mode plays no part in what becomes of a ballot.
-    pairs = tallies.select(
+    return tallies.select(
         "dataset", "judge", "prompt", "wave", "perturbation", "kind", "cluster", "simulated",
         *COUNTS, mode=pl.lit("any"), votes=pl.col("planned"),
     )  # fmt: skip
-    nothing = pl.lit(None, dtype=tallies.schema["perturbation"])
-    judge = pairs.with_columns(
-        perturbation=nothing, kind=pl.lit(None, dtype=tallies.schema["kind"])
-    )
-    cells = pairs.filter(pl.col("perturbation").is_not_null())
-    return Estimates.draft(pl.concat(row for part in (judge, cells) for row in _rates(part)))
 
 
-def _rates(pairs: pl.DataFrame) -> Iterator[DataFrame[Estimates]]:
-    groups = grouped(pairs)
-    known = {"cached_rate": pl.col("known")}
-    for name, hits in OUTCOMES.items():
-        den = known.get(name, NEEDED)
-        yield portions(name, pairs.with_columns(num=hits, den=den, dropped=NEEDED - den), groups)
+@once
+def _of_judges(tallies: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
+    nothing = (pl.lit(None, tallies.schema[name]).alias(name) for name in ("perturbation", "kind"))
+    return _condensed(_ballots(tallies).with_columns(nothing))
+
+
+def _condensed(pairs: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
+    return grouped(pairs).condensed(pairs.select(COUNTS))
+
+
+def _rate(name: str, pairs: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
+    den = pl.col("known") if name == "cached_rate" else NEEDED
+    items = pairs.with_columns(num=OUTCOMES[name], den=den, dropped=NEEDED - den)
+    return portions(name, items, groups)
+
+
+def _rates(pairs: pl.DataFrame, groups: Groups) -> Iterator[DataFrame[Estimates]]:
+    for name in OUTCOMES:
+        yield _rate(name, pairs, groups)
     saved = pairs.with_columns(num=pl.col("stopped"), den=pl.col("planned"), dropped=pl.lit(0))
     yield portions(SAVED, saved, groups)

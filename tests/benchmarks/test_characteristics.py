@@ -92,7 +92,8 @@ COVERED: dict[str, dict[str, float]] = {
         "jury_mps_sham": 0.139, "jury_sham_floor": 0.1624, "jury_size": 2.843,
         "jury_consistency_rate": 0.7971, "jury_excess_flips": 0.0884, "jury_flip_direction": 0.8711,
         "jury_flips_down": 0.0188, "jury_flips_up": 0.2726, "jury_robustness_rate": 0.7086,
-        "jury_accuracy": 0.4822, "jury_position_consistency": 0.673, "mean_asr": 0.477,
+        "jury_accuracy": 0.4822, "jury_error_correlation": 0.635,
+        "jury_error_size": 1.322, "jury_position_consistency": 0.673, "mean_asr": 0.477,
         "mean_dasr": 0.242, "mean_sham_floor": 0.235, "mean_shift": 0.139,
     },
     "bare": {"mps_contrast": 0.0},
@@ -104,6 +105,7 @@ COVERED: dict[str, dict[str, float]] = {
     "style": {
         "length_controlled": 0.5, "length_slope": 0.4981, "bt_strength": 0.0,
         "length_effect": 0.5155, "markup_effect": 0.0, "order_effect": 0.2458,
+        "header_effect": 0.0, "list_effect": 0.0, "bold_effect": 0.0, "other_effect": 0.0,
         "style_controlled": 0.0,
     },
     "decision": {"bias_bound": 0.0424},

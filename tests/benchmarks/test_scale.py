@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from flows._remeasure import _frames, _tallies
+from flows._remeasure import _frames
 from schemas.judging import VoteLog
 from schemas.results import Estimates
+from tasks._masks import count_masks
 from tasks.aggregate import (
     count_votes,
     match_groups,
@@ -33,8 +34,9 @@ def test_coded_names_change_nothing(
     warehouse = Warehouse(tmp_path / "scale.duckdb")
     log = VoteLog.of(warehouse.query("from vote_log"))
     tallies = count_votes(log)
+    masks, compared = warehouse.masks(scale.STUDY)
     with formulas_only() if formulas else nullcontext():
-        coded = measure_all(**_frames(_tallies(warehouse, scale.STUDY), "balanced"))
+        coded = measure_all(**_frames(count_masks(masks), compared, "balanced"))
         plain = measure_all(
             tallies=tallies, shifts=match_groups(tally_votes(tallies, "balanced")),
             contests=match_models(tallies), annotations=annotate(tallies),

@@ -27,9 +27,9 @@ def booth(audited: Audited, opened: Open) -> Booth:
 class Client:
     """A browser without eyes: it keeps cookies and follows redirects."""
 
-    def __init__(self, booth: Booth, *, secure: bool) -> None:
+    def __init__(self, booth: Booth, *, secure: bool, url: str = "") -> None:
         self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(make_app(booth, secure=secure)),
+            transport=httpx.ASGITransport(make_app(booth, secure=secure, url=url)),
             base_url=f"http{'s' if secure else ''}://booth", follow_redirects=True,
         )  # fmt: skip
 
@@ -52,7 +52,8 @@ def test_every_answer_has_the_headers(booth: Booth) -> None:
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
         assert "unsafe" not in policy
-        assert headers["referrer-policy"] == "no-referrer"
+        # With no-referrer the origin of our own forms would be "null", as that of others is.
+        assert headers["referrer-policy"] == "same-origin"
         assert (headers["x-frame-options"], headers["x-content-type-options"]) == (
             "DENY",
             "nosniff",
@@ -82,6 +83,19 @@ def test_a_link_that_is_looked_at_is_not_used_up(booth: Booth) -> None:
     assert scanner.post(link).status_code == 403
     # The link again, from a mail: the cookie of a strict site is not sent then, and the button is.
     assert "1 of 6" in voter.post(link).text
+
+
+def test_a_bound_link_is_open_to_its_browser_and_to_no_other(booth: Booth) -> None:
+    link = f"/v/{booth.token(booth.seats['ann'])}"
+    voter, stranger = client_of(booth), client_of(booth)
+    voter.post(link)
+    again = voter.get(link)
+    assert again.url.path.startswith("/b/")
+    assert "1 of 6" in again.text
+    wrong = stranger.get("/v/wrong").text
+    for answer in (stranger.get(link), stranger.post(link, follow_redirects=False)):
+        assert (answer.status_code, answer.text) == (403, wrong)
+        assert "set-cookie" not in answer.headers
 
 
 @pytest.mark.parametrize("secure", [False, True])
@@ -114,6 +128,48 @@ def test_another_site_cannot_vote(booth: Booth, site: str) -> None:
     assert "2 of 6" in client.post(page.url.path, data=form).text
 
 
+FOREIGN = [
+    {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://booth.evil.example"},
+    {"origin": "http://booth:8751"}, {"origin": "http://evil@booth"}, {"origin": "file://booth"},
+    {"origin": "http://evil.example", "referer": "http://booth/v/x"},
+    {"referer": "http://evil.example/booth"}, {"referer": "http://[booth"}, {"referer": "booth"},
+    {"sec-fetch-site": "cross-site", "origin": "http://booth"}, {"sec-fetch-site": "x"},
+]  # fmt: skip
+OURS = [
+    {}, {"origin": "http://booth"}, {"origin": "HTTP://Booth:80"}, {"referer": "http://booth/v/x"},
+    {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"},
+    # A proxy with TLS keeps the host, or gives its own.
+    {"origin": "https://booth"}, {"origin": "https://vote.example.org"},
+    {"referer": "https://vote.example.org/b/x"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_a_browser_that_names_no_site_names_its_origin(
+    booth: Booth, headers: dict[str, str]
+) -> None:
+    client, seat = client_of(booth), booth.seats["ann"]
+    link = f"/v/{booth.token(seat)}"
+    refused = client.post(link, headers=headers)
+    assert (refused.status_code, seat.session) == (403, None)
+    assert refused.text == client.get("/v/wrong").text
+    page = client.post(link)
+    form = {"nonce": NONCE.findall(page.text)[0], "choice": "Tie"}
+    answer = client.post(page.url.path, data=form, headers=headers)
+    assert (answer.status_code, answer.text, seat.turns) == (403, refused.text, 0)
+    finish = client.post(f"{page.url.path}/finish", headers=headers)
+    assert (finish.status_code, seat.done) == (403, False)
+
+
+@pytest.mark.parametrize("headers", OURS)
+def test_our_own_forms_and_programs_may_vote(booth: Booth, headers: dict[str, str]) -> None:
+    client, seat = Client(booth, secure=False, url="https://vote.example.org"), booth.seats["ann"]
+    page = client.post(f"/v/{booth.token(seat)}", headers=headers)
+    assert "1 of 6" in page.text
+    form = {"nonce": NONCE.findall(page.text)[0], "choice": "Tie"}
+    assert "2 of 6" in client.post(page.url.path, data=form, headers=headers).text
+
+
 def test_a_full_disk_is_said_and_the_next_choice_counts(
     booth: Booth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +187,27 @@ def test_a_full_disk_is_said_and_the_next_choice_counts(
     assert (answer.status_code, seat.turns) == (503, 0)
     assert "was not saved" in answer.text
     assert "2 of 6" in client.post(page.url.path, data=form).text
+
+
+def test_what_the_disk_does_not_take_binds_no_link_and_hands_in_nothing(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = client_of(booth)
+    seat = booth.seats["ann"]
+    link = f"/v/{booth.token(seat)}"
+
+    def full(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(booth.ledger, "write", full)
+        assert (client.post(link).status_code, seat.session) == (503, None)
+    page = client.post(link).url.path
+    with monkeypatch.context() as patch:
+        patch.setattr(booth.ledger, "write", full)
+        assert (client.post(f"{page}/finish").status_code, seat.done) == (503, False)
+    client.post(f"{page}/finish")
+    assert seat.done
 
 
 @pytest.mark.parametrize("back", ["-1", "99", "x", "9" * 400, "1e3", "²"])

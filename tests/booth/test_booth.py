@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from booth import _booth, _seats
-from booth._booth import Booth, require_known
+from booth._booth import Booth
 from booth._seats import STILL_OPEN, Seat, write_choice
 from schemas.judging import Votes
 from tasks.people import CHOSEN
@@ -255,13 +255,31 @@ def test_choices_on_pairs_that_are_gone_are_told(
     assert "1 choices of ann are on pairs that study quick has no more" in capsys.readouterr().err
 
 
-def test_names_and_perturbations_are_checked(audited: Audited, opened: Open) -> None:
-    booth = opened(audited(), perturbations=["rich_content"])
+def test_names_are_checked(audited: Audited, opened: Open) -> None:
+    booth = opened(audited())
     for name in ("", "a b", "ann/eve", "<b>", "x" * 65):
         with pytest.raises(ValueError, match="1 to 64 letters"):
             booth.seat(name)
-    with pytest.raises(ValueError, match=r"no perturbation 'rich_content'\. It has: padding"):
-        require_known(booth.pairs, booth.programme)
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        ({"perturbations": ["rich_content"]}, r"no perturbation 'rich_content'\. It has: padding"),
+        ({"limit": 2}, r"The smallest is --limit 3; with --once.* it is 1\."),
+        ({"arms": []}, "no pair is left to show: see --arms and --perturbation"),
+    ],
+)
+def test_what_cannot_be_shown_is_not_kept(
+    audited: Audited, refused: dict[str, Any], said: str
+) -> None:
+    warehouse = audited()
+    with _booth.open_booth(warehouse, "quick", {"limit": 6}) as booth:
+        booth.seat("ann")
+    with pytest.raises(ValueError, match=said):
+        _booth.open_booth(warehouse, "quick", refused).__enter__()
+    with _booth.open_booth(warehouse, "quick", {}) as booth:
+        assert len(booth.seats["ann"].order) == 6
 
 
 def test_a_study_that_was_never_audited_is_named(audited: Audited) -> None:

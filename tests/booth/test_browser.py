@@ -14,6 +14,8 @@ from warehouse.store import Warehouse
 REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
 """If it is set, as CI does, the proof may not be skipped."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+ELSEWHERE = "vote.example"
+"""A name of this machine, which browsers do not take for it."""
 LABELS = ["Answer 1", "Answer 2", "Tie", "Not familiar"]
 HOSTILE = (
     "Hear **me** 😀\n\n<script>window.pwned = 1</script>\n\n<img src=x onerror='window.pwned = 2'>"
@@ -37,7 +39,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # In containers, where root runs tests, it has no sandbox of its own.
         bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=place, args=bare)
+        named = [f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1", "--no-proxy-server"]
+        browser = playwright.chromium.launch(executable_path=place, args=[*bare, *named])
         yield browser
         browser.close()
 
@@ -167,6 +170,23 @@ def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(
     assert stranger.context.cookies() == []
     mine.reload()
     assert place(mine) == "1 of 6"
+
+
+def test_by_http_from_elsewhere_the_origin_of_our_own_forms_is_ours(
+    audited: Audited, served: Serve, person: Callable[..., BrowserContext]
+) -> None:
+    booth = served(audited(), "--voter", "ann", "--limit", "6")
+    page = person().new_page()
+    address = booth.links["ann"].replace("127.0.0.1", ELSEWHERE)
+    page.goto(address)
+    with page.expect_request(lambda request: request.method == "POST") as begun:
+        page.get_by_role("button", name="Begin").click()
+    headers = begun.value.all_headers()
+    assert "sec-fetch-site" not in headers
+    assert headers["origin"] == address.partition("/v/")[0]
+    page.wait_for_url("**/b/*")
+    page.get_by_role("button", name="Tie", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("2 of 6")
 
 
 def test_a_renewed_link_ends_the_old_one(audited: Audited, served: Serve, enter: Enter) -> None:

@@ -24,7 +24,7 @@ def run(warehouse: Path, *words: str) -> Result:
     [
         ((), "nobody votes yet: name who does"),
         (("--voter", "a b"), "must be 1 to 64 letters"),
-        (("--voter", "ann", "--limit", "2"), r"limit (2) is below the 3 ballots of one sample"),
+        (("--voter", "ann", "--limit", "2"), "The smallest is --limit 3; with --once, which"),
         (("--voter", "ann", "--perturbation", "x"), "no perturbation 'x'. It has: padding."),
         (("--renew", "ann"), "'ann' has no link to renew. Voters of quick: nobody."),
         (("--export", "b.csv"), "of one voter: name one by --voter"),
@@ -46,6 +46,15 @@ def test_without_an_audit_there_is_nothing_to_vote_on(tmp_path: Path) -> None:
     result = run(tmp_path / "none.duckdb", "--voter", "ann")
     assert "Run `voirdire audit quick` first." in result.output
     assert not (tmp_path / "none.duckdb.booth").exists()
+
+
+def test_what_is_no_warehouse_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("a,b\n1,2\n")
+    said = run(file, "--voter", "ann").output
+    assert f"{file} is not a DuckDB file that this version can read" in said
+    assert f"{tmp_path} is a folder" in run(tmp_path, "--voter", "ann").output
+    assert [each.name for each in tmp_path.iterdir()] == ["votes.csv"]
 
 
 def test_a_port_that_is_taken_is_named(audited: Audited) -> None:
@@ -72,6 +81,7 @@ def test_what_voters_are_shown_is_kept(audited: Audited) -> None:
     path = audited().path
     for words, total in (
         (("--voter", "ann", "--limit", "6"), 6), ((), 6), (("--once",), 4),
+        (("--limit", "1"), 1), (("--limit", "4", "--all-arms"), 3),
         (("--limit", "0", "--all-arms"), 12), (("--arms", "control"), 4),
     ):  # fmt: skip
         result = run(path, "--hand-in", *words)

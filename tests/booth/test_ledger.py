@@ -67,6 +67,40 @@ def test_what_the_disk_does_not_take_did_not_happen(
         assert ledger.lines == [{"n": 1}, {"n": 3}]
 
 
+def test_a_line_is_written_before_it_is_synced(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    write, fsync = os.write, os.fsync
+    with open_ledger(place, "quick") as ledger:
+        monkeypatch.setattr(os, "write", lambda *a: (calls.append("write"), write(*a))[1])
+        monkeypatch.setattr(os, "fsync", lambda *a: (calls.append("fsync"), fsync(*a))[1])
+        ledger.write({"n": 1})
+        assert calls == ["write", "fsync"]
+        ledger.write({"n": 2})
+    assert calls == ["write", "fsync"] * 2
+
+
+def test_the_secret_is_on_the_disk_before_it_has_its_name(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, int]] = []
+    fsync, link = os.fsync, os.link
+
+    def synced(file: int) -> None:
+        calls.append(("fsync", os.fstat(file).st_size))
+        fsync(file)
+
+    def linked(draft: Path, path: Path) -> None:
+        calls.append(("link", draft.stat().st_size))
+        link(draft, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
+    with open_ledger(place, "quick"):
+        assert calls[:2] == [("fsync", SECRET_BYTES), ("link", SECRET_BYTES)]
+
+
 def test_a_study_has_one_booth_at_a_time(place: Path) -> None:
     with (
         open_ledger(place, "quick"),

@@ -1,5 +1,6 @@
 """From votes in the booth to one table of judges and people."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -71,11 +72,34 @@ def test_people_stand_in_one_table_with_the_judges(voted: Warehouse) -> None:
     ]
 
 
+def test_who_judged_one_sample_is_not_ranked_and_pushes_nobody(voted: Warehouse) -> None:
+    ranked = """
+        select judge, rank, low, high from mart.ranking where study = 'quick' and rank is not null
+        order by judge
+    """
+    remeasure(voted)
+    before = voted.query(ranked).rows()
+    with open_booth(voted, "quick", {"limit": 3}) as booth:
+        seat = booth.seat("cid")
+        assert len(seat.order) == 3
+        for ballot in list(seat.order):
+            write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
+        assert booth.close()
+    said = remeasure(voted)
+    (line,) = [line for line in said.splitlines() if "people/cid" in line and "person" in line]
+    assert line.split()[:3] == ["-", "-", "people/cid"]
+    assert "no rank: people/cid (fewer than 10 independent questions)" in said
+    assert len(before) == 4
+    assert voted.query(ranked).rows() == before
+
+
 def test_the_limit_of_time_is_an_option_and_changes_no_vote(voted: Warehouse) -> None:
     facts = "select count(*), sum(seconds) from votes"
     before = voted.query(facts).rows()
     assert "0 too fast (below 1 s)" in remeasure(voted, "--too-fast", "1", "--formulas")
-    assert "78 too fast (below 30 s)" in remeasure(voted, "--too-fast", "30", "--formulas")
+    assert "72 too fast (below 30 s), 6 not familiar" in remeasure(
+        voted, "--too-fast", "30", "--formulas"
+    )
     assert "8 too fast (below 3 s)" in remeasure(voted, "--formulas")
     assert voted.query(facts).rows() == before
 
@@ -89,3 +113,17 @@ def test_the_report_shows_people_and_is_of_the_run_that_measured(
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
     assert "people/ann" in out.read_text(encoding="utf-8")
+
+
+def test_the_judges_of_a_study_are_calibrated_by_its_voters(voted: Warehouse) -> None:
+    remeasure(voted, "--formulas")
+    command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]
+    result = CliRunner().invoke(main, [*command, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    told = {each["judge"]: each for each in json.loads(result.stdout)}
+    assert set(told) == {"offline/honest", "offline/random"}
+    assert {row["annotator"] for row in told["offline/honest"]["annotators"]} == {
+        "people/ann", "people/ben",
+    }  # fmt: skip
+    pairs = voted.query("select judge, other from mart.agreement where agreement is not null")
+    assert ("offline/honest", "people/ann") in pairs.rows()

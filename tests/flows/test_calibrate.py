@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,11 @@ def test_options_reach_the_test(files: dict[str, str]) -> None:
     one = objects(files, "--test", "t", "--epsilon-kind", "multiplicative")[0]
     assert (one["test"], one["epsilon_kind"]) == ("t", "multiplicative")
     assert [row["test"] for row in one["annotators"]] == ["t"] * 3
-    many = objects(files, "--min-instances", "61")[0]
-    assert many["winning_rate"] is None
-    assert many["reason"] == "no annotator has 61 instances"
-    assert many["annotators"][0]["reason"] == "fewer than 61 instances"
+    # Ann alone has 62 labels, and 60 of them are shared.
+    many = call(files, "--min-instances", "61")
+    assert (many.exit_code, many.stdout) == (2, "")
+    assert "no annotator has 61 instances" in many.stderr
+    assert "(the most is 60). Let people label more items, or lower --min-instances." in many.stderr
 
 
 def test_csv(files: dict[str, str]) -> None:
@@ -121,6 +123,32 @@ def test_table(files: dict[str, str]) -> None:
     assert "mute: the judge gave no label that can be read." in lines
     assert "Ann: labels that cannot be read, left out: 2." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("humans", "doubt"),
+    [
+        ({"Ann": "ab" * 20, "Bob": "ab" * 20}, "fewer than 3 annotators"),
+        (dict.fromkeys(("Ann", "Bob", "Cid"), "a" * 40), "all labels of people are equal"),
+    ],
+)
+def test_a_doubt_stands_beside_the_verdict(
+    tmp_path: Path, humans: dict[str, str], doubt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    files = {}
+    like = {"like": next(iter(humans.values()))}
+    for name, labels in (("humans", humans), ("judges", like)):
+        files[name] = str(tmp_path / f"{name}.json")
+        told = {who: tell(said) for who, said in labels.items()}
+        Path(files[name]).write_text(json.dumps(told))
+    (line,) = [row for row in call(files).output.splitlines() if re.match("like .* passes", row)]
+    assert line.rstrip().endswith(f" passes, doubtful: {doubt}")
+    (judge,) = objects(files)
+    assert judge["passed"]
+    assert judge["reason"].startswith(f"{doubt}, ")
+    (row, *_) = csv.DictReader(io.StringIO(call(files, "--format", "csv").stdout))
+    assert row["judge_reason"] == judge["reason"]
 
 
 def test_a_function_of_the_users(files: dict[str, str], tmp_path: Path) -> None:

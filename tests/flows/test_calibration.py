@@ -66,7 +66,7 @@ def vote_file(folder: Path, name: str, *, people: bool) -> Path:
                 rows.append({
                     "judge": who, "arm": "control", "sample": f"s{sample}", "repeat": 0,
                     "cluster": f"q{sample // 2}", "shown_first": side, "choice": choice,
-                    "human": human,
+                    "human": human, "simulated": None if human else False,
                 })  # fmt: skip
     file = folder / f"{name}.jsonl"
     file.write_text("\n".join(json.dumps(r) for r in rows if people or not r["human"]))
@@ -224,25 +224,21 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
         {**PEOPLE, "Zoe": tell("ab" * 20, 70)}, JUDGES,
         "Not tested: Zoe (no instance shared with the judge and another person).",
     ),
-    "one annotator": (
-        {"Ann": PEOPLE["Ann"]}, JUDGES,
-        "good: no instance has a label of the judge and of two people.",
-    ),
     "all labels equal": (
         {who: tell("a" * 60) for who in PEOPLE}, {"ada": tell("a" * 60)},
-        "People with each other: of 3 pairs, the mean gives 1.00 of labels alike",
+        "doubtful: ",
     ),
     "mixed types": (
         {who: {**own, "i00": 3, "i01": ["a"], "i02": True} for who, own in PEOPLE.items()},
         JUDGES, "good",
     ),
     "a judge that labels nothing": (
-        PEOPLE, {"mute": {}, "void": {"i00": None}},
+        PEOPLE, {"mute": {}, "void": {"i00": None}, **JUDGES},
         "mute: the judge gave no label that can be read.",
     ),
-    "nothing at all": (
-        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}},
-        "ada: the judge gave no label that can be read.",
+    "a judge of other items": (
+        PEOPLE, {"far": tell("abc" * 20, 100), **JUDGES},
+        "far: no instance has a label of the judge and of two people.",
     ),
     "html and formulas": (
         {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
@@ -275,6 +271,67 @@ REFUSED: dict[str, tuple[Any, list[str], str]] = {
     "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
     "no name": ({"": {"i00": "a"}}, [], "has no name"),
 }  # fmt: skip
+
+
+UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
+    "one annotator": (
+        {"Ann": PEOPLE["Ann"]}, JUDGES, [],
+        ("only 'Ann' has labelled: the test holds a judge against one person in the eyes of "
+         "others, so it takes two people, and three to be trusted. Add labels of more."),
+    ),
+    "no overlap": (
+        PEOPLE, {"far": tell("abc" * 20, 100)}, [],
+        ("no item has a label of a judge and of two people (0 items have one of a judge and of a "
+         "person). Are items named alike on both sides?"),
+    ),
+    "an item is one person's": (
+        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)}, {"ada": tell("ab" * 40)}, [],
+        "no item has a label of a judge and of two people (80 items have one",
+    ),
+    "numbers of text": (
+        PEOPLE, JUDGES, ["--metric", "neg_rmse"],
+        ("no label of people can be read as metric neg_rmse takes it (numbers): 180 labels of "
+         "people and 120 of judges cannot. Choose another --metric (see `voirdire list`)"),
+    ),
+    "numbers of a judge's text": (
+        {who: tell("123" * 20) for who in PEOPLE}, JUDGES, ["--metric", "neg_rmse"],
+        ("no label of a judge can be read as metric neg_rmse takes it (numbers): 0 labels of "
+         "people and 120 of judges cannot."),
+    ),
+    "mute judges": (
+        PEOPLE, {"mute": {}, "void": {"i00": None}}, [], "no label of a judge can be read",
+    ),
+    "no label of a judge": (
+        PEOPLE, {"mute": {}}, [],
+        "there is no label of a judge. Give a file with some by --judges.",
+    ),
+    "nothing at all": (
+        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}}, [],
+        ("no label of people can be read as metric accuracy takes it (names or numbers): 1 labels "
+         "of people and 1 of judges cannot."),
+    ),
+    "few": (
+        {who: tell("ab" * 7) for who in PEOPLE}, {"ada": tell("ab" * 20)}, [],
+        ("no annotator has 30 instances with a label of a judge and of another person (the most is "
+         "14). Let people label more items, or lower --min-instances."),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNTESTED)
+def test_labels_on_which_no_judge_can_be_tested_are_refused(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    case: str,
+) -> None:  # fmt: skip
+    humans, judges, options, says = UNTESTED[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", judges))
+    done = call("calibrate", *files, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("voirdire: no judge can be tested: ")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not place.path.is_file()
+    assert not (tmp_path / "reports").exists()
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -128,6 +128,27 @@ def test_files_that_are_no_warehouse(make: Any, parts: tuple[str, ...], tmp_path
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
+COMMANDS = (
+    ("remeasure", "x"), ("report", "x"), ("sql", "select 1"), ("calibrate", "x"), ("audit",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "", None])
+def test_every_command_says_alike_what_is_no_warehouse(
+    command: tuple[str, ...], content: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.csv"
+    path.mkdir() if content is None else path.write_text(content)
+    said = refused(*command, "--warehouse", str(path))
+    assert said == (
+        f"voirdire: {path} is a folder. Name a file, such as voirdire.duckdb."
+        if content is None
+        else f"voirdire: {path} is not a DuckDB file that this version can read. "
+        "Choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
+    )
+
+
 def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
     with Record("calibrate", "hers", Study(name="quick"), warehouse):

@@ -155,7 +155,11 @@ def test_a_signal_keeps_every_reply_that_came(
     time.sleep(1.5)
     # what is asked from now on is not answered while the run ends, however busy the machine is
     emulated.behave(latency=30)
-    time.sleep(1.5)
+    # and what was asked before has come
+    settled = -1
+    while (replies := emulated.stats()["replies"]) != settled:
+        settled = replies
+        time.sleep(1.5)
     began = time.monotonic()
     process.send_signal(stop)
     assert process.wait() == 128 + stop
@@ -179,7 +183,7 @@ def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
     server = environment.pop("PREFECT_API_URL")
     emulated.behave(latency=1)
     process = begin(*SMALL)
-    with warehouse._open(read_only=False):
+    with warehouse._visit(write=True):
         # a save begins each second, and waits now
         time.sleep(2.5)
         began = time.monotonic()

@@ -70,3 +70,30 @@ def test_lists_are_json_in_csv_and_no_json_has_a_nan(
     assert capsys.readouterr().out == 'a,d,e\n"[1, 2]","{""b"": ""c""}",\n'
     show_query("select 'nan'::double as a", "json", warehouse.path)
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"a": None}]
+
+
+@pytest.mark.parametrize(
+    ("label", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("+1", "'+1"), ("-x", "'-x"), ("@x", "'@x"),
+        ("'=x", "''=x"), ("a=b", "a=b"), ("", '""'),
+    ],
+)  # fmt: skip
+def test_csv_holds_no_formula(
+    label: str, cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    query = "select '" + label.replace("'", "''") + "' as label, -1.5::double as n"
+    show_query(query, "csv", warehouse.path)
+    assert capsys.readouterr().out == f"label,n\n{cell},-1.5\n"
+    show_query(query, "json", warehouse.path)
+    assert json.loads(capsys.readouterr().out) == [{"label": label, "n": -1.5}]
+
+
+@pytest.mark.parametrize("query", ["select 1 as a where false", "from estimates"])
+def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    show_query(query, "table", warehouse.path)
+    assert capsys.readouterr().err == "no rows\n"

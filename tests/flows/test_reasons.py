@@ -90,6 +90,13 @@ PLANS: dict[str, list[Row]] = {
         for index, row in enumerate(votes(mixed, sides=SIDES))
         if row["shown_first"] or index
     ],
+    "models, kinds of markup": [
+        row | {"anchor_author": "ant", "target_author": "bee", "anchor_length": 9,
+               "target_length": 9 + hash_of(row["sample"]) % 3, "anchor_markup": 2,
+               "target_markup": 2, "anchor_header": 1, "target_header": hash_of(row["sample"]) % 2,
+               "anchor_list": 1, "target_list": 1, "anchor_bold": 0, "target_bold": 0}
+        for row in votes(mixed)
+    ],
     "models, all tie": votes(
         always("tie"), anchor_author="ant", target_author="bee", anchor_length=9, target_length=9,
     ),

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows._terminal import result_table
+from flows._terminal import fits, print_rows, result_table
 
 ROW = {
     "judge": "ada", "simulated": False, "perturbation": "boast", "n": 20, "shift": 0.125,
@@ -51,3 +51,50 @@ def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
     assert text.count("(simulated)") == 1
     # What comes from outside is no markup.
     assert "([bold]too few)" in text.replace("\n", " ")
+
+
+def printed(width: int, columns: list[str], *rows: tuple[Any, ...]) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    print_rows(console, columns, rows)
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    return [line.rstrip() for line in lines]
+
+
+def test_texts_are_folded_before_rows_become_records() -> None:
+    columns, row = ["judge", "n", "told"], ("acme/judge-one", 20, "one two three four")
+    assert printed(45, columns, row) == [
+        "judge            n  told",
+        "acme/judge-one  20  one two three four",
+    ]
+    assert printed(30, columns, row) == [
+        "judge            n  told",
+        "acme/judge-one  20  one two",
+        "                    three four",
+    ]
+    # 12, 2 and 10 columns of texts, and two gaps of one
+    assert printed(26, columns, row)[1].startswith("acme/judge-o 20 one two")
+    assert printed(25, columns, row)[1].split() == ["judge", "acme/judge-one"]
+
+
+def test_a_long_head_is_broken_after_an_underline() -> None:
+    columns = ["judge", "completion_tokens"]
+    assert printed(18, columns, ("ada", 12)) == [
+        "       completion_",
+        "judge       tokens",
+        "ada             12",
+    ]
+
+
+def test_a_cell_is_six_lines_tall_at_most() -> None:
+    row = ("ada", "x" * 120)
+    # 120 characters in six lines of 20, beside a name of five
+    assert len(printed(26, ["judge", "told"], row)) == 1 + 6
+    assert printed(25, ["judge", "told"], row)[1].split() == ["judge", "ada"]
+
+
+def test_what_fits_is_known_beforehand() -> None:
+    assert fits(["judge", "n"], [("ada", 1)], 8)
+    assert not fits(["judge", "n"], [("ada", 1)], 7)
+    assert fits(["a"], [], 1)

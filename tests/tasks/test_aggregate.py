@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from schemas.judging import CHOICES, Tallies, VoteLog
 from tasks.aggregate import (
     count_votes,
-    log_votes,
     match_groups,
     match_models,
     measure,
@@ -18,7 +17,6 @@ from tasks.aggregate import (
 )
 from tasks.annotate import annotate
 from tasks.providers._simulate import PRESETS, simulate
-from tasks.sequential import Schedule, mark_stops
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
@@ -242,39 +240,6 @@ def test_nothing_gives_nothing() -> None:
         assert measure(name, **frames).is_empty()
 
 
-def test_ballots_are_laid_beside_pairs_and_votes(
-    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
-) -> None:
-    pairs = make_pairs([{"pair_id": "p1"}, {"pair_id": "p2", "arm": "experimental"}])
-    ballots = make_ballots(
-        [
-            {"ballot_id": "old", "pair_id": "p1"},
-            {"ballot_id": "new", "pair_id": "p2"},
-            {"ballot_id": "lost", "pair_id": "p2", "repeat": 1},
-        ]
-    )
-    votes = make_votes([{"ballot_id": "old", "choice": "tie"}, {"ballot_id": "new"}])
-    log = _log(pairs, ballots, make_judges([{}]), votes, ["new", "lost"])
-    columns = ("arm", "perturbation", "kind", "repeat", "choice", "cached", "simulated")
-    assert log.select(columns).rows() == [
-        ("control", None, None, 0, "tie", True, True),
-        ("experimental", "boast", "promote", 0, "first", False, True),
-        ("experimental", "boast", "promote", 1, None, False, True),
-    ]
-
-
-def test_lengths_and_markup_come_from_the_texts(
-    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
-) -> None:
-    texts = {"anchor": "Zoë", "target": "# Head\n- **bold** item 🚀\n1. two * three"}
-    log = _log(make_pairs([texts]), make_ballots([{}]), make_judges([{}]), make_votes([{}]), [])
-    row = log.to_dicts()[0]
-    assert (row["anchor_length"], row["target_length"]) == (3, len(texts["target"]))
-    # A heading, two items, a bold word, an emoji.
-    assert (row["anchor_markup"], row["target_markup"]) == (0, 5)
-    assert (row["anchor_author"], row["human_score"]) == (None, None)
-
-
 def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> None:
     two = {"anchor_author": "ant", "target_author": "bee", "human_score": 0.25}
     log = make_vote_log(
@@ -292,42 +257,6 @@ def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> 
         ("one order", 1.0, None, None, 1, 0.25),
         ("s1", 0.75, 0.0, 0.375, 3, 0.25),  # whatever the mode, each order counts the same
     ]
-
-
-def test_repeats_of_a_replicate_are_numbered_from_0(
-    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
-) -> None:
-    pairs = make_pairs([{"pair_id": "p1"}, {"pair_id": "p2", "arm": "replicate"}])
-    ballots = make_ballots(
-        {"ballot_id": f"{pair}{side}{repeat}", "pair_id": pair, "shown_first": side,
-         "repeat": repeat}
-        for pair, repeats in (("p1", (0, 1)), ("p2", (2, 3)))
-        for side in ("anchor", "target") for repeat in repeats
-    )  # fmt: skip
-    log = _log(pairs, ballots, make_judges([{}]), make_votes([]), [])
-    assert log.select("arm", "shown_first", "repeat").rows() == [
-        (arm, side, repeat) for arm in ("control", "replicate")
-        for side in ("anchor", "target") for repeat in (0, 1)
-    ]  # fmt: skip
-
-
-def _log(pairs: Any, ballots: Any, judges: Any, votes: Any, waiting: list[str]) -> Any:
-    stops = mark_stops(ballots, votes, Schedule(2))
-    return log_votes(pairs, ballots, judges, votes, waiting=pl.Series(waiting), stops=stops)
-
-
-def test_a_shared_ballot_serves_each_of_its_pairs(
-    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
-) -> None:
-    # One control pair seen from both sides: the same reply is for the anchor of one, the target
-    # of the other.
-    pairs = make_pairs([{"pair_id": "p1", "sample": "a"}, {"pair_id": "p2", "sample": "b"}])
-    ballots = make_ballots(
-        [{"pair_id": "p1", "shown_first": "anchor"}, {"pair_id": "p2", "shown_first": "target"}]
-    )
-    log = _log(pairs, ballots, make_judges([{}]), make_votes([{}]), ["b1"])
-    verdicts = tally_votes(count_votes(log), "paper").select("sample", "verdict").rows()
-    assert verdicts == [("a", "anchor"), ("b", "target")]
 
 
 # methods.md, section 13, as printed: ASR, sham floor, dASR, MPS, PC, PF.

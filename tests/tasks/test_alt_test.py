@@ -157,11 +157,28 @@ def test_all_labels_equal() -> None:
     found = run(humans, {"ada": tell("a" * 40)}, epsilons=[0.0, 0.1])
     none, some = found.judges.to_dicts()
     assert (none["winning_rate"], some["winning_rate"], some["tied"]) == (0, 1, 1)
+    equal = "all labels of people are equal, so whoever always gives that one passes"
+    assert none["reason"] == some["reason"] == equal
     each = found.annotators.filter(pl.col("epsilon") == 0.1)
     assert each["reason"].to_list() == ["all differences are alike: no t, its p is 0 or 1"] * 3
     assert each["p_value_t"].to_list() == [0, 0, 0]
     # the score test: z = -n eps / sqrt(n eps (1 - eps)) = -sqrt(40 / 9)
     assert each["p_value"][0] == pytest.approx(0.017507, abs=1e-6)
+
+
+def test_labels_that_are_equal_on_a_judges_own_items() -> None:
+    humans = {name: tell("a" * 40 + "b" * 40) for name in ("Ann", "Bob", "Cid")}
+    judges = {
+        "half": tell("a" * 40), "odd": tell("b" * 40), "most": tell("a" * 40 + "b"),
+        "one": tell("a" * 80),
+    }  # fmt: skip
+    reasons = dict(run(humans, judges).judges.select("judge", "reason").rows())
+    assert reasons["half"] == reasons["odd"]
+    assert str(reasons["half"]).startswith("all labels of people are equal")
+    assert (reasons["most"], reasons["one"]) == (None, None)
+    two = run({who: humans[who] for who in ("Ann", "Bob")}, {"half": judges["half"]}).judges
+    assert str(two["reason"].item()).startswith("fewer than 3 annotators, ")
+    assert "; all labels of people are equal, " in str(two["reason"].item())
 
 
 def test_a_judge_that_labels_nothing() -> None:

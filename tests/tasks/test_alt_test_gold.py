@@ -4,6 +4,10 @@
 differ in their last bits by the order of summation. Ours is the tolerance (scores within 1e-9 tie):
 only so do the names and the order of annotators change nothing. Its ``macro_jaccard`` is the mean
 Jaccard of the bits 1 and 0 of multi-hot vectors, ours by the name of `bits_jaccard`.
+
+Of the published tables the column of a traditional measure (``trad``: accuracy by a majority vote,
+Pearson's correlation) is not compared: it is none of ours, and the check file itself computes other
+values than are printed (mtbench/gpt-4o .59 or .54, printed .68).
 """
 
 import json

@@ -182,7 +182,7 @@ def cast(make_votes: Make, ballots: pl.DataFrame, **more: Any) -> Any:
         ({"seconds": 3.0}, "first"), ({"seconds": 2.99}, "invalid"),
         ({"seconds": 0.0, "finish_reason": "untimed"}, "first"),
         ({"seconds": 60.0, "choice": "abstain"}, "abstain"),
-        ({"seconds": 1.0, "choice": "abstain"}, "invalid"),
+        ({"seconds": 1.0, "choice": "abstain"}, "abstain"),
     ],
 )  # fmt: skip
 def test_who_was_too_fast_has_not_voted(

@@ -35,6 +35,13 @@ def test_json(write: Any) -> None:
     assert read_labels(write("y.JSON", "\ufeff" + json.dumps(LABELS))).rows() == READ
 
 
+def test_an_object_among_labels_cannot_be_read_and_is_kept_as_none(write: Any) -> None:
+    text = '{"Ann": {"1": {"label": "a"}, "2": "b"}, "Bob": {"1": [{"x": 1}], "2": "b"}}'
+    assert read_labels(write("x.json", text)).rows() == [
+        ("Ann", "1", None), ("Ann", "2", '"b"'), ("Bob", "1", None), ("Bob", "2", '"b"'),
+    ]  # fmt: skip
+
+
 def test_csv(write: Any) -> None:
     text = (
         'item,annotator,label\n1,Ann,a\n2,Ann,3\n3,Ann,"[""b"", ""a""]"\n4,Ann,\n'
@@ -79,7 +86,7 @@ def test_parquet(tmp_path: Path, labels: list[Any], read: list[Any]) -> None:
         ("x.json", '{"A": ["a"]}', "is not an object of objects"),
         ("x.json", '{"A": "a"}', "is not an object of objects"),
         ("x.json", "{}", "holds no labels"),
-        ("x.json", '{"A": {"1": {"label": "a"}}}', "a label is an object"),
+        ("x.json", '{"A": {"1": {"label": "a"}}}', "each label is an object"),
         ("x.json", '{"A": {"1": "a", "2": "b", "1": "a"}}', "'A' has the item '1' more than once"),
         ("x.json", '{"A": {"1": "a"}, "A": {}}', "annotator 'A' more than once"),
         ("x.json", '{"\\ud800": {"1": "a"}}', "a name that UTF-8 cannot hold"),

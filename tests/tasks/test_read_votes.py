@@ -80,6 +80,8 @@ def test_optional_columns_are_kept(write: Write) -> None:
 def test_what_is_known_of_the_answers_is_kept(write: Write) -> None:
     known = {
         "anchor_author": "ant", "target_author": "bee", "anchor_length": 120, "target_length": 0,
+        "anchor_header": 1, "target_header": 0, "anchor_list": 2, "target_list": 0,
+        "anchor_bold": 0, "target_bold": None,
         "anchor_markup": 3, "target_markup": 0, "human_score": 0.75, "label_chance": 0.5,
     }  # fmt: skip
     log = read_votes(write([{**CONTROL, **known}]))
@@ -157,6 +159,7 @@ STRANGE = [
     ("label_chance", 0.0, "must be above 0, at most 1"),
     ("anchor_length", -1, "must be a whole number from 0"),
     ("target_markup", 1.0, "must be a whole number from 0"),
+    ("target_bold", -1, "must be a whole number from 0"),
     ("anchor_author", "", "must be null or not empty"),
     ("target_author", "a vs b", "must be without ' vs '"),
 ]
@@ -245,6 +248,14 @@ TOGETHER = [
         "a pair must have one label",
     ),
     ([{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}], "a pair must have one label"),
+    (
+        [{**PLANTED, "target_header": 2, "target_bold": 2, "target_markup": 3}],
+        "target_markup counts all markup, so it must be at least target_header + target_bold",
+    ),
+    (
+        [{**PLANTED, "target_list": 9 * 10**17, "target_bold": 1, "target_markup": 3}],
+        "target_markup counts all markup, so it must be at least target_list + target_bold",
+    ),
     ([{**PLANTED, "arm": "replicate"}], "a control or replicate vote serves every perturbation"),
 ]
 

@@ -59,6 +59,16 @@ def test_the_page_says_who_may_replace_people(page: Any) -> None:
     assert "instances that a person needed 30" in told
 
 
+def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:
+    why = "fewer than 3 annotators, which is too few"
+    told = words(page([{"judge": "good"}, {"judge": "lucky", "reason": why}]))
+    assert "May replace people: good." in told
+    assert "Passes, but this is doubtful, see beside the verdict: lucky." in told
+    assert f"lucky passes, doubtful {why} 1.00" in told
+    alone = words(page([{"judge": "lucky", "reason": why}]))
+    assert "No judge has been shown to be able to replace people." in alone
+
+
 def test_agreement_stands_beside_it(page: Any) -> None:
     agreement = [
         *agreed("ada", noise_ceiling=0.8, below_ceiling=0.6, ceiling_ratio=0.75,

@@ -25,5 +25,16 @@ def test_waves_are_named_where_there_are_two(make_estimates: Make) -> None:
     assert "boast / n2 biased" in text
 
 
+def test_what_the_members_are_worth_is_told_where_labels_tell(make_estimates: Make) -> None:
+    size = {**ROW, "statistic": "jury_error_size", "perturbation": None, "kind": None,
+            "mode": "any", "estimate": 1.32, "low": 1.25, "high": 1.45}  # fmt: skip
+    said = " By their errors where the right verdict is known, its members are worth"
+    text = jury_sentence(make_estimates([ROW, size])).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.endswith(f"{said} 1.32 [1.25, 1.45] independent judges.")
+    bare = {**size, "low": None, "high": None}
+    assert jury_sentence(make_estimates([ROW, bare])).endswith(f"{said} 1.32 independent judges.")
+    assert said not in jury_sentence(make_estimates([ROW, {**size, "estimate": None}]))
+
+
 def test_no_jury_says_nothing(make_estimates: Make) -> None:
     assert jury_sentence(make_estimates([{**ROW, "judge": "a", "statistic": "mps"}])) == ""

@@ -4,7 +4,14 @@ from typing import Any
 import polars as pl
 
 from schemas.curation import PerturbedAnswers
-from tasks._report_rows import Without, dropped_rows, reasons, result_groups, said
+from tasks._report_rows import (
+    Without,
+    dropped_rows,
+    reasons,
+    result_groups,
+    said,
+    scorecard_rows,
+)
 from tasks.conclude import conclude
 
 Make = Callable[..., Any]
@@ -76,3 +83,38 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
         ("Mean of 2 judges / n2", ".300"),
         ("Mean of 1 judge / n2, without the 1 left out", ".300"),
     ]
+
+
+def test_people_have_no_part_in_means_and_formulas_are_counted(make_estimates: Make) -> None:
+    shifts = [
+        {"judge": judge, "statistic": "mps", "estimate": 0.1, "clusters": 20, "n": 20,
+         "standard_error": 0.01, "low": 0.08, "high": 0.12, "p_value": 0.5,
+         "simulated": judge == "bea"}
+        for judge in ("ada", "bea", "cid", "people/ann", "Ben")
+    ]  # fmt: skip
+    estimates = make_estimates(shifts)
+    out = Without({("demo", "cid", "plain", ""): "ties"}, {})
+    (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
+    assert [(row.judge, row.simulated) for row in group.means] == [
+        ("Mean of 3 judges, 1 of them simulated", False),
+        ("Mean of 2 judges, without the 1 left out, 1 of them simulated", False),
+    ]
+    # A person that is left out changes no mean.
+    out = Without({("demo", "people/ann", "plain", ""): "ties"}, {})
+    (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
+    assert group.means == []
+
+
+def test_a_reason_stands_once_in_a_row_of_the_scorecard() -> None:
+    why = "nothing qualifies: no sample has a score"
+    gates = pl.DataFrame(
+        {
+            "dataset": "demo", "judge": "people/ann", "prompt": "plain", "wave": "",
+            "gate": ["bias", "bias", "position"], "perturbation": ["boast", "calm", None],
+            "verdict": "inconclusive", "value": None, "low": None, "high": None,
+            "reason": [why, why, "few"], "simulated": False,
+        }
+    )  # fmt: skip
+    columns, (row,) = scorecard_rows(gates)
+    assert columns == ["position", "boast", "calm"]
+    assert [text.note for text in row.texts] == ["few", why, "nothing qualifies"]

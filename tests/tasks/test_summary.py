@@ -62,6 +62,38 @@ def test_nothing_found_is_not_called_unbiased() -> None:
     ]
 
 
+def test_people_are_counted_apart_from_judges() -> None:
+    rows = [
+        {"judge": "a"},
+        {"judge": "a", "perturbation": "rich", "finding": "inconclusive"},
+        {"judge": "people/ann", "finding": None, "reason": "few"},
+        {"judge": "Ben", "finding": "inconclusive"},
+    ]
+    frame = Findings.of(pl.DataFrame([DEFAULTS | row for row in rows], infer_schema_length=None))
+    told = summary(frame, 60, {"Ben"}, 12)
+    assert told[0] == (
+        "1 judge faced 2 perturbations on 60 questions;"
+        " 2 people faced 1 perturbation on 12 questions at most."
+    )
+    assert told[1].startswith("1 of 1 judge and 0 of 2 people are biased by a change")
+    calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
+    first, second, _ = summary(calm, 60, {"Ben"})
+    assert first.endswith("2 people faced 1 perturbation without votes that a shift could be"
+                          " measured by.")  # fmt: skip
+    assert second.startswith("No judge and no person was found biased")
+    alone = Findings.of(frame.filter(pl.col("judge") == "people/ann"))
+    assert summary(alone, 0, (), 1)[0] == "1 person faced 1 perturbation on 1 question at most."
+
+
+def test_a_reason_is_cut_between_words_only() -> None:
+    why = "no sample has a score " * 9
+    (*_, told) = said({"finding": None, "reason": why})
+    assert "(1 refused: no sample has a score no sample" in told
+    assert told.endswith(" has a score no\N{HORIZONTAL ELLIPSIS}).")
+    whole = "nothing qualifies: no sample has a score in the experimental arm and in the other"
+    assert said({"finding": None, "reason": whole})[-1].endswith(f"(1 refused: {whole}).")
+
+
 def test_many_judges_are_counted_not_listed() -> None:
     sentence = said(*({"judge": f"j{i}", "estimate": 0.2 + i / 100} for i in range(9)))[1]
     assert sentence.startswith("9 of 9 judges")

@@ -1,10 +1,12 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from schemas.curation import Questions
+from schemas.judging import VoteLog
 from warehouse import _ddl, store
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
@@ -18,6 +20,9 @@ SINCE_6 = (
     "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
     "target_markup", "human_score", "label_chance",
 )  # fmt: skip
+SINCE_14 = tuple(
+    f"{side}_{kind}" for kind in ("header", "list", "bold") for side in ("anchor", "target")
+)
 SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason", "e_value", "e_rejected")
 VIEWS = f"""
     select view_name from duckdb_views()
@@ -152,6 +157,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
+            *(f"alter table vote_log drop column {name}" for name in SINCE_14),
             *(f"alter table findings drop column {name}" for name in SINCE_7),
             "alter table findings alter column finding set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
@@ -191,6 +197,24 @@ def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
         ("biased", "rewards", None), ("inconclusive", None, None),
         (None, None, "fewer than 10 independent questions"),
     ]  # fmt: skip
+
+
+def test_votes_of_schema_13_keep_their_count_of_markup(
+    tmp_path: Path, make_vote_log: Callable[..., Any]
+) -> None:
+    warehouse = Warehouse(tmp_path / "old.duckdb")
+    log = make_vote_log([{"anchor_markup": 3, "target_markup": 5}])
+    warehouse.save([Saving(VoteLog, log)], run="r1", study="old")
+    with duckdb.connect(str(warehouse.path)) as connection:
+        marts = connection.execute(VIEWS).fetchall()
+        for (view,) in [*marts, *((name,) for name in SHARED)]:
+            connection.execute(f"drop view mart.{view}")
+        for name in SINCE_14:
+            connection.execute(f"alter table vote_log drop column {name}")
+        connection.execute("update meta set schema_version = 13")
+    columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
+    found = warehouse.query(f"select {columns} from vote_log")
+    assert found.rows() == [(3, 5, None, None, None, None, None, None)]
 
 
 def test_an_older_warehouse_is_brought_forward_once(

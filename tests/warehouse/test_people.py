@@ -65,6 +65,29 @@ def test_a_study_has_the_texts_of_its_seed_and_of_the_last_recipe(
     assert pairs_of(shelf, study)["pair_id"].to_list() == [pair, "p1"]
 
 
+def test_a_newer_recipe_of_another_study_changes_no_text(
+    shelf: Warehouse, make: Make, make_vote_log: Callable[..., Any]
+) -> None:
+    newer = {"answer_id": "d/1/a2", "seed": 0, "recipe": 3, "perturbed": "0-3"}
+    shelf.save(
+        [make(PerturbedAnswers, newer), make(Pairs, {**ARM, "pair_id": "p-0-3", "target": "0-3"}),
+         make(Ballots, {"ballot_id": "b9", "pair_id": "p-0-3"})],
+        run="other",
+    )  # fmt: skip
+    rows = make_vote_log([log({"arm": "control"}), log(ARM)])
+    audit(shelf, "other")
+    shelf.save([Saving(VoteLog, rows)], run="other", study="other")
+    assert pairs_of(shelf, "other")["pair_id"].to_list() == ["p-0-3", "p1"]
+    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-2", "p1"]
+    # Votes of people that are filed later do not make those of judges younger.
+    ann = make_vote_log([log({**ARM, "judge": "people/ann", "human": True})])
+    shelf.save([Saving(VoteLog, ann, part="human")], run="r2", study="quick")
+    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-2", "p1"]
+    # Audited anew, it is.
+    shelf.save([Saving(VoteLog, rows)], run="r3", study="quick")
+    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-3", "p1"]
+
+
 def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:
     with pytest.raises(WarehouseError, match=r"no audit of a study 'x' \(it has: again, quick\)"):
         parameters_of(shelf, "x")

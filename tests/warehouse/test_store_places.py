@@ -1,4 +1,5 @@
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,9 +29,20 @@ def _refusals(path: Path, make: Make) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"Dear diary,\n" * 1000, b"\0" * 20000])
-def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, make: Make, content: bytes) -> None:
-    path = tmp_path / "notes.txt"
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", b""), ("notes.txt", b"x"), ("notes.txt", b"Dear diary,\n" * 1000),
+        ("notes.txt", b"\0" * 20000),
+        # DuckDB would read these as tables, or fetch from the web what reads them.
+        ("votes.csv", b"a,b\n1,2\n"), ("votes.csv", b""), ("v.parquet", b"PAR1"),
+        ("v.json", b"[]"), ("v.db", b"SQLite format 3\0" * 99),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_left_alone(
+    tmp_path: Path, make: Make, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
     path.write_bytes(content)
     for said in _refusals(path, make):
         assert said == (
@@ -70,8 +82,19 @@ def test_a_broken_file_is_told(stocked: Warehouse, make: Make) -> None:
     whole = stocked.path.read_bytes()
     stocked.path.write_bytes(whole[: len(whole) // 2])
     for said in _refusals(stocked.path, make):
-        assert said.startswith(f"{stocked.path} cannot be opened: ")
+        assert said.startswith(f"{stocked.path} cannot be opened: its end is missing. ")
         assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+
+
+def test_a_file_that_another_process_is_about_to_fill_is_waited_for(stocked: Warehouse) -> None:
+    whole = stocked.path.with_suffix(".whole")
+    stocked.path.rename(whole)
+    stocked.path.write_bytes(b"")
+    # At once, as DuckDB's lock makes it for a reader: half a file is told, not waited for.
+    filling = threading.Timer(0.1, lambda: whole.replace(stocked.path))
+    filling.start()
+    assert stocked.query("select 1 as one")["one"].item() == 1
+    filling.join()
 
 
 def test_a_folder_is_no_file(tmp_path: Path, make: Make) -> None:
@@ -93,6 +116,7 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, make: Make) -> N
 def test_a_folder_without_room_for_a_file_is_told(make: Make) -> None:
     for said in _refusals(Path("/proc/v.duckdb"), make):
         assert said.startswith("/proc/v.duckdb cannot be opened: ")
+        assert "Error" not in said
         assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
 
 

@@ -15,9 +15,10 @@ select
     max(e.estimate) filter (e.statistic = 'dasr') as dasr,
     max(e.low) filter (e.statistic = 'dasr') as dasr_low,
     max(e.high) filter (e.statistic = 'dasr') as dasr_high,
+    max(e.estimate) filter (e.statistic = 'dasr_posterior') as dasr_posterior,
     max(e.estimate) filter (e.statistic = 'random_baseline') as random_baseline,
     x.excluded, x.reasons as excluded_for,
 from estimates as e
 left join mart.exclusions as x using (study, dataset, judge, prompt, wave)
-where e.subgroup = '' and e.statistic in ('asr', 'sham_floor', 'dasr', 'random_baseline')
+where e.subgroup = '' and e.statistic in ('asr', 'sham_floor', 'dasr', 'dasr_posterior', 'random_baseline')
 group by all

@@ -93,6 +93,12 @@ select
     max(estimate) filter (statistic = 'jury_position_consistency') as position_consistency,
     max(low) filter (statistic = 'jury_position_consistency') as position_consistency_low,
     max(high) filter (statistic = 'jury_position_consistency') as position_consistency_high,
+    max(estimate) filter (statistic = 'jury_error_size') as error_size,
+    max(low) filter (statistic = 'jury_error_size') as error_size_low,
+    max(high) filter (statistic = 'jury_error_size') as error_size_high,
+    max(estimate) filter (statistic = 'jury_error_correlation') as error_correlation,
+    max(low) filter (statistic = 'jury_error_correlation') as error_correlation_low,
+    max(high) filter (statistic = 'jury_error_correlation') as error_correlation_high,
     coalesce(
         max(n) filter (statistic = 'jury_mps'), max(n) filter (statistic = 'jury_position_consistency')
     ) as n,

@@ -4,7 +4,7 @@
 with families(family, members) as (
     values
         ('effect', [
-            'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'los',
+            'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los',
             'standardised_effect', 'detection_gain', 'detection_power', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
             'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
@@ -46,7 +46,8 @@ with families(family, members) as (
             'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',
             'jury_correlation', 'jury_size', 'jury_flips_up', 'jury_flips_down',
             'jury_flip_direction', 'jury_robustness_rate', 'jury_consistency_rate',
-            'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency'
+            'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency',
+            'jury_error_correlation', 'jury_error_size'
         ]),
         ('sequence', [
             'sequential_shift', 'sequential_stop', 'e_value', 'e_stop'
@@ -58,9 +59,10 @@ with families(family, members) as (
         ('correction', [
             'win_rate_naive', 'win_rate', 'win_rate_difference', 'length_controlled',
             'length_slope', 'bt_strength', 'style_controlled', 'order_effect',
-            'length_effect', 'markup_effect', 'human_win_rate', 'ppi_win_rate',
-            'ppi_difference', 'label_correlation', 'effective_labels', 'labels_needed',
-            'rogan_gladen', 'self_score_error', 'bias_bound', 'tipping_shift'
+            'length_effect', 'header_effect', 'list_effect', 'bold_effect', 'other_effect',
+            'markup_effect', 'human_win_rate', 'ppi_win_rate', 'ppi_difference',
+            'label_correlation', 'effective_labels', 'labels_needed', 'rogan_gladen',
+            'self_score_error', 'bias_bound', 'tipping_shift'
         ])
 ),
 named as (select family, unnest(members) as statistic from families),
@@ -79,7 +81,7 @@ changes as (
     select
         d.study, d.run, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
         d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
-        if(d.low is null, null, .95) as level, null::double as boot_low, null::double as boot_high,
+        if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
         e.standard_error, d.p_value, e.hits, d.n, d.clusters, e.dropped,
         coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
         case
@@ -204,7 +206,7 @@ select
     design,
     case
         when statistic in (
-            'dasr', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
+            'dasr', 'dasr_posterior', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
             'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
             'mean_dasr', 'mean_sham_floor', 'jury_excess_flips'
         ) or method like '%, over the sham' then 'sham'
@@ -222,6 +224,7 @@ select
         when method like '%with refit%' then 20240404
         when method like '%bootstrap%' or boot_low is not null then 20240612
         when method like '%random swaps' then 20240611
+        when method like 'Dirichlet posterior%' then 20240613
         when method like 'O''Brien-Fleming%' or method like 'betting%' or statistic = 'verdict_drift' then 0
     end as seed,
     study_seed, code_version, prompt_digest, method, reason,

@@ -40,6 +40,18 @@ select
     max(estimate) filter (statistic = 'length_effect') as length_effect,
     max(low) filter (statistic = 'length_effect') as length_effect_low,
     max(high) filter (statistic = 'length_effect') as length_effect_high,
+    max(estimate) filter (statistic = 'header_effect') as header_effect,
+    max(low) filter (statistic = 'header_effect') as header_effect_low,
+    max(high) filter (statistic = 'header_effect') as header_effect_high,
+    max(estimate) filter (statistic = 'list_effect') as list_effect,
+    max(low) filter (statistic = 'list_effect') as list_effect_low,
+    max(high) filter (statistic = 'list_effect') as list_effect_high,
+    max(estimate) filter (statistic = 'bold_effect') as bold_effect,
+    max(low) filter (statistic = 'bold_effect') as bold_effect_low,
+    max(high) filter (statistic = 'bold_effect') as bold_effect_high,
+    max(estimate) filter (statistic = 'other_effect') as other_effect,
+    max(low) filter (statistic = 'other_effect') as other_effect_low,
+    max(high) filter (statistic = 'other_effect') as other_effect_high,
     max(estimate) filter (statistic = 'markup_effect') as markup_effect,
     max(low) filter (statistic = 'markup_effect') as markup_effect_low,
     max(high) filter (statistic = 'markup_effect') as markup_effect_high,
@@ -62,6 +74,7 @@ where statistic in (
     'win_rate_naive', 'win_rate', 'length_controlled', 'human_win_rate', 'ppi_win_rate',
     'rogan_gladen', 'bt_strength', 'style_controlled', 'effective_labels', 'labels_needed',
     'self_score_error', 'win_rate_difference', 'length_slope', 'ppi_difference', 'label_correlation',
-    'order_effect', 'length_effect', 'markup_effect'
+    'order_effect', 'length_effect', 'header_effect', 'list_effect', 'bold_effect', 'other_effect',
+    'markup_effect'
 )
 group by all

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import threading
@@ -100,3 +101,30 @@ def test_whoever_opens_a_journal_that_is_being_saved_begins_a_new_one(path: Path
 def test_a_journal_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), alone_with(tmp_path / "run.jsonl"):
         pass
+
+
+def test_what_is_written_while_the_disk_is_at_it_is_synced_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_journal, "SECONDS_BETWEEN_SYNCS", 0.001)
+    journal = Journal(tmp_path / "r.jsonl")
+    synced: list[int] = []
+
+    def sync(file: int) -> None:
+        synced.append(os.fstat(file).st_size)
+        if len(synced) == 1:
+            journal.write({"n": 2})
+
+    async def run() -> None:
+        journal.write({"n": 1})
+        monkeypatch.setattr(os, "fsync", sync)
+        syncing = asyncio.create_task(journal.keep_syncing())
+        for _ in range(400):
+            if len(synced) > 1:
+                break
+            await asyncio.sleep(0.005)
+        syncing.cancel()
+
+    asyncio.run(run())
+    journal.close()
+    assert synced == [len(b'{"n": 1}\n'), 2 * len(b'{"n": 1}\n')]

@@ -141,3 +141,13 @@ def test_every_sample_won_gets_newcombe(make_shifts: Make) -> None:
 def test_samples_without_a_sham_are_left_out(make_shifts: Make) -> None:
     assert dasr(shifts=make_shifts([{"control": "tie", "experimental": "target"}])).is_empty()
     assert dasr(shifts=make_shifts([])).is_empty()
+
+
+def test_samples_without_a_sham_have_no_part(make_shifts: Make) -> None:
+    rows = [{"control": "anchor", "sham": "tie", "experimental": "target"}] * 3
+    alone = {"control": "anchor", "experimental": "target"}
+    mixed = make_shifts([alone, *rows, alone])
+    assert mixed["has_sham"].to_list() == [False, True, True, True, False]
+    for some, all_of_them in zip(both(mixed), both(make_shifts(rows)), strict=True):
+        assert (some["estimate"], some["n"]) == (all_of_them["estimate"], 3)
+        assert some["clusters"] == 3

@@ -33,6 +33,34 @@ def test_a_bias_that_many_pairs_carry_tips_the_win(make_contests: Make, make_shi
     assert found["bias_bound"]["method"] == COUNTED
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"markup": (4, 7)},
+        {"header": (1, 2), "list": (3, 3), "bold": (0, 2)},
+        # A heading less, but more of all
+        {"header": (2, 1), "list": (1, 1), "bold": (0, 0), "markup": (4, 7)},
+    ],
+)
+def test_markup_is_all_that_was_counted(
+    make_contests: Make, make_shifts: Make, counts: dict[str, tuple[int, int]]
+) -> None:
+    # "bee" wins .56 and has more markup in half of the pairs, alike in the others: .06 / .5.
+    contests = make_contests(
+        {"score": float(i % 25 < 14)}
+        | {f"anchor_{what}": few for what, (few, _) in counts.items()}
+        | {f"target_{what}": count[i % 2] for what, count in counts.items()}
+        for i in range(100)
+    )
+    shifts = make_shifts(
+        [{"control": "tie", "experimental": "target"}, {"control": "tie", "experimental": "tie"}],
+        perturbation="rich_content",
+    )
+    found = decision_check(shifts=shifts, contests=contests).to_dicts()
+    tipping = next(row for row in found if row["statistic"] == "tipping_shift")
+    assert (tipping["estimate"], tipping["method"]) == (pytest.approx(0.12), COUNTED)
+
+
 def test_clusters_are_those_of_the_scarcer(make_contests: Make, make_shifts: Make) -> None:
     found = study(make_contests, make_shifts, "padding", 0.14)
     assert {row["clusters"] for row in found.values()} == {50}

@@ -8,7 +8,9 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from tasks.aggregate import count_votes
+from tasks.statistics._bootstrap import formulas_only, weights
 from tasks.statistics._drift import JUDGE, paired_evidence
+from tasks.statistics._quantiles import widened
 from tasks.statistics.dasr import dasr
 from tasks.statistics.drift import drift
 
@@ -74,6 +76,27 @@ def test_dasr_is_the_difference_of_the_waves(make_vote_log: Make, make_shifts: M
     # The waves are independent here, so the squared errors add but for their covariance.
     independent = sum(r["standard_error"] ** 2 for r in by_wave.values()) ** 0.5
     assert row["standard_error"] == pytest.approx(independent, rel=0.4)
+
+
+def test_the_bootstrap_beside_the_interval(make_vote_log: Make, make_shifts: Make) -> None:
+    shifts = two_waves(make_shifts, 5)
+    tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
+    rows = rows_of(drift(tallies=tallies, shifts=shifts))
+    effect = shifts.with_columns(d=pl.col("experimental_score") - pl.col("sham_score"))
+    base, new = (
+        effect.filter(wave=wave).sort(pl.col("cluster").cast(pl.String))["d"].to_numpy()
+        for wave in ("n1", "n2")
+    )
+    drawn = np.concatenate([some @ (new - base) / 40 for some in weights(40)])
+    level = float(widened(0.95, 40))
+    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    row = rows["mps_drift"]
+    assert (row["boot_low"], row["boot_high"]) == pytest.approx(tuple(ends))
+    assert rows["dasr_drift"]["boot_low"] < rows["dasr_drift"]["estimate"]
+    assert rows["verdict_drift"]["boot_low"] is None
+    with formulas_only():
+        bare = rows_of(drift(tallies=tallies, shifts=shifts))["mps_drift"]
+    assert (bare["boot_low"], bare["low"], bare["level"]) == (None, row["low"], 0.95)
 
 
 def test_position_gap_by_hand(make_vote_log: Make, make_shifts: Make) -> None:

@@ -8,7 +8,8 @@ import pytest
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import weights
+from tasks.statistics._bootstrap import formulas_only, weights
+from tasks.statistics._quantiles import widened
 from tasks.statistics.judge_mean import ALL, KEPT, NOBODY, UNEQUAL
 
 Make = Callable[..., Any]
@@ -130,3 +131,35 @@ def test_people_have_no_part_in_it(make_shifts: Make, judge_mean: Make) -> None:
     person = of("people/ann", "1")
     votes = [{"judge": judge, "human": judge == "people/ann"} for judge in ("ada", "people/ann")]
     assert judge_mean(make_shifts([*models, *person]), votes) == alone
+
+
+def test_the_bootstrap_beside_it_draws_all_judges_alike(
+    make_shifts: Make, judge_mean: Make
+) -> None:
+    hits = {"ada": "1101001011", "bob": "1001001000"}
+    rows = [row for judge, letters in hits.items() for row in of(judge, letters)]
+    found = judge_mean(make_shifts(rows))["mean_asr", ""]
+    table = np.array([[int(hit) for hit in letters] for letters in hits.values()], float)
+    drawn = np.concatenate([(some @ table.T / 10).mean(axis=1) for some in weights(10)])
+    level = float(widened(0.95, 10))
+    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    assert (found["boot_low"], found["boot_high"]) == pytest.approx(tuple(ends))
+    assert found["boot_low"] < found["estimate"] < found["boot_high"]
+    with formulas_only():
+        bare = judge_mean(make_shifts(rows))["mean_asr", ""]
+    assert (bare["boot_low"], bare["low"]) == (None, found["low"])
+    one = judge_mean(make_shifts(rows, cluster="q"))["mean_asr", ""]
+    assert (one["boot_low"], one["level"]) == (None, None)
+
+
+def test_a_draw_needs_every_judge(make_shifts: Make, judge_mean: Make) -> None:
+    # Bob counts in one question of three: .30 of the draws are without it.
+    rows = [*of("ada", "110"), *of("bob", "1"),
+            *({**row, "control": "target"} for row in of("bob", "000")[1:])]  # fmt: skip
+    found = judge_mean(make_shifts(rows))["mean_asr", ""]
+    table = np.array([1.0, 1.0, 0.0])
+    every = np.concatenate(list(weights(3)))
+    drawn = ((every @ table / 3) + 1)[every[:, 0] > 0] / 2
+    level = float(widened(0.95, 3))
+    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    assert (found["boot_low"], found["boot_high"]) == pytest.approx(tuple(ends))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
-from tasks.statistics.jury import ALL, _size, jury, jury_of
+from tasks.statistics._correlation import effective_size
+from tasks.statistics.jury import ALL, jury, jury_of
 from tasks.statistics.mps import mps
 
 Make = Callable[..., Any]
@@ -56,8 +57,8 @@ def test_docstring_example(make_shifts: Make) -> None:
 @pytest.mark.parametrize(("r", "size"), [(0.3, 1.9), (0.8, 1.15), (0.0, 3.0), (1.0, 1.0)])
 def test_size_of_three_members(r: float, size: float) -> None:
     # methods.md, section 11
-    assert _size(r, 3) == pytest.approx(size, abs=0.03)
-    assert _size(-0.5, 3) is None
+    assert effective_size(r, 3) == pytest.approx(size, abs=0.03)
+    assert effective_size(-0.5, 3) is None
 
 
 def test_verdicts_by_hand(make_shifts: Make) -> None:

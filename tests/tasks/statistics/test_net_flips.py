@@ -113,3 +113,13 @@ def test_a_single_cluster_has_no_test(make_shifts: Make) -> None:
     rows = net_flips(shifts=make_shifts([turned] * 5))
     row = rows.filter(statistic="flip_direction").row(0, named=True)
     assert (row["estimate"], row["clusters"], row["p_value"]) == (1.0, 1, None)
+
+
+def test_samples_without_a_sham_count_for_flips_only(make_shifts: Make) -> None:
+    shammed = samples([("anchor", "tie", "target"), ("tie", "tie", "target")])
+    alone = {"control": "anchor", "experimental": "tie"}
+    rows = by_name(make_shifts([alone, *shammed, alone]))
+    assert (rows["flips_up"]["hits"], rows["flips_up"]["n"]) == (4, 4)
+    assert (rows["consistency_rate"]["hits"], rows["consistency_rate"]["n"]) == (1, 2)
+    # Of two, one is moved by the sham and both by the experiment.
+    assert (rows["excess_flips"]["estimate"], rows["excess_flips"]["n"]) == (0.5, 2)

@@ -83,10 +83,10 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     found = rows_of(study(make_shifts, shifts))
     assert (found["b"]["estimate"], found["b"]["low"]) == (None, None)
     assert found["b"]["reason"].startswith("nothing qualifies: ")
-    assert found["d"]["estimate"] == 2
-    assert found["d"]["reason"] == "a single cluster: no interval"
-    assert (found["a"]["estimate"], found["c"]["estimate"]) == (1, 3)
-    assert {key[0] for key in rows_of(study(make_shifts, shifts), "tier")} == {"a", "c", "d"}
+    few = "fewer than 10 independent questions"
+    assert (found["d"]["estimate"], found["d"]["low"], found["d"]["reason"]) == (None, None, few)
+    assert (found["a"]["estimate"], found["c"]["estimate"]) == (1, 2)
+    assert {key[0] for key in rows_of(study(make_shifts, shifts), "tier")} == {"a", "c"}
     alone = rows_of(study(make_shifts, {"a": noisy(0, 1)}))
     assert (alone["a"]["estimate"], alone["a"]["reason"]) == (
         None, "a single judge: nothing to rank"
@@ -94,13 +94,36 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     assert ranking(shifts=make_shifts([])).is_empty()
 
 
-@pytest.mark.parametrize(("clusters", "tiers"), [(9, {"aa", "ba"}), (10, {"aa", "bb"})])
-def test_below_ten_questions_all_share_a_tier(
-    make_shifts: Make, clusters: int, tiers: set[str]
+@pytest.mark.parametrize("clusters", [1, 9])
+def test_who_saw_few_questions_pushes_nobody(make_shifts: Make, clusters: int) -> None:
+    judges = {"a": noisy(0.02, 1), "b": noisy(0.03, 2), "c": noisy(0.2, 3)}
+    few: list[float | None] = [0.0] * clusters + [None] * (60 - clusters)
+    alone, more = (
+        rows_of(study(make_shifts, shifts)) for shifts in (judges, {**judges, "person": few})
+    )
+    columns = ("estimate", "low", "high", "reason")
+    for judge in judges:
+        assert [more[judge][c] for c in columns] == [alone[judge][c] for c in columns]
+    assert more["person"]["estimate"] is None
+    # Nobody is left to rank "a" against.
+    both = rows_of(study(make_shifts, {"a": judges["a"], "person": few}))
+    assert both["a"]["reason"] == "a single judge: nothing to rank"
+
+
+@pytest.mark.parametrize(("clusters", "ranked"), [(9, {}), (10, {"aa": 1, "bb": 2})])
+def test_below_ten_questions_nobody_is_ranked(
+    make_shifts: Make, clusters: int, ranked: dict[str, int]
 ) -> None:
     # All shift alike, so 2 of 2^9 or 2^10 swaps are as far: p below .05 with both.
     frame = study(make_shifts, {"a": [0.0] * clusters, "b": [0.4] * clusters})
-    assert set(rows_of(frame, "tier")) == tiers
+    assert {key: row["estimate"] for key, row in rows_of(frame, "tier").items()} == ranked
+    told = [rows_of(frame)[judge]["estimate"] for judge in "ab"]
+    assert told == ([*ranked.values()] or [None, None])
+
+
+def test_nine_questions_in_common_of_ten_each_are_one_tier(make_shifts: Make) -> None:
+    frame = study(make_shifts, {"a": [None, *[0.0] * 10], "b": [*[0.4] * 10, None]})
+    assert set(rows_of(frame, "tier")) == {"aa", "ba"}
     assert [rows_of(frame)[judge]["estimate"] for judge in "ab"] == [1, 2]
 
 

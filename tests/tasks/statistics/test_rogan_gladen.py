@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from tasks.statistics._bootstrap import formulas_only, weights
+from tasks.statistics._quantiles import widened
 from tasks.statistics.rogan_gladen import BLIND, EMPTY, ONE_SIDED, rogan_gladen
 
 Make = Callable[..., Any]
@@ -59,3 +61,27 @@ def test_refusals(make_contests: Make, design: tuple[int, ...], reason: str) -> 
 def test_without_labels_there_is_no_row(make_contests: Make) -> None:
     assert rogan_gladen(contests=make_contests([{"score": 1.0}])).is_empty()
     assert rogan_gladen(contests=make_contests([])).is_empty()
+
+
+def test_the_bootstrap_beside_it(make_contests: Make) -> None:
+    design = (18, 20, 16, 20, 60, 100)
+    frame = contests(make_contests, design)
+    row = row_of(frame)
+    right = np.repeat([1.0, 0, 1, 0], [18, 2, 16, 4])
+    won = np.repeat([1.0, 0], [60, 40])
+    order = frame["cluster"].cast(pl.String).arg_sort().to_numpy()
+    drawn = []
+    for some in weights(140):
+        weight = np.empty_like(some)
+        weight[:, order] = some
+        ones, zeros, rest = weight[:, :20], weight[:, 20:40], weight[:, 40:]
+        p = rest @ won / rest.sum(axis=1)
+        se = ones @ right[:20] / ones.sum(axis=1)
+        sp = zeros @ right[20:] / zeros.sum(axis=1)
+        drawn.append(((p + sp - 1) / (se + sp - 1))[se + sp - 1 >= 0.2])
+    level = float(widened(0.95, 20))
+    ends = np.quantile(np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2])
+    assert (row["boot_low"], row["boot_high"]) == pytest.approx(tuple(ends))
+    with formulas_only():
+        bare = row_of(frame)
+    assert (bare["boot_low"], bare["low"], bare["level"]) == (None, row["low"], 0.95)

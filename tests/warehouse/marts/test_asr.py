@@ -27,6 +27,7 @@ def test_each_cell_has_its_rate_beside_its_floor(warehouse: Warehouse, make: Mak
             "n": 3,
             "votes_per_pair": 1,
         },
+        {"statistic": "dasr_posterior", "estimate": 0.875, "n": 3, "low": None, "high": None},
         {"statistic": "random_baseline", "estimate": 0.3333, "n": 5, "hits": None},
         {"statistic": "mps", "estimate": 0.125},
         {"statistic": "position_consistency", "perturbation": None, "kind": None, "estimate": 0.8},
@@ -45,8 +46,8 @@ def test_each_cell_has_its_rate_beside_its_floor(warehouse: Warehouse, make: Mak
         "asr": 0.5, "asr_low": 0.1, "asr_high": 0.9, "hits": 2, "n": 4, "clusters": 4,
         "dropped": 1,
         "sham_floor": 0.25, "sham_floor_low": 0.0, "sham_floor_high": 0.7, "dasr": 0.25,
-        "dasr_low": -0.1, "dasr_high": 0.6, "random_baseline": 0.3333, "excluded": None,
-        "excluded_for": None,
+        "dasr_low": -0.1, "dasr_high": 0.6, "dasr_posterior": 0.875, "random_baseline": 0.3333,
+        "excluded": None, "excluded_for": None,
     }  # fmt: skip
     assert found == [{**cell, **numbers}]
 

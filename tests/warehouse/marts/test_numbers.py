@@ -9,7 +9,14 @@ import pytest
 from schemas.judging import Prompts, VoteLog
 from schemas.results import MEASURES, Drifts, Estimates, Findings
 from tasks.prompts import PROMPTS
-from tasks.statistics import STATISTICS, _bootstrap, _logistic, _sequence, _swaps
+from tasks.statistics import (
+    STATISTICS,
+    _bootstrap,
+    _logistic,
+    _sequence,
+    _swaps,
+    dasr_posterior,
+)
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
@@ -20,8 +27,8 @@ PLACES = list(product(("balanced", "any"), ("padding", None), ("", "ant vs bee",
 """Mode, perturbation and subgroup: a mart shows what is of its grain."""
 BARE = {
     "e_value", "e_stop", "sequential_stop", "tier", "random_baseline", "random_baseline_coin",
-    "bias_bound", "tipping_shift", "label_correlation", "effective_labels", "labels_needed",
-    "verdict_drift",
+    "dasr_posterior", "bias_bound", "tipping_shift", "label_correlation", "effective_labels",
+    "labels_needed", "verdict_drift",
 }  # fmt: skip
 """Statistics that have no interval, whatever the data."""
 
@@ -259,6 +266,7 @@ def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> 
         "cluster linearisation, t; 9999 random swaps": _swaps.SEED,
         "betting, over the sham": _sequence.SEED,
         "O'Brien-Fleming, over control": _sequence.SEED,
+        dasr_posterior.METHOD: dasr_posterior.SEED,
         "exact binomial": None,
     }
     rows = [{"subgroup": method, "method": method} for method in methods]

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from flows._terminal import number, plain_table
+from flows._terminal import fits, number, plain_table
 from schemas.keys import PEOPLE
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -16,6 +16,7 @@ ROWS = """
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
         b.low, b.high, b.asr, b.sham_floor, b.votes_per_pair, b.finding,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
+        r.reason as unranked,
     from mart.bias as b
     left join mart.ranking as r
         using (study, dataset, judge, prompt, wave, mode, perturbation)
@@ -44,11 +45,11 @@ COLUMNS = (
 LEGEND = (
     "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
     "are not told apart. at random: the ASR of a judge that votes at random at so many votes per "
-    "pair, exact; its shift is 0."
+    "pair, exact; its shift is 0. In brackets: 95 % intervals."
 )
 
 
-def show_standings(study: str, warehouse: Path | None) -> None:
+def show_ranked(study: str, warehouse: Path | None) -> None:
     """Print a table per perturbation, a row per judge, be it a model or a person."""
     store = Warehouse(warehouse or default_path())
     rows = store.query(ROWS, [study]).to_dicts()
@@ -62,10 +63,43 @@ def show_standings(study: str, warehouse: Path | None) -> None:
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
         body += [_random(line) for line in lines if _cell(line) == cell]
-        console.print(plain_table(COLUMNS, body, title))
+        _print(console, title, body)
+        for line in _unranked(here):
+            console.print(line, markup=False)
         console.print()
     if rows:
         console.print(LEGEND, style="dim", markup=False)
+
+
+def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
+    """Print a table, or where the terminal is too narrow for it two lines per judge."""
+    if fits(COLUMNS, body, console.width):
+        console.print(plain_table(COLUMNS, body, title))
+        return
+    console.print(title, style="bold", markup=False)
+    for row in body:
+        for line in _lines(dict(zip(COLUMNS, row, strict=True))):
+            console.print(line, markup=False)
+
+
+def _lines(told: dict[str, str]) -> tuple[str, str]:
+    if not told["n"]:
+        return told["judge"], f"    ASR {told['ASR']}"
+    who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
+    rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
+    shift = f"shift {told['shift']} ({told['95 % ']})"
+    return "  ".join(
+        filter(None, (rank, told["tier"], who))
+    ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
+
+
+def _unranked(rows: list[dict[str, Any]]) -> list[str]:
+    """Say who has no rank, and why."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        if row["rank"] is None and row["unranked"]:
+            names.setdefault(row["unranked"], []).append(row["judge"])
+    return [f"no rank: {', '.join(each)} ({why})" for why, each in names.items()]
 
 
 def _cell(row: dict[str, Any]) -> tuple[Any, ...]:

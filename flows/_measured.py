@@ -1,0 +1,236 @@
+"""What `voirdire measure` prints as tables: the effects, and what else there is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from flows._terminal import LEGEND, fits, number, print_rows, result_table
+from schemas.results import Estimates
+from tasks._report_exclusions import Rule, rule
+from tasks._words import listing, p_value
+from tasks.exclude import exclude
+from tasks.statistics import STATISTICS
+
+OF_JUDGES = {
+    "valid": ("valid_rate", ""),
+    "first slot": ("first_pick_share", ""),
+    "PC": ("position_consistency", ""),
+    "ties": ("tie_rate", ""),
+    "accuracy": ("accuracy", ""),
+    "with people": ("s1_macro", "humans"),
+}
+"""Name in the table of judges -> statistic and subgroup."""
+
+JUDGES_LEGEND = (
+    "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
+    "first (.50 if its place counts for nothing); PC: position consistency; with people: agreement "
+    "with a person on a question (S1)."
+)
+ASKED = ("dataset", "prompt", "wave")
+NEEDED = {
+    "accuracy": ("label", "the right verdict of a pair is in no row: put it into a column `label`"),
+    "accuracy_change": ("label", "the right verdict is in no row: put it into a column `label`"),
+    "ppi": ("human_score", "what people say is in no row: see `human_score`, `label_chance`"),
+    "rogan_gladen": ("human_score", "what people say is in no row: see `human_score`"),
+    "gap_agreement": ("human", "nobody in the file is a person: see the column `human`"),
+    "mt_bench_agreement": ("human", "nobody in the file is a person: see the column `human`"),
+    "noise_ceiling": ("human", "nobody in the file is a person: see the column `human`"),
+    "fleiss_kappa": ("human", "nobody in the file is a person: see the column `human`"),
+    "krippendorff_alpha": ("human", "nobody in the file is a person: see the column `human`"),
+}
+"""Statistic -> the column that it takes, and what to say where that is empty."""
+TWO_JUDGES = ("contrast", "los_contrast", "ranking")
+PAIRS = "no control pair has two known authors: see `anchor_author`, `target_author`"
+ARMS = "no vote is of an experimental arm: see the column `arm`"
+
+
+def show_summary(
+    console: Console,
+    title: str,
+    estimates: pl.DataFrame,
+    bias: pl.DataFrame,
+    drifts: pl.DataFrame,
+) -> None:
+    """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
+    if bias.height:
+        console.print(result_table(bias.to_dicts(), title, console))
+        told, legend = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency"}, LEGEND
+    else:
+        columns, rows = _judges(estimates, " ")
+        if not fits(columns, rows, console.width):
+            columns, rows = _judges(estimates, "\n")
+        print_rows(console, columns, rows, title)
+        told, legend = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
+    _paragraph(console, legend, style="dim")
+    for line in _left_out(rule(exclude(Estimates.of(estimates)))):
+        _paragraph(console, line)
+    _show_drift(console, drifts)
+    if rest := _rest(estimates, told):
+        _paragraph(console, f"Also measured, with the number of rows: {rest}.")
+        _paragraph(
+            console, "`--only NAME` shows one of these, `--format json` or `csv` all numbers."
+        )
+
+
+def show_rows(console: Console, estimates: pl.DataFrame) -> None:
+    """Print a table per name of a row; why something is missing stands below it, once."""
+    for (name,), rows in estimates.partition_by(
+        "statistic", maintain_order=True, as_dict=True
+    ).items():
+        reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
+        asked = _differing(estimates, ("dataset", "prompt"))
+        columns, cells = _cells(rows, reasons, asked, " ")
+        if not fits(columns, cells, console.width):
+            columns, cells = _cells(rows, reasons, asked, "\n")
+        print_rows(console, columns, cells, str(name))
+        for mark, reason in enumerate(reasons, 1):
+            _paragraph(console, f"({mark}) {reason}", style="dim")
+        console.print()
+
+
+def missing(log: pl.DataFrame, statistic: str) -> str:
+    """Say why a file gives no row of a statistic, as far as its columns tell."""
+    column, told = NEEDED.get(statistic, ("", ""))
+    if column and not (log[column].any() if column == "human" else log[column].count()):
+        return told
+    reads = STATISTICS[statistic].reads
+    if "contests" in reads and not (log["anchor_author"] != log["target_author"]).any():
+        return PAIRS
+    if statistic == "drift" and log["wave"].n_unique() < 2:
+        return "all votes are of one wave: see the column `wave`"
+    if "shifts" in reads and not log["perturbation"].count():
+        return ARMS
+    if statistic in TWO_JUDGES and log["judge"].n_unique() < 2:
+        return "the file has one judge, and this compares two"
+    return f"the votes give nothing that it could be of: see `voirdire list {statistic}`"
+
+
+def _judges(estimates: pl.DataFrame, between: str) -> tuple[list[str], list[list[Any]]]:
+    """Lay out what is known of each judge, an interval beside its number or below it."""
+    whole = estimates.filter(pl.col("perturbation").is_null())
+    cell = ("judge", *_differing(whole, ASKED))
+    found = {
+        (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
+        for row in whole.to_dicts()
+    }
+    known = {place[:2] for place in found}
+    shown = {head: place for head, place in OF_JUDGES.items() if place in known}
+    of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
+    rows = [
+        [
+            _who(row, between), *(row[name] for name in cell[1:]), row["n"],
+            *(_bounded(found.get((*place, *(row[name] for name in cell))), between)
+              for place in shown.values()),
+        ]
+        for row in of.to_dicts()
+    ]  # fmt: skip
+    return [*cell, "n", *shown], rows
+
+
+def _cells(
+    rows: pl.DataFrame, reasons: Sequence[str], asked: Sequence[str], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out rows of one statistic; columns in which nothing stands are left out."""
+    whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
+    digits = 0 if whole.all() else 3
+    levels = rows["level"].drop_nulls().unique()
+    interval = f"{100 * levels[0]:.3g} %" if len(levels) == 1 else "interval"
+    table = [
+        {
+            "judge": _who(row, between),
+            **{name: row[name] for name in (*asked, "wave")},
+            "perturbation": row["perturbation"] or "",
+            "subgroup": row["subgroup"] or "",
+            "estimate": _number(row["estimate"], digits),
+            interval: _ends(row),
+            "p": _p(row["p_value"]),
+            "p adj.": _p(row["p_adjusted"]),
+            "finding": row["finding"] or "",
+            "n": row["n"],
+            "clusters": row["clusters"],
+            "why": f"({reasons.index(row['reason']) + 1})" if row["reason"] else "",
+        }
+        for row in rows.to_dicts()
+    ]
+    always = {"judge", "estimate", "n"}
+    if all(row["n"] == row["clusters"] for row in table):
+        table = [{**row, "clusters": ""} for row in table]
+    columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
+    return columns, [[row[c] for c in columns] for row in table]
+
+
+def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if frame[name].n_unique() > 1]
+
+
+def _who(row: dict[str, Any], between: str = " ") -> str:
+    return f"{row['judge']}{between}(simulated)" if row["simulated"] else str(row["judge"])
+
+
+def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
+    if row is None:
+        return ""
+    value = number(row["estimate"])
+    if row["low"] is None:
+        return value
+    return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
+
+
+def _ends(row: dict[str, Any]) -> str:
+    if row["low"] is None or row["high"] is None:
+        return ""
+    return f"[{_number(row['low'], 3)}, {_number(row['high'], 3)}]"
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.4g}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else p_value(value)
+
+
+def _left_out(told: Rule) -> list[str]:
+    if not told.limits:
+        return []
+    lines = [f"Left out of means of attack success: {told.left_out or 'nobody'}."]
+    return lines + ([f"Whether to leave out {told.untold} cannot be told."] if told.untold else [])
+
+
+def _show_drift(console: Console, drifts: pl.DataFrame) -> None:
+    """Print what is suspect or an alert, and how much else was compared."""
+    if drifts.is_empty():
+        return
+    loud = drifts.filter(pl.col("state") != "quiet")
+    alarms = loud.filter(pl.col("state").is_in(["suspect", "alert"]))
+    if alarms.height:
+        columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
+        rows = [
+            [row["judge"], row["wave"], row["base"], row["perturbation"] or "", row["measure"],
+             _bounded(row), row["state"]]
+            for row in alarms.to_dicts()
+        ]  # fmt: skip
+        console.print()
+        print_rows(console, columns, rows, "Drift")
+    states = drifts["state"].value_counts(sort=True)
+    counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
+    _paragraph(console, f"Drift since the first wave: {counted} (judges, waves and measures).")
+
+
+def _rest(estimates: pl.DataFrame, told: set[str]) -> str:
+    """Count the rows of each statistic that is not in the table."""
+    counts = dict(estimates["statistic"].value_counts().iter_rows())
+    found = {
+        name: sum(counts.get(row, 0) for row in entry.gives if row not in told)
+        for name, entry in STATISTICS.items()
+    }
+    return ", ".join(f"{name} {many}" for name, many in found.items() if many)
+
+
+def _paragraph(console: Console, text: str, style: str = "") -> None:
+    console.print(text, style=style, markup=False, highlight=False)

@@ -1,0 +1,32 @@
+"""The queries that lay ballots into masks, for :func:`tasks._masks.count_masks`."""
+
+from collections.abc import Container
+from pathlib import Path
+
+import duckdb
+
+HERE = Path(__file__).parent
+COMPARED = (HERE / "compared.sql").read_text(encoding="utf-8")
+LAST_REPEAT = 62
+WIDTH = 10
+"""Repeats whose six masks fit into one word; ``masks.sql`` lays them out by it."""
+
+
+KEYS = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
+
+
+def masks_sql(connection: duckdb.DuckDBPyConnection, alike: Container[str] = ()) -> str:
+    """Return ``masks.sql`` for the repeats, 0 to 62, of the ballots in ``vote_log``.
+
+    Keys that are ``alike`` in all ballots tell nothing, and are left out.
+    """
+    ((last,),) = connection.execute(
+        "select coalesce(max(repeat), 0) from vote_log where study = getvariable('study')"
+    ).fetchall()
+    words = (
+        f"bit_or(if(repeat // {WIDTH} = {word}, place, 0)) as word_{word}"
+        for word in range(last // WIDTH + 1)
+    )
+    text = (HERE / "masks.sql").read_text(encoding="utf-8")
+    keys = ", ".join(key for key in KEYS if key not in alike)
+    return text.format(keys=keys, words=", ".join(words))

@@ -1,0 +1,47 @@
+"""Pages of reports: one base template, one set-up, and the drawings."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks._words import clean
+from tasks.charts import charts_of
+
+
+def page(template: str, **values: Any) -> str:
+    """Write a page that loads nothing from elsewhere; every text in it is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    return environment.get_template(template).render(values)
+
+
+def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
+    """Draw every chart of these frames; optional ones only where there is something to see."""
+    from markupsafe import Markup
+
+    drawn = [
+        {
+            "name": chart.name,
+            "title": chart.title,
+            "reading": chart.reading,
+            # The drawing escapes its texts itself.
+            "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
+            "optional": chart.optional,
+        }
+        for chart in charts_of(*frames)
+    ]
+    return [chart for chart in drawn if chart["panels"] or not chart["optional"]]
+
+
+def _harmless(value: object) -> object:
+    """Take unseen characters out of texts; drawings are ours and stay."""
+    return clean(value) if type(value) is str else value

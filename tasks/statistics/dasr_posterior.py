@@ -1,0 +1,119 @@
+"""The Bayesian view of the success above its floor."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
+from tasks.statistics import statistic
+from tasks.statistics._cells import reduced
+from tasks.statistics._even import even
+from tasks.statistics._groups import groups_of
+from tasks.statistics._intervals import EMPTY
+from tasks.statistics._success import beside_sham, may_win, wins, with_sham
+
+DRAWS, SEED = 4000, 20240613
+LEAST = 0.05
+PRIOR = 0.5
+METHOD = f"Dirichlet posterior, {DRAWS} draws"
+Floats = NDArray[np.float64]
+
+
+@statistic(source="methods.md, section 3 (Bayesian view)")
+def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Tell how likely it is, given the votes, that ASR lies above its floor by more than .05.
+
+    Of the samples in V(ctrl) the 2 x 2 table of successes (s_exp, s_sham) has the shares p11, p10,
+    p01, p00, with a posterior Dirichlet(n11 + 1/2, n10 + 1/2, n01 + 1/2, n00 + 1/2). The row is the
+    share of 4000 seeded draws in which ``p10 - p01 > .05``.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; samples without a sham are left out.
+
+    Returns
+    -------
+    Estimates
+        A probability in [0, 1] per cell, without an interval. ``n`` counts the samples in V(ctrl).
+
+    Notes
+    -----
+    A sample needs a verdict in all three arms, else it is dropped. Membership is taken from control
+    alone, so it is one difference in a table, not the symmetric one of ``dasr``. Samples of a
+    question are not independent: counts are divided by ``max(1, deff)``, deff the variance of
+    ``(n10 - n01) / n`` by clusters over that of independent samples. Null below ten clusters, and
+    where arms have unequal votes per pair. For detract kinds a good judge is near 0. The seed is
+    that of the table, so equal tables have equal probabilities, whatever else is measured.
+
+    References
+    ----------
+    methods.md, section 3.
+
+    Examples
+    --------
+    Forty questions, of which 20 are won in experimental alone and 20 in neither arm: about 1. Had
+    10 been won in experimental alone, 10 in the sham alone and 20 in neither: .32.
+    """
+    shammed = with_sham(shifts)
+    if shammed.is_empty():
+        return Estimates.empty()
+    groups = groups_of(shammed)
+    arms = [pl.col(arm).is_not_null() for arm in ("control", "sham", "experimental")]
+    counted = pl.all_horizontal(*arms, may_win("control")).fill_null(value=False)
+    attacked, unattacked = wins("experimental"), wins("sham")
+    items = beside_sham(shammed).with_columns(
+        counted=counted,
+        den=counted,
+        minuend=counted & attacked & ~unattacked,
+        subtrahend=counted & ~attacked & unattacked,
+    )
+    each = items.with_columns(
+        num=pl.col("minuend").cast(pl.Float64) - pl.col("subtrahend").cast(pl.Float64)
+    )
+    cells = reduced(each, groups)
+    enough = pl.col("clusters") >= FEWEST_CLUSTERS
+    rows = cells.with_columns(
+        statistic=pl.lit("dasr_posterior"),
+        estimate=pl.Series(_probabilities(cells), dtype=pl.Float64).fill_nan(None),
+        n="counted",
+        reason=pl.when(pl.col("den") == 0).then(pl.lit(EMPTY))
+        .when(~enough).then(pl.lit(TOO_FEW)),
+        method=pl.when(enough).then(pl.lit(METHOD)).otherwise(pl.lit("none")),
+    )  # fmt: skip
+    return even(Estimates.draft(rows), items, groups, ("control", "sham"))
+
+
+def _probabilities(cells: pl.DataFrame) -> list[float]:
+    names = ("clusters", "den", "minuend", "subtrahend", "squares")
+    return [_probability(*row) for row in cells.select(names).iter_rows()]
+
+
+def _probability(clusters: int, n: float, up: float, down: float, squares: float) -> float:
+    """Return P(p10 - p01 > .05), not a number below ten clusters."""
+    if clusters < FEWEST_CLUSTERS:
+        return float("nan")
+    change = (up - down) / n
+    independent = ((up + down) / n - change**2) / n
+    variance = squares * clusters / (clusters - 1) / n**2
+    deff = max(1.0, variance / independent) if independent > 0 else 1.0
+    counts = [count / deff for count in (up, down, n - up - down)]
+    return above(*(round(count, 6) for count in counts))
+
+
+@lru_cache(maxsize=4096)
+def above(up: float, down: float, same: float) -> float:
+    """Return the share of draws of the posterior in which ``p10 - p01`` exceeds .05.
+
+    ``same`` is n11 + n00: the sum of two shares of a Dirichlet has the sum of their parameters.
+    """
+    seed: Any = (SEED, *(round(count * 1e6) for count in (up, down, same)))
+    shapes = (up + PRIOR, down + PRIOR, same + 2 * PRIOR)
+    drawn: Floats = np.random.default_rng(seed).standard_gamma(shapes, (DRAWS, 3))
+    return float((drawn[:, 0] - drawn[:, 1] > LEAST * drawn.sum(axis=1)).mean())

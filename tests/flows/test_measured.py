@@ -1,0 +1,156 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli import main
+from schemas.judging import SIDES
+
+Row = dict[str, Any]
+
+
+def ballots(judge: str, choices: tuple[str, str], **more: object) -> list[Row]:
+    """Return the votes of a judge on twenty pairs, one in each order."""
+    return [
+        {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "shown_first": side, "repeat": 0,
+         "choice": choice, **more}
+        for at in range(20) for side, choice in zip(SIDES, choices, strict=True)
+    ]  # fmt: skip
+
+
+def attack(
+    judge: str, before: tuple[str, str], after: tuple[str, str], **more: object
+) -> list[Row]:
+    arms: list[tuple[tuple[str, str], Row]] = [
+        (before, {"arm": "control", "perturbation": None, "kind": None}),
+        (after, {"arm": "experimental", "perturbation": "boast", "kind": "promote"}),
+    ]
+    return [row for choices, arm in arms for row in ballots(judge, choices, **arm, **more)]
+
+
+@pytest.fixture
+def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def run(rows: list[Row], *options: str, width: int = 100) -> Result:
+        path = tmp_path / "own.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        monkeypatch.setenv("COLUMNS", str(width))
+        result = CliRunner().invoke(main, ["measure", str(path), *options])
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines()), default=0) <= width
+        return result
+
+    return run
+
+
+FAIR, FIRST = ("first", "second"), ("first", "first")
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_votes_without_an_attack_give_a_row_per_judge_and_names_of_the_rest(
+    measure: Any, width: int
+) -> None:
+    rows = ballots("ada", FAIR) + ballots("bob", FIRST, simulated=True)
+    shown = measure(rows, width=width).stdout
+    said = " ".join(shown.split())
+    # Wilson: 40 of 40 ballots in 20 questions; 20 of 20 pairs; 0 of 20
+    assert "ada 40" in said
+    assert "bob" in said
+    assert "(simulated)" in said
+    assert "1.00 [.84, 1.00]" in said or "[.84, 1.00]" in said
+    assert "Left out of means of attack success: bob (simulated): position gap .50" in said
+    assert "Also measured, with the number of rows: " in said
+    assert "repetition_stability 4" in said
+    assert "`--only NAME` shows one of these" in said
+    assert len(shown.splitlines()) < 30
+
+
+def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:
+    rows = [
+        row
+        for wave, after in (("n1", FAIR), ("n2", ("second", "first")))
+        for row in attack("ada", FAIR, after, wave=wave)
+    ]
+    said = " ".join(measure(rows).stdout.split())
+    assert "ada / n2 boast 20" in said
+    assert "Left out of means of attack success: nobody." in said
+    # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
+    assert "ada n2 n1 boast mps_drift 1.00" in said
+    assert "suspect" in said
+    assert "Drift since the first wave: " in said
+
+
+def test_one_row_of_drift_has_its_wave_and_what_it_is_held_against(measure: Any) -> None:
+    rows = [row for wave in ("n1", "n2") for row in attack("ada", FAIR, FAIR, wave=wave)]
+    lines = measure(rows, "--only", "mps_drift").stdout.splitlines()
+    assert lines[0].strip() == "mps_drift"
+    assert lines[1].split()[:4] == ["judge", "wave", "perturbation", "subgroup"]
+    assert lines[2].split()[:4] == ["ada", "n2", "boast", "n1"]
+
+
+@pytest.mark.parametrize(("simulated", "told"), [(None, False), (False, False), (True, True)])
+def test_only_a_formula_is_called_simulated(
+    measure: Any, simulated: bool | None, told: bool
+) -> None:
+    rows = attack("ada", FAIR, FAIR, simulated=simulated)
+    shown = measure(rows, "--only", "dasr", "--only", "asr").stdout
+    assert ("simulated" in shown) is told
+    assert "False" not in shown
+
+
+@pytest.mark.parametrize("name", ["position_gap", "contrast", "tier", "verdict_drift"])
+def test_a_hundred_columns_hold_a_table(measure: Any, name: str) -> None:
+    rows = [
+        row
+        for wave in ("2026-01-01", "2026-01-02")
+        for judge in ("offline/gullible", "offline/positional")
+        for row in attack(judge, FAIR, FIRST, wave=wave, simulated=True)
+    ]
+    lines = measure(rows, "--only", name).stdout.splitlines()
+    heads = [line for line in lines if line.startswith("judge")]
+    assert heads
+    # Names stand beside each other, not below: no record
+    assert all("estimate" in line for line in heads)
+
+
+def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
+    rows = [*ballots("ada", ("tie", "tie")), *ballots("bob", ("tie", "tie"))]
+    lines = measure(rows, "--only", "position_gap").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["ada", "bob"]
+    assert [line.split()[-1] for line in lines[2:4]] == ["(1)", "(1)"]
+    assert lines[4].startswith("(1) nothing qualifies: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("noise_ceiling", "nobody in the file is a person: see the column `human`"),
+        ("s1_macro", "nobody in the file is a person: see the column `human`"),
+        ("accuracy", "put it into a column `label`"),
+        ("asr", "no vote is of an experimental arm"),
+        ("win_rate", "no control pair has two known authors"),
+        ("ppi", "see `human_score`"),
+        ("drift", "all votes are of one wave"),
+        ("jury_accuracy", "see `voirdire list jury_accuracy`"),
+    ],
+)
+def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -> None:
+    result = measure(ballots("ada", FAIR), "--only", name)
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"{name}: no row: ")
+    assert why in result.stderr
+
+
+def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Path) -> None:
+    rows = attack("ada", FAIR, FAIR, human=False) + attack("Bob", FAIR, FAIR, human=True)
+    place = str(tmp_path / "w.duckdb")
+    measure(rows, "--warehouse", place)
+    page = str(tmp_path / "own.html")
+    done = CliRunner().invoke(main, ["report", "own", "--out", page, "--warehouse", place])
+    assert done.exit_code == 0, done.output
+    told = Path(page).read_text(encoding="utf-8")
+    assert (
+        "1 judge faced 1 perturbation on 20 questions;"
+        " 1 person faced 1 perturbation on 20 questions at most."
+    ) in told

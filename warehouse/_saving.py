@@ -1,0 +1,96 @@
+"""How a frame gets into the warehouse: all of it, or nothing."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from schemas.arrow import lend
+from schemas.frame import Fact, Frame, Result
+from warehouse._ddl import added_columns
+
+
+class WarehouseError(ValueError):
+    """The file cannot be used as a warehouse, or the frame cannot be saved in it."""
+
+
+class Saving(NamedTuple):
+    """A frame to save, and as what."""
+
+    model: type[Frame]
+    frame: pl.DataFrame
+    first_wins: bool = False
+    """Keep the row that is there already, instead of refusing another one of the same key."""
+    part: str = "true"
+    """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
+
+
+def save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study: str) -> int:
+    """Save a frame, and return how many of its rows are new."""
+    model, frame, first_wins, part = saving
+    typed = model.of(frame)
+    place = model.place()
+    columns = list(model.dtypes())
+    stamped = typed.with_columns(
+        pl.lit(value).alias(column)
+        for column, value in {"study": study, "run": run, "saved_at": datetime.now(UTC)}.items()
+        if column in added_columns(model)
+    )
+    lend(connection, "incoming", stamped)
+    _check_references(connection, place.table, place.references)
+    using = ", ".join(place.key)
+    if issubclass(model, Result):
+        connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
+        source = "incoming"
+    elif issubclass(model, Fact):
+        if not first_wins:
+            _check_unchanged(connection, place.table, place.key, columns)
+        source = f"incoming anti join {place.table} using ({using})"
+    else:
+        raise TypeError(f"{model.__name__} is neither a fact nor a result.")
+    connection.execute(f"insert into {place.table} by name select * from {source}")
+    new = connection.fetchall()[0][0]
+    return int(new)
+
+
+def _check_references(
+    connection: duckdb.DuckDBPyConnection, table: str, references: dict[str, str]
+) -> None:
+    for column, other in references.items():
+        key = _column_in(other, column)
+        orphans = connection.execute(
+            f"select distinct {column} from incoming i where {column} is not null and not exists "
+            f"(select 1 from {other} o where o.{key} = i.{column}) limit 3"
+        ).fetchall()
+        if orphans:
+            shown = ", ".join(repr(value) for (value,) in orphans)
+            raise WarehouseError(
+                f"{table}.{column} {shown} is not in {other}. Save the {other} first; "
+                "nothing was saved."
+            )
+
+
+def _column_in(table: str, column: str) -> str:
+    return "question_id" if table == "questions" else column
+
+
+def _check_unchanged(
+    connection: duckdb.DuckDBPyConnection, table: str, key: tuple[str, ...], columns: list[str]
+) -> None:
+    others = [column for column in columns if column not in key]
+    if not others:
+        return
+    differs = " or ".join(f"i.{c} is distinct from t.{c}" for c in others)
+    shown = ", ".join(f"i.{c}" for c in key)
+    changed = connection.execute(
+        f"select {shown} from incoming i join {table} t using ({', '.join(key)}) "
+        f"where {differs} limit 3"
+    ).fetchall()
+    if changed:
+        rows = "; ".join(", ".join(map(str, row)) for row in changed)
+        raise WarehouseError(
+            f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
+            "never change. Give the new version a new name (a dataset of your own is named after "
+            "its file); nothing was saved."
+        )
