@@ -17,6 +17,7 @@ from schemas.results import Estimates
 from tasks.statistics._bca import bca
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
+from tasks.statistics._once import once
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
@@ -115,16 +116,18 @@ Features = Callable[[slice], Sums]
 Solve = Callable[[Sums], dict[str, Sums]]
 
 
-def blocks(annotations: pl.DataFrame) -> Iterator[Block]:
-    """Yield the annotations of each dataset and aspect as arrays."""
+@once
+def blocks(annotations: pl.DataFrame) -> list[Block]:
+    """Return the annotations of each dataset and aspect as arrays."""
     names = ("dataset", "item", "cluster", "aspect", "annotator", "prompt", "wave", "label")
     rows = annotations.with_columns(pl.col(names).cast(pl.String)).with_columns(
         pl.col("prompt").fill_null(PERSON)
     )
-    for keys, part in sorted(
-        rows.partition_by("dataset", "aspect", as_dict=True).items(), key=lambda p: str(p[0])
-    ):
-        yield block_of(str(keys[0]), None if keys[1] is None else str(keys[1]), part)
+    parts = rows.partition_by("dataset", "aspect", as_dict=True)
+    return [
+        block_of(str(keys[0]), None if keys[1] is None else str(keys[1]), part)
+        for keys, part in sorted(parts.items(), key=lambda p: str(p[0]))
+    ]
 
 
 def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
@@ -187,7 +190,9 @@ def estimates(
     found = []
     for start in range(0, cells.height, step):
         part = slice(start, start + step)
-        sums = np.add.reduceat(features(part), block.starts, axis=0)
+        own = features(part)
+        # As a rule each item is a cluster of its own.
+        sums = own if groups == len(own) else np.add.reduceat(own, block.starts, axis=0)
         point = solve(sums.sum(axis=0))
         drawn = without = None
         if by_chance() and affordable and groups > 1:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tasks.statistics._groups import Numbers, combined, first_of, most_common, numbered
+from tasks.statistics._once import once
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -64,45 +65,72 @@ def primary_shift() -> pl.Expr:
     return pl.col("experimental_score") - base.otherwise("control_score")
 
 
-def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Panel]:
+class _Plan(NamedTuple):
+    """A panel but for its values."""
+
+    cell: dict[str, Any]
+    judges: list[str]
+    simulated: list[bool | None]
+    votes: NDArray[np.int64]
+    starts: NDArray[np.intp]
+    samples: int
+    at: Numbers
+    """Which rows of the frame are the panel's."""
+    place: Numbers
+    """Where each of them stands in a table of samples by judges, in the order of C."""
+
+    def filled(self, values: pl.Series) -> Floats:
+        """Lay the values of the frame's rows out, shape (samples, judges)."""
+        table = np.full(self.samples * len(self.judges), np.nan)
+        table[self.place] = values.gather(self.at).to_numpy()
+        return table.reshape(self.samples, len(self.judges))
+
+
+def panels(
+    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], of: pl.DataFrame | None = None
+) -> Iterator[Panel]:
     """Yield a panel per dataset, prompt, wave, mode and perturbation, in their order.
 
-    ``values`` are numbers of each row, null where the judge has none.
+    ``values`` are numbers of each row, null where the judge has none. If ``shifts`` only adds
+    columns to another frame, ``of``, then panels that others make of that one are laid out once.
     """
     if shifts.is_empty():
         return
+    told = shifts.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
+    for plan in _plans(shifts if of is None else of):
+        table = {column.name: plan.filled(column) for column in told}
+        yield Panel(plan.cell, plan.judges, plan.simulated, plan.votes, table, plan.starts)
+
+
+@once
+def _plans(shifts: pl.DataFrame) -> list[_Plan]:
     numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
     group, present = combined([numbers[name] for name in GROUP])
-    rows = shifts.select(
-        *(pl.col(name) for name in (*GROUP, "judge", "kind", "has_sham", "simulated", "votes")),
-        **{name: value.cast(pl.Float64) for name, value in values.items()},
-    )
-    order = np.argsort(group, kind="stable")
+    rows = shifts.select(*GROUP, "judge", "kind", "has_sham", "simulated", "votes")
+    # The smaller a number, the faster it is sorted.
+    order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
     ends = np.searchsorted(group[order], np.arange(len(present) + 1))
     codes = [numbers[name][0] for name in ("judge", "sample", "cluster")]
-    for first, last in pairwise(ends.tolist()):
-        at = order[first:last]
-        yield _panel(rows[at], *(code[at] for code in codes), values=list(values))
+    parts = (order[first:last] for first, last in pairwise(ends.tolist()))
+    return [_plan(rows[at], at, *(code[at] for code in codes)) for at in parts]
 
 
-def _panel(
-    rows: pl.DataFrame, judge: Numbers, sample: Numbers, cluster: Numbers, *, values: list[str]
-) -> Panel:
+def _plan(
+    rows: pl.DataFrame, at: Numbers, judge: Numbers, sample: Numbers, cluster: Numbers
+) -> _Plan:
     _, column = np.unique(judge, return_inverse=True)
     seen = first_of(column)
     row, starts = _places(sample, cluster)
-    table: dict[str, Floats] = {}
-    for name in values:
-        table[name] = np.full((int(row.max()) + 1, len(seen)), np.nan)
-        table[name][row, column] = rows[name].to_numpy()
     cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
-    return Panel(
+    return _Plan(
         {**cell, "has_sham": bool(rows["has_sham"].any())},
         rows["judge"][seen].cast(pl.String).to_list(),
         rows["simulated"][seen].to_list(),
         most_common(column, rows["votes"], len(seen)),
-        table,
         starts,
+        int(row.max()) + 1,
+        at,
+        row * len(seen) + column,
     )
 
 

@@ -93,7 +93,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. Where a question wins
     over both judges or neither, the mean is no surer than one judge.
     """
-    samples = beside_sham(of_models(shifts, tallies)).with_columns(shift=primary_shift())
+    models = of_models(shifts, tallies)
+    samples = beside_sham(models).with_columns(shift=primary_shift())
     shift, both = pl.col("shift"), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
@@ -107,7 +108,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     out = _left_out(tallies)
     means = [
         mean
-        for panel in panels(samples, values | counted)
+        for panel in panels(samples, values | counted, models)
         for mean in _bounded(list(_means(panel, out)))
     ]
     silent = [mean.row for mean in means if not mean.moments]
