@@ -174,7 +174,9 @@ def calibrate_labels(
     labelled = labels_of(calibration, warehouse)
     trials = [steps.try_judges(each, terms) for each in labelled]
     require_tested(labelled, trials, terms)
-    annotations = Annotations.of(pl.concat(steps.annotate(each, terms.metric) for each in labelled))
+    parts = [steps.annotate(each, terms.metric) for each in labelled]
+    # Each is checked already, and datasets share no key.
+    annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
     agreement = steps.agree(annotations, label_kind(terms.metric))
     return Calibrated(
         AltTests.of(pl.concat(trial.judges for trial in trials)),

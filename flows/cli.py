@@ -179,6 +179,9 @@ def calibrate(
 
     Labels for which no file is given are the votes of STUDY in the warehouse.
     """
+    from tasks._memory import prepare_for_millions
+
+    prepare_for_millions()
     from flows._calibrate import show_calibration
 
     show_calibration(study, humans, judges, form, **options)

@@ -8,6 +8,7 @@ from pandera.errors import SchemaErrors
 from pandera.typing.polars import DataFrame
 
 SHOWN = 3
+MANY = 100_000
 
 
 class Place(NamedTuple):
@@ -66,16 +67,18 @@ class Frame(pa.DataFrameModel):
             (pl.col(name) if name in frame.columns else pl.lit(None).alias(name)) for name in wanted
         )
         typed, broken = _cast(filled, wanted)
+        rows = _sorted(typed, key)
+        comparable = not {*missing, *broken} & {*key}
         failures = [
             *_missing(missing, frame),
             *broken.values(),
             *_schema_failures(schema, typed, but={*missing, *broken}),
             *_not_finite(typed),
-            *([] if {*missing, *broken} & {*key} else _duplicates(typed, key)),
+            *(_duplicates(typed, key) if comparable and _has_neighbours_alike(rows, key) else []),
         ]
         if failures:
             raise FrameError(f"{cls.__name__}: " + "; ".join(failures) + ".")
-        return cast("DataFrame[Self]", _sorted(typed, key))
+        return cast("DataFrame[Self]", rows)
 
     @classmethod
     def draft(cls, frame: pl.DataFrame) -> DataFrame[Self]:
@@ -134,7 +137,14 @@ def counted(description: str) -> Any:
 
 
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    if frame.height > MANY:
+        # Each column to sort millions of rows by takes half a second.
+        key = tuple(name for name in key if not _is_constant(frame[name])) or key[:1]
     return frame.sort(key, nulls_last=False, maintain_order=True)
+
+
+def _is_constant(values: pl.Series) -> bool:
+    return bool(values.null_count() in {0, len(values)} and values.min() == values.max())
 
 
 def _missing(columns: list[str], frame: pl.DataFrame) -> list[str]:
@@ -148,6 +158,9 @@ def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, di
     """Cast every column; return also what to say of each that cannot be cast without loss."""
     columns, failures = [], {}
     for column, dtype in wanted.items():
+        if frame.schema[column] == dtype:
+            columns.append(frame[column])
+            continue
         result, broken = _cast_column(frame[column], dtype)
         if broken.any():
             failures[column] = _say(column, f"must be {dtype}", frame[column], broken)
@@ -156,7 +169,7 @@ def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, di
 
 
 def _cast_column(values: pl.Series, dtype: Any) -> tuple[pl.Series, pl.Series]:
-    nothing = pl.Series(values.name, [None] * values.len(), dtype=dtype)
+    nothing = pl.repeat(None, values.len(), dtype=dtype, eager=True).alias(values.name)
     if values.dtype.is_nested():
         return nothing, values.is_not_null()
     try:
@@ -201,10 +214,21 @@ def _not_finite(frame: pl.DataFrame) -> list[str]:
     ]
 
 
+def _has_neighbours_alike(frame: pl.DataFrame, key: tuple[str, ...]) -> bool:
+    """Tell whether two rows have the same key; the frame is sorted by it."""
+    if not key or frame.height < 2:
+        return False
+    alike = pl.repeat(value=True, n=frame.height - 1, eager=True)
+    for column in reversed(key):
+        values = frame[column]
+        alike &= values[1:].eq_missing(values[:-1])
+        if not alike.any():
+            return False
+    return True
+
+
 def _duplicates(frame: pl.DataFrame, key: tuple[str, ...]) -> list[str]:
     repeated = frame.select(key).is_duplicated()
-    if not repeated.any():
-        return []
     first = frame.filter(repeated).select(key).unique(maintain_order=True).head(SHOWN)
     shown = ", ".join(_clip(row) for row in first.iter_rows())
     rows = repeated.sum()

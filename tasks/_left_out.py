@@ -54,29 +54,23 @@ def encode(
     places = {value: None for value in read if value is not None}
     values = list(places)
     number = {value: code for code, value in enumerate(values)}
-    codes = pl.DataFrame({
-        "label": texts,
-        "code": pl.Series([-1 if v is None else number[v] for v in read], dtype=pl.Int64),
-    })  # fmt: skip
+    codes = np.array([-1 if v is None else number[v] for v in read], np.int64)
     items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
-    return values, items, _labels(humans, items, codes), _labels(judges, items, codes)
+    return (
+        values, items, _labels(humans, items, texts, codes), _labels(judges, items, texts, codes)
+    )  # fmt: skip
 
 
-def _labels(frame: pl.DataFrame, items: pl.Series, codes: pl.DataFrame) -> Labels:
+def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Codes) -> Labels:
     names = frame["annotator"].unique().sort()
-    numbered = (
-        frame.lazy()
-        .select("annotator", "item", "label")
-        .join(_numbers(names, "annotator", "who"), on="annotator", how="left")
-        .join(_numbers(items, "item", "place"), on="item", how="left")
-        .join(codes.lazy(), on="label", how="left")
-        # An annotator without any label has a row without an item.
-        .filter(pl.col("place").is_not_null())
-        .select("who", "place", pl.col("code").fill_null(-1))
-        .sort("who", "place")
-        .collect()
-    )
-    who, item, code = (numbered[c].to_numpy() for c in ("who", "place", "code"))
+    # An annotator without any label has a row without an item.
+    rows = frame.filter(pl.col("item").is_not_null())
+    who, item = _places(rows["annotator"], names), _places(rows["item"], items)
+    code = np.append(codes, -1)[_places(rows["label"], texts)]
+    key = who * len(items) + item
+    if not (np.diff(key) > 0).all():
+        order = np.argsort(key, kind="stable")
+        who, item, code = who[order], item[order], code[order]
     twice = np.flatnonzero((np.diff(who) == 0) & (np.diff(item) == 0))
     if twice.size:
         raise ValueError(
@@ -88,9 +82,10 @@ def _labels(frame: pl.DataFrame, items: pl.Series, codes: pl.DataFrame) -> Label
     return Labels(names.to_list(), who[kept], item[kept], code[kept], missing)
 
 
-def _numbers(values: pl.Series, name: str, number: str) -> pl.LazyFrame:
-    places = pl.int_range(len(values), eager=True, dtype=pl.Int64).alias(number)
-    return pl.DataFrame([values.alias(name), places]).lazy()
+def _places(values: pl.Series, among: pl.Series) -> Codes:
+    """Return where each value stands among the sorted ones; null is -1, the last."""
+    found: Codes = values.cast(pl.Enum(among)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    return found
 
 
 def count_each(

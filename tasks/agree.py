@@ -24,6 +24,7 @@ from tasks.statistics._annotations import (
     over,
 )
 from tasks.statistics._intervals import Sums
+from tasks.statistics._once import measured_together
 from tasks.statistics._pairs import FIRST, TIE, Pairs, pairs_of
 from tasks.statistics.krippendorff_alpha import MOST_LABELS
 
@@ -54,21 +55,28 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
     -----
     Where there are too many pairs or labels for that, pairs are null with a reason.
     """
-    found: list[pl.DataFrame] = [STATISTICS[name].draft(annotations=annotations) for name in GROUPS]
+    with measured_together():
+        told = pl.concat(_measured(annotations, kind))
+    # What is by moments takes the place of what could not be told from coincidences.
+    told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
+    return Estimates.of(told.filter(~_pointless(annotations)))
+
+
+def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
+    for name in GROUPS:
+        yield STATISTICS[name].draft(annotations=annotations)
     small = annotations.height <= MOST_LABELS_GIVEN
     for block in blocks(annotations):
-        own = annotations.filter(pl.col("dataset") == block.dataset)
+        found: list[pl.DataFrame] = []
         if kind == "number" and len(block.labels) > MOST_LABELS:
             for name, chosen in block.groups():
                 found += interval_alpha(block, name, chosen)
         if small and _affordable(block):
+            own = annotations.filter(pl.col("dataset") == block.dataset)
             found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
         else:
             found += _refused(block)
-    told = pl.concat([Estimates.draft(each) for each in found], how="vertical")
-    # What is by moments takes the place of what could not be told from coincidences.
-    told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
-    return Estimates.of(told.filter(~_pointless(annotations)))
+        yield from (Estimates.draft(each) for each in found)
 
 
 def _pointless(annotations: pl.DataFrame) -> pl.Expr:

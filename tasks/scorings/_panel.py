@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.statistics._groups import combined
+
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PAIRS = 2_000_000_000
@@ -62,9 +64,10 @@ class Panel:
 
 def make_panel(values: Sequence[Hashable], items: Codes, codes: Codes) -> Panel:
     """Count labels (``codes``) of ``items``, numbered from 0 without gaps."""
-    wide = len(values)
-    keys, row, count = np.unique(items * wide + codes, return_inverse=True, return_counts=True)
-    return Panel(values, np.bincount(items), keys // wide, keys % wide, count, row)
+    wide = max(len(values), 1)
+    size = np.bincount(items)
+    row, keys = combined([(items * wide + codes, size.size * wide)])
+    return Panel(values, size, keys // wide, keys % wide, np.bincount(row), row)
 
 
 def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:

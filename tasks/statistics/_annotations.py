@@ -16,6 +16,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.statistics._bca import bca
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
+from tasks.statistics._groups import combined, first_of, numbered
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 from tasks.statistics._once import once
 
@@ -119,44 +120,59 @@ Solve = Callable[[Sums], dict[str, Sums]]
 @once
 def blocks(annotations: pl.DataFrame) -> list[Block]:
     """Return the annotations of each dataset and aspect as arrays."""
-    names = ("dataset", "item", "cluster", "aspect", "annotator", "prompt", "wave", "label")
-    rows = annotations.with_columns(pl.col(names).cast(pl.String)).with_columns(
-        pl.col("prompt").fill_null(PERSON)
-    )
-    parts = rows.partition_by("dataset", "aspect", as_dict=True)
+    if annotations.is_empty():
+        return []
+    about = annotations.select(pl.col("dataset", "aspect").cast(pl.String))
+    parts = about.unique().sort(pl.all(), nulls_last=True).rows()
     return [
-        block_of(str(keys[0]), None if keys[1] is None else str(keys[1]), part)
-        for keys, part in sorted(parts.items(), key=lambda p: str(p[0]))
+        block_of(
+            dataset,
+            aspect,
+            annotations
+            if len(parts) == 1
+            else annotations.filter(
+                about["dataset"] == dataset, about["aspect"].eq_missing(pl.lit(aspect))
+            ),
+        )
+        for dataset, aspect in parts
     ]
 
 
 def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
-    """Return annotations of one dataset and aspect as arrays."""
+    """Return annotations of one dataset and aspect as arrays.
+
+    Rows are found by numbers: to compare the texts of millions would take seconds.
+    """
+    column, _ = combined([numbered(rows[name]) for name in WHO])
+    cluster = numbered(rows["cluster"])[0]
+    row, _ = combined([numbered(rows[name]) for name in ("cluster", "item")])
+    label, _ = combined([numbered(rows["label"])])
     who = (
-        rows.group_by(WHO)
+        rows.lazy()
+        .select("human", "simulated", "votes", column=pl.Series(column))
+        .group_by("column")
         .agg(
-            pl.col("human").any(),
-            pl.col("simulated").max(),
-            votes=pl.col("votes").mode().max(),
+            pl.col("human").any(), pl.col("simulated").max(), votes=pl.col("votes").mode().max()
         )
-        .sort(WHO)
-    )
-    labels = rows.group_by("label").agg(pl.col("value").min()).sort("value", "label")
-    items = rows.select("cluster", "item").unique().sort("cluster", "item")
-    codes = np.full((items.height, who.height), -1, dtype=np.int32)
-    at = (
-        rows.select("item", *WHO, "label", "cluster")
-        .join(items.with_row_index("row"), on=["cluster", "item"])
-        .join(who.select(WHO).with_row_index("column"), on=WHO)
-        .join(labels.select("label").with_row_index("code"), on="label")
-    )
-    codes[at["row"].to_numpy(), at["column"].to_numpy()] = at["code"].to_numpy()
+        .sort("column")
+        .collect()
+    )  # fmt: skip
+    names = rows.select(pl.col(WHO).cast(pl.String))[first_of(column)]
+    told = rows.lazy().group_by(label=pl.Series(label)).agg(pl.col("value").min()).collect()
+    texts = rows["label"].gather(first_of(label)).cast(pl.String)
+    labels = told.with_columns(text=texts.gather(told["label"])).sort("value", "text")
+    place = np.empty(labels.height, np.int32)
+    place[labels["label"].to_numpy()] = np.arange(labels.height)
+    first = first_of(row)
+    codes = np.full((len(first), who.height), -1, dtype=np.int32)
+    codes[row, column] = place[label]
     values = labels["value"]
-    clusters = items["cluster"].rle_id().to_numpy()
     return Block(
-        dataset, aspect, who, labels["label"].to_list(),
+        dataset, aspect,
+        names.with_columns(pl.col("prompt").fill_null(PERSON), *who.drop("column")),
+        labels["text"].to_list(),
         None if values.null_count() else values.to_numpy(), codes,
-        np.flatnonzero(np.diff(clusters, prepend=-1)).astype(np.int64),
+        np.flatnonzero(np.diff(cluster[first], prepend=-1)).astype(np.int64),
     )  # fmt: skip
 
 
