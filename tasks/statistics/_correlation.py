@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.statistics._annotations import ALIKE_OR_FEW
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import widened
@@ -72,6 +73,8 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Told:
     level = float(widened(LEVEL, clusters))
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
+    if high - low < 1e-12:
+        return Told(r, reason=ALIKE_OR_FEW)
     return Told(r, min(low, r), max(high, r))
 
 

@@ -12,7 +12,7 @@ SYMMETRIC = "has verdicts in control, sham and experimental, one of the first tw
 BOTH_ORDERS = "no pair has valid votes of equal repeat in both orders"
 SHIFT = "no sample has a score in the experimental arm and in what it is held against"
 TURNED = "no sample has a verdict in control and in the experimental arm"
-LABELLED = "no pair with a label has a vote"
+LABELLED = "no pair with a label has a valid vote"
 PEOPLE = "no item has labels of the judge and of a person"
 DECIDED = "on no item do both decide: one of them says tie"
 WAVES = "nothing was voted on in both waves"
@@ -82,7 +82,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("accuracy_before", "accuracy_after", "accuracy_change"),
-        "no sample with a label in both arms has votes in both",
+        "no sample with a label in both arms has votes in both, or one arm has no valid vote",
     ),
     **dict.fromkeys(
         ("agreement_decided", "s2_macro", "s2_micro"), DECIDED

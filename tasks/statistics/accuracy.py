@@ -48,7 +48,8 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A vote without a verdict is not right, so it lowers all but ``accuracy_valid``. Zeng et al. call
+    A vote without a verdict is not right, so it lowers all but ``accuracy_valid``; where no vote of
+    a cell has one, nothing is told. Zeng et al. call
     two votes without a verdict agreement between orders: ``order_agreement_llmbar`` counts as they
     do, ``order_agreement`` leaves such matches out. ``accuracy`` pools the votes of both orders,
     which is the mean of the two where they have equally many. Where votes were asked one after
@@ -66,10 +67,16 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     pairs = right_votes(tallies)
     groups = grouped(pairs)
+    # Who never answers is not wrong: in cells without any valid vote nothing counts.
+    mute = pl.lit(pl.Series((groups.by_cell(pairs["valid"]) == 0)[groups.cell]))
     rows = [
         portions(
             name,
-            pairs.with_columns(num=pl.col(hits), den=pl.col(asked), dropped=pl.col(lost)),
+            pairs.with_columns(
+                num=pl.when(~mute).then(hits).otherwise(0),
+                den=pl.when(~mute).then(asked).otherwise(0),
+                dropped=pl.col(lost) + pl.when(mute).then(asked).otherwise(0),
+            ),
             groups,
         )
         for name, (hits, asked, lost) in SHARES.items()

@@ -1,5 +1,6 @@
 """Accuracy before and after a perturbation, on the same pairs."""
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -7,7 +8,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._groups import grouped
+from tasks.statistics._groups import Groups, grouped
 from tasks.statistics.accuracy import right_votes
 
 SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
@@ -38,7 +39,8 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A vote without a verdict is not right. Samples without a vote in either arm are dropped; where
+    A vote without a verdict is not right; where all votes of a cell's arm are without, nothing is
+    told. Samples without a vote in either arm are dropped; where
     votes were asked one after another, the first in each order count. Ye et al. (CALM) print
     accuracies before and after, for one vote per item; these definitions are of our specification
     and have not been compared with the paper's text, so they claim no parity with it.
@@ -55,7 +57,9 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     counted = right_votes(tallies).with_columns(
         share=pl.when(pl.col("voted") > 0).then(pl.col("right") / pl.col("voted"))
     )
-    before = counted.filter(pl.col("arm") == "control").select(*SAMPLE, before="share")
+    before = counted.filter(pl.col("arm") == "control").select(
+        *SAMPLE, before="share", valid_before="valid"
+    )
     pairs = (
         counted.filter(pl.col("arm") == "experimental")
         .rename({"share": "after"})
@@ -70,6 +74,7 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     if pairs.is_empty():
         return Estimates.empty()
     groups = grouped(pairs)
+    pairs = _answered(pairs, groups)
     before, after = (pairs.with_columns(num=pl.col(arm)) for arm in ("before", "after"))
     change = pairs.with_columns(num=pl.col("after") - pl.col("before"))
     return Estimates.draft(
@@ -81,3 +86,16 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             ]
         )
     )
+
+
+def _answered(pairs: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    """Let nothing count in cells where an arm has no valid vote: there is nothing to compare."""
+    valid = [
+        groups.by_cell(pairs.select(pl.when("counted").then(name)).to_series())
+        for name in ("valid", "valid_before")
+    ]
+    silent = np.minimum(*valid) == 0
+    if not silent.any():
+        return pairs
+    told = pl.col("counted") & ~pl.Series(silent[groups.cell])
+    return pairs.with_columns(counted=told, dropped=~told)

@@ -203,3 +203,17 @@ def test_llmbars_kappa_of_accuracy_is_no_kappa(llmbar: Any) -> None:
             published = expected["published_statistics_json"][key]
             kappa = cohens_kappa(table, return_results=False)
             assert kappa == pytest.approx(published, abs=1e-9), run
+
+
+def test_a_judge_that_never_answers_is_not_wrong(make_vote_log: Make) -> None:
+    votes = [{"sample": f"s{at}", "shown_first": side, "choice": "invalid"}
+             for at in range(12) for side in ("anchor", "target")]  # fmt: skip
+    assert measured(make_vote_log, votes, label="target") == {
+        **dict.fromkeys(("accuracy_12", "accuracy_21"), (None, 0, 0, 12)),
+        **dict.fromkeys(("accuracy", "accuracy_valid"), (None, 0, 0, 24)),
+        **dict.fromkeys(("both_right", "order_agreement", "order_agreement_llmbar"),
+                        (None, 0, 0, 12)),
+    }  # fmt: skip
+    # Where one vote has a verdict, all others are wrong.
+    votes[0] |= {"choice": "second"}
+    assert measured(make_vote_log, votes, label="target")["accuracy"] == (1 / 24, 1, 24, 0)

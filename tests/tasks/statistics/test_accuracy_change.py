@@ -81,3 +81,18 @@ def test_without_labels_there_is_nothing(make_vote_log: Make) -> None:
     assert measured(make_vote_log, rows) == {}
     assert measured(make_vote_log, votes("a", "control", "target")) == {}
     assert measured(make_vote_log, []) == {}
+
+
+@pytest.mark.parametrize("silent", ["control", "experimental"])
+def test_an_arm_without_any_verdict_is_not_compared(make_vote_log: Make, silent: str) -> None:
+    rows = [
+        row
+        for at in range(12)
+        for arm in ("control", "experimental")
+        for row in votes(f"s{at}", arm, "target")
+    ]
+    mute = [row | {"choice": "invalid"} if row["arm"] == silent else row for row in rows]
+    for row in measured(make_vote_log, mute).values():
+        assert (row["estimate"], row["p_value"], row["n"], row["dropped"]) == (None, None, 0, 12)
+        assert row["reason"].endswith("or one arm has no valid vote")
+    assert measured(make_vote_log, rows)["accuracy_change"]["n"] == 12

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
 from tasks.statistics import STATISTICS
+from tasks.statistics._annotations import ALIKE_OR_FEW
 from tasks.statistics._bootstrap import FORMULAS, formulas_only, weights
 from tasks.statistics._correlation import OPPOSED
 from tasks.statistics._intervals import SINGLE
@@ -71,6 +72,12 @@ def test_a_member_that_never_errs_has_no_part_in_r_but_in_m(errors: Make) -> Non
     assert (r["estimate"], size["estimate"]) == (pytest.approx(1), pytest.approx(1))
     r, size = both(errors({"a": "1100", "b": "1010", "c": "1111"}, ["target"] * 4))
     assert (r["estimate"], size["estimate"]) == (pytest.approx(0), pytest.approx(3))
+
+
+def test_two_questions_give_no_interval(errors: Make) -> None:
+    """Draws of two questions vary in one way only, so all have the same correlation."""
+    for row in both(errors({"a": "10", "b": "10", "c": "01"}, ["target"] * 2)):
+        assert (row["low"], row["high"], row["reason"]) == (None, None, ALIKE_OR_FEW)
 
 
 def test_opposed_members_have_no_size(errors: Make) -> None:
