@@ -1,11 +1,13 @@
 """What the alternative annotator test costs: 200 people, 20 000 items and 50 judges.
 
 Run it by hand: ``python benchmarks/alt_test.py [--people 200] [--items 20000] [--judges 50]``. Each
-run also times a plain numpy comparison of as many pairs of labels, as machines differ.
+run also times a plain numpy comparison of as many pairs of labels, as machines differ; last comes
+the whole command, from files of both to JSON, agreement and all, saving nothing.
 """
 
 import argparse
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -47,6 +49,13 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def command(folder: Path) -> None:
+    """Run the command on the files of a folder."""
+    files = ["--humans", folder / "humans.parquet", "--judges", folder / "judges.parquet"]
+    words = [Path(sys.executable).parent / "voirdire", "calibrate", *files, "--no-save"]
+    subprocess.run([*words, "--format", "json"], check=True, stdout=subprocess.DEVNULL)
+
+
 def main() -> None:
     """Print seconds, the ratio to the plain comparison, and the peak of memory."""
     parser = argparse.ArgumentParser(description="What the alternative annotator test costs.")
@@ -74,8 +83,12 @@ def main() -> None:
             humans.write_csv(file) if suffix == "csv" else humans.write_parquet(file)
             took = seconds(lambda f=file: read_labels(f))
             print(f"{'read the people from ' + suffix:<42}{took:>7.2f} s{took / plain:>8.1f} times")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{'peak of memory':<42}{peak:>7.2f} GB")
+        judges.write_parquet(Path(folder) / "judges.parquet")
+        took = seconds(lambda: command(Path(folder)))
+        print(f"{'the whole command, Parquet to JSON':<42}{took:>7.2f} s{took / plain:>8.1f} times")
+    for who, name in ((resource.RUSAGE_SELF, "here"), (resource.RUSAGE_CHILDREN, "the command")):
+        peak = resource.getrusage(who).ru_maxrss / 1e6
+        print(f"{f'peak of memory, {name}':<42}{peak:>7.2f} GB")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -172,9 +174,14 @@ def calibrate_labels(
     steps = steps or Steps()
     terms = calibration.terms()
     labelled = labels_of(calibration, warehouse)
-    trials = [steps.try_judges(each, terms) for each in labelled]
-    require_tested(labelled, trials, terms)
-    parts = [steps.annotate(each, terms.metric) for each in labelled]
+    # Neither needs the other, and of millions of labels either takes seconds.
+    with ThreadPoolExecutor(1) as pool:
+        annotating = [
+            pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
+        ]
+        trials = [steps.try_judges(each, terms) for each in labelled]
+        require_tested(labelled, trials, terms)
+        parts = [each.result() for each in annotating]
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
     agreement = steps.agree(annotations, label_kind(terms.metric))

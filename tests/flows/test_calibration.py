@@ -391,7 +391,9 @@ def test_steps_are_those_that_are_given(write: Callable[..., str], place: Wareho
         return step
 
     found = calibrate_labels(calibration, place, Steps(*map(noted, Steps._fields)))
-    assert called == list(Steps._fields)
+    # The first two go side by side.
+    assert sorted(called[:2]) == ["annotate", "try_judges"]
+    assert called[2:] == ["agree"]
     assert found.tests.equals(calibrate_labels(calibration, place).tests)
     assert Annotations.of(found.annotations).height == 300
     assert module.in_words(calibration, found.tests).startswith("1 of 2 judges")
