@@ -4,10 +4,18 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    BrowserType,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from warehouse.store import Warehouse
 
@@ -31,18 +39,25 @@ Enter = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[tuple[BrowserType, dict[str, Any]]]:
+    """Return what starts browsers, and how."""
     place = next(filter(None, map(shutil.which, NAMES)), None)
     if place is None:
         told = "no Chromium on this machine: install the package `chromium`"
         pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
+    # In containers, where root runs tests, it has no sandbox of its own.
+    bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
+    named = [f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1", "--no-proxy-server"]
     with sync_playwright() as playwright:
-        # In containers, where root runs tests, it has no sandbox of its own.
-        bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
-        named = [f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1", "--no-proxy-server"]
-        browser = playwright.chromium.launch(executable_path=place, args=[*bare, *named])
-        yield browser
-        browser.close()
+        yield playwright.chromium, {"executable_path": place, "args": [*bare, *named]}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: tuple[BrowserType, dict[str, Any]]) -> Iterator[Browser]:
+    kind, how = chromium
+    browser = kind.launch(**how)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
@@ -126,6 +141,24 @@ def test_a_reload_and_another_day_go_on_where_one_was(
     later = context.new_page()
     later.goto(booth.links["ann"])
     assert (place(later), later.get_by_label("Question").inner_text()) == ("2 of 6", question)
+
+
+def test_a_browser_that_was_closed_goes_on_where_it_was(
+    audited: Audited, served: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
+) -> None:
+    booth = served(audited(), "--voter", "ann", "--limit", "6")
+    kind, how = chromium
+    for turn in range(3):
+        # The whole program ends each time; what stays is its folder.
+        context = kind.launch_persistent_context(tmp_path / "profile", **how)
+        page = context.new_page()
+        page.goto(booth.links["ann"])
+        if turn == 0:
+            page.get_by_role("button", name="Begin").click()
+        expect(page.get_by_role("status")).to_have_text(f"{turn + 1} of 6")
+        page.get_by_role("button", name="Tie").click()
+        expect(page.get_by_role("status")).to_have_text(f"{turn + 2} of 6")
+        context.close()
 
 
 def test_a_killed_booth_has_lost_nothing(audited: Audited, served: Serve, enter: Enter) -> None:
