@@ -69,9 +69,10 @@ def _panel(key: str, rows: Sequence[Row]) -> str:
         title = clip(clean(first["who"]), 40) + (" (simulated)" if first["simulated"] else "")
         sheet.write(2, height - 14, title, whole=first["who"], fontsize=BIG, fontweight="bold")
         replaced = sum(bool(row["rejected"]) for row in rows)
-        under = f"{replaced} of {len(rows)} may be replaced; {first['epsilon_kind']} epsilon "
+        under = f"filled: {replaced} of {len(rows)} may be replaced; "
+        under += f"{first['epsilon_kind']} epsilon {number(first['epsilon'])}"
         style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-        sheet.write(2, height - 34, under + number(first["epsilon"]), **style)
+        sheet.write(2, height - 34, under, **style)
         if len(rows) <= NAMED:
             _names(sheet, rows, least)
         return sheet.render(f"Advantage of {first['who']} and of each annotator against it")

@@ -47,7 +47,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
 
 
 def _subtitle(rows: list[Row]) -> str:
-    return f"metric {rows[0]['metric']}; diamond: the person against the judge"
+    return f"metric {rows[0]['metric']}; diamond: people against the judge; grey: one by one"
 
 
 def _row(sheet: Sheet, y: int, row: Row) -> None:

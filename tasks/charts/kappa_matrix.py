@@ -13,7 +13,7 @@ from tasks.charts._canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, setti
 from tasks.charts._names import names
 from tasks.charts._rows import write_name
 
-LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 66, 10
+LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 74, 10
 ACROSS = 5
 """People who fit beside each other."""
 MOST_PEOPLE, MOST_JUDGES = 25, 30
@@ -101,7 +101,8 @@ def _panel(key: str, matrix: Matrix) -> str:
         sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
         sheet.axes.set(xlim=(0, len(people)), ylim=(len(rows), 0))
         sheet.axes.axis("off")
-        sheet.write(2, FOOT + up + 50, KAPPAS[name], fontweight="bold")
+        sheet.write(2, FOOT + up + 58, KAPPAS[name], fontweight="bold")
+        sheet.write(2, FOOT + up + 40, "grey: share of labels alike", fontsize=SMALL, color=SOFT)
         sheet.axes.axhline(0, color=LINE, linewidth=1)
         if models:
             sheet.axes.axhline(models, color=INK, linewidth=1.2)

@@ -13,7 +13,7 @@ from tasks.charts._canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, WIDTH, She
 from tasks.charts._rows import tick_label
 from tasks.charts.position_plane import spread
 
-LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 34
+LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
 NAMES, WIDE, GAP = 304, 18, 46
 AT_ONCE = 6
 """Lines that can be told apart."""
@@ -88,7 +88,10 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     axes.tick_params(length=3)
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     sheet.write(LEFT + PLOT / 2, 10, f"{judges[0]['epsilon_kind']} epsilon", ha="center", **style)
-    sheet.write(2, FOOT + sheet.plot[3] + 18, "winning rate; it passes at .5", **style)
+    sheet.write(2, FOOT + sheet.plot[3] + 36, "Winning rate", fontweight="bold")
+    sheet.write(
+        2, FOOT + sheet.plot[3] + 18, "a judge passes at .5; dotted: epsilon asked", **style
+    )
 
 
 def _names(sheet: Sheet, judges: Sequence[Row]) -> None:
