@@ -89,9 +89,7 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     sheet.write(LEFT + PLOT / 2, 10, f"{judges[0]['epsilon_kind']} epsilon", ha="center", **style)
     sheet.write(2, FOOT + sheet.plot[3] + 36, "Winning rate", fontweight="bold")
-    sheet.write(
-        2, FOOT + sheet.plot[3] + 18, "a judge passes at .5; dotted: epsilon asked", **style
-    )
+    sheet.write(2, FOOT + sheet.plot[3] + 18, "passes at .5; dotted: epsilon asked", **style)
 
 
 def _names(sheet: Sheet, judges: Sequence[Row]) -> None:

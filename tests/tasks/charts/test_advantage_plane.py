@@ -26,7 +26,9 @@ def test_a_panel_per_judge_says_how_many_may_be_replaced(make_advantages: Make) 
         {"judge": "high", "annotator": "Ann", "epsilon": 0.2, "asked": False},
     ]
     high, low = (texts(p) for p in advantage_plane(advantages=make_advantages(rows)))
-    assert {"high", "1 of 2 may be replaced; additive epsilon .10", "Ann", "Bob"} <= set(high)
+    assert {"high", "filled: 1 of 2 may be replaced; additive epsilon .10", "Ann", "Bob"} <= set(
+        high
+    )
     assert {"low", "0 of 1 may be replaced; additive epsilon .10"} <= set(low)
     assert {"replaceable", "not"} <= set(high)
     assert "Cid" not in high
