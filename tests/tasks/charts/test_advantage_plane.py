@@ -29,7 +29,7 @@ def test_a_panel_per_judge_says_how_many_may_be_replaced(make_advantages: Make) 
     assert {"high", "filled: 1 of 2 may be replaced; additive epsilon .10", "Ann", "Bob"} <= set(
         high
     )
-    assert {"low", "0 of 1 may be replaced; additive epsilon .10"} <= set(low)
+    assert {"low", "filled: 0 of 1 may be replaced; additive epsilon .10"} <= set(low)
     assert {"replaceable", "not"} <= set(high)
     assert "Cid" not in high
 
