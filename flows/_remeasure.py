@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -64,10 +65,15 @@ def measure_anew(
         )
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     parameters = Study.model_validate_json(row["parameters"])
-    people = _people_of(parameters, warehouse)
+    voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
+    people = _people_of(parameters, warehouse) if voted else VoteLog.empty()
     warehouse.start_run(row)
-    warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
-    masks, compared = warehouse.masks(study)
+    if voted:
+        warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
+    with ThreadPoolExecutor(1) as pool:
+        # Statistics need it later; DuckDB leaves Python idle meanwhile.
+        pool.submit(import_module, "scipy.special")
+        masks, compared = warehouse.masks(study)
     # Names are numbers from here on, as there may be millions of rows.
     tallies = count_masks(masks)
     del masks
@@ -78,7 +84,7 @@ def measure_anew(
     warehouse.save(
         [
             Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts),
-            *_results_of_people(people, modes[0]),
+            *(_results_of_people(people, modes[0]) if voted else ()),
         ],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
@@ -91,9 +97,7 @@ def measure_anew(
 
 
 def _people_of(study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
-    """Return the votes of people on the study's pairs; none if its votes came without texts."""
-    if warehouse.query(PERSONS, [PEOPLE])["n"].item() == 0:
-        return VoteLog.empty()
+    """Return the votes of people on the study's pairs."""
     return people_in(pairs_of(warehouse, study.name), study, warehouse)
 
 
