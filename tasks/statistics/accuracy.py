@@ -1,5 +1,7 @@
 """How often votes name the right answer, in each order and in both."""
 
+from collections.abc import Callable
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -7,7 +9,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import portions, stopped_early
-from tasks.statistics._groups import grouped
+from tasks.statistics._groups import Groups, grouped
 
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 SHARES = {
@@ -67,21 +69,29 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     pairs = right_votes(tallies)
     groups = grouped(pairs)
-    # Who never answers is not wrong: in cells without any valid vote nothing counts.
-    mute = pl.lit(pl.Series((groups.by_cell(pairs["valid"]) == 0)[groups.cell]))
+    counted = _unless_silent(groups, pairs["valid"])
     rows = [
         portions(
             name,
             pairs.with_columns(
-                num=pl.when(~mute).then(hits).otherwise(0),
-                den=pl.when(~mute).then(asked).otherwise(0),
-                dropped=pl.col(lost) + pl.when(mute).then(asked).otherwise(0),
+                num=counted(hits),
+                den=counted(asked),
+                dropped=pl.col(lost) + pl.col(asked) - counted(asked),
             ),
             groups,
         )
         for name, (hits, asked, lost) in SHARES.items()
     ]
     return Estimates.draft(pl.concat(rows))
+
+
+def _unless_silent(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:
+    """Let a column count 0 in cells without any valid vote: who never answers is not wrong."""
+    silent = groups.by_cell(valid) == 0
+    if not silent.any():
+        return pl.col
+    mute = pl.lit(pl.Series(silent[groups.cell]))
+    return lambda name: pl.when(~mute).then(name).otherwise(0)
 
 
 def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
