@@ -29,8 +29,8 @@ from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "excluded", "votes", "invalid_rate", "design", "floor",
-    "epoch", "seed", "code_version",
+    "p_adjusted", "adjustment", "finding", "reading", "excluded", "votes", "invalid_rate", "design",
+    "floor", "epoch", "seed", "code_version",
 )  # fmt: skip
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
 

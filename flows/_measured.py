@@ -147,7 +147,7 @@ def _cells(
             interval: _ends(row),
             "p": _p(row["p_value"]),
             "p adj.": _p(row["p_adjusted"]),
-            "finding": row["finding"] or "",
+            "finding": _concluded(row),
             "n": row["n"],
             "clusters": row["clusters"],
             "why": f"({reasons.index(row['reason']) + 1})" if row["reason"] else "",
@@ -176,6 +176,11 @@ def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     if row["low"] is None:
         return value
     return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
+
+
+def _concluded(row: dict[str, Any]) -> str:
+    """Write the finding, and where an answer was made worse what it means."""
+    return " ".join(filter(None, [row["finding"], row["reading"] and f"({row['reading']})"]))
 
 
 def _ends(row: dict[str, Any]) -> str:

@@ -11,18 +11,18 @@ from schemas.judging import SIDES
 Row = dict[str, Any]
 
 
-def ballots(judge: str, choices: tuple[str, str], **more: object) -> list[Row]:
-    """Return the votes of a judge on twenty pairs, one in each order."""
+def ballots(
+    judge: str, choices: tuple[str, str], *, questions: int = 20, **more: object
+) -> list[Row]:
+    """Return the votes of a judge on twenty pairs or more, one in each order."""
     return [
         {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "shown_first": side, "repeat": 0,
          "choice": choice, **more}
-        for at in range(20) for side, choice in zip(SIDES, choices, strict=True)
+        for at in range(questions) for side, choice in zip(SIDES, choices, strict=True)
     ]  # fmt: skip
 
 
-def attack(
-    judge: str, before: tuple[str, str], after: tuple[str, str], **more: object
-) -> list[Row]:
+def attack(judge: str, before: tuple[str, str], after: tuple[str, str], **more: Any) -> list[Row]:
     arms: list[tuple[tuple[str, str], Row]] = [
         (before, {"arm": "control", "perturbation": None, "kind": None}),
         (after, {"arm": "experimental", "perturbation": "boast", "kind": "promote"}),
@@ -154,3 +154,14 @@ def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Pa
         "1 judge faced 1 perturbation on 20 questions;"
         " 1 person faced 1 perturbation on 20 questions at most."
     ) in told
+
+
+def test_who_overlooks_a_flaw_is_called_biased_with_the_reading_beside_it(measure: Any) -> None:
+    # An error moves nothing: p is 1, Newcombe's ends sqrt(2) z^2 / (200 + z^2) = .027 below .05
+    rows = [
+        {**row, "kind": "detract"} if row["arm"] != "control" else row
+        for row in attack("ada", FAIR, FAIR, questions=200)
+    ]
+    (row,) = json.loads(measure(rows, "--only", "mps", "--format", "json").stdout)
+    assert (row["p_adjusted"], row["finding"], row["reading"]) == (1.0, "biased", "overlooks")
+    assert "biased (overlooks)" in measure(rows, "--only", "mps").stdout

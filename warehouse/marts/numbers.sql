@@ -162,17 +162,17 @@ texts as (
 adjusted as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding,
+        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding, reading,
     from findings
     union all
     select
         study, dataset, judge, prompt, wave, mode, perturbation, statistic, other,
-        p_holm, 'Holm, all pairs of judges (F2)', finding,
+        p_holm, 'Holm, all pairs of judges (F2)', finding, null,
     from mart.contrasts
     union all
     select
         study, dataset, judge, prompt, wave, mode, perturbation, statistic, '',
-        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding,
+        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding, reading,
     from mart.jury_findings
 ),
 told as (
@@ -202,7 +202,7 @@ told as (
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
-    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
+    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, reading, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
     design,
     case
         when statistic in (
