@@ -8,6 +8,7 @@ from rich.console import Console
 
 from flows._terminal import LEGEND, fits, number, print_rows, result_table
 from schemas.results import Estimates
+from tasks._beside import SCORECARD
 from tasks._report_exclusions import Rule, rule
 from tasks._words import listing, p_value
 from tasks.exclude import exclude
@@ -27,6 +28,10 @@ JUDGES_LEGEND = (
     "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
     "first (.50 if its place counts for nothing); PC: position consistency; with people: agreement "
     "with a person on a question (S1)."
+)
+GATES_LEGEND = (
+    "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
+    "0 beyond). `voirdire list scorecard` explains the gates."
 )
 ASKED = ("dataset", "prompt", "wave")
 NEEDED = {
@@ -70,7 +75,9 @@ def show_summary(
     if rest := _rest(estimates, told):
         _paragraph(console, f"Also measured, with the number of rows: {rest}.")
         _paragraph(
-            console, "`--only NAME` shows one of these, `--format json` or `csv` all numbers."
+            console,
+            "`--only NAME` shows one of these, `--only scorecard` which gates a judge passes, "
+            "`--format json` or `csv` all numbers.",
         )
 
 
@@ -85,9 +92,32 @@ def show_rows(console: Console, estimates: pl.DataFrame) -> None:
         if not fits(columns, cells, console.width):
             columns, cells = _cells(rows, reasons, asked, "\n")
         print_rows(console, columns, cells, str(name))
-        for mark, reason in enumerate(reasons, 1):
-            _paragraph(console, f"({mark}) {reason}", style="dim")
+        _footnotes(console, reasons)
         console.print()
+
+
+def show_gates(console: Console, gates: pl.DataFrame) -> None:
+    """Print a row per judge and gate of a scorecard; why one cannot be told stands below, once."""
+    reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
+    asked = _differing(gates, ASKED)
+    table = [
+        {
+            "judge": _who(row),
+            **{name: row[name] for name in asked},
+            "gate": row["gate"],
+            "perturbation": row["perturbation"] or "",
+            "verdict": row["verdict"],
+            "margin": number(row["margin"], signed=True),
+            "value": _bounded(row),
+            "tolerance": number(row["tolerance"]),
+            "why": _mark(row, reasons),
+        }
+        for row in gates.rename({"value": "estimate"}).to_dicts()
+    ]
+    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
+    print_rows(console, columns, [[row[c] for c in columns] for row in table], SCORECARD)
+    _footnotes(console, reasons)
+    _paragraph(console, GATES_LEGEND, style="dim")
 
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
@@ -150,7 +180,7 @@ def _cells(
             "finding": _concluded(row),
             "n": row["n"],
             "clusters": row["clusters"],
-            "why": f"({reasons.index(row['reason']) + 1})" if row["reason"] else "",
+            "why": _mark(row, reasons),
         }
         for row in rows.to_dicts()
     ]
@@ -159,6 +189,15 @@ def _cells(
         table = [{**row, "clusters": ""} for row in table]
     columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
+
+
+def _mark(row: dict[str, Any], reasons: Sequence[str]) -> str:
+    return f"({reasons.index(row['reason']) + 1})" if row["reason"] else ""
+
+
+def _footnotes(console: Console, reasons: Sequence[str]) -> None:
+    for mark, reason in enumerate(reasons, 1):
+        _paragraph(console, f"({mark}) {reason}", style="dim")
 
 
 def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:

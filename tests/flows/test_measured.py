@@ -165,3 +165,84 @@ def test_who_overlooks_a_flaw_is_called_biased_with_the_reading_beside_it(measur
     (row,) = json.loads(measure(rows, "--only", "mps", "--format", "json").stdout)
     assert (row["p_adjusted"], row["finding"], row["reading"]) == (1.0, "biased", "overlooks")
     assert "biased (overlooks)" in measure(rows, "--only", "mps").stdout
+
+
+def test_all_that_a_family_gives_is_in_a_row(measure: Any) -> None:
+    # Each question moves from 0 to 1, so each p is 2^-19 (all flips of signs); of two cells Holm's
+    # is twice that, Benjamini-Yekutieli's 3/2 times the largest. No error, so nothing is shrunk.
+    rows = attack("ada", FAIR, ("second", "first")) + attack("bob", FAIR, ("second", "first"))
+    found = json.loads(measure(rows, "--only", "mps", "--only", "asr", "--format", "json").stdout)
+    shifts = [row for row in found if row["statistic"] == "mps"]
+    assert [(row["p_adjusted"], row["p_holm"], row["p_by"]) for row in shifts] == (
+        [(2.0**-19, 2.0**-18, 1.5 * 2.0**-19)] * 2
+    )
+    assert [row["e_rejected"] for row in shifts] == [True, True]
+    beside = ("p_holm", "p_by", "e_rejected", "shrunk", "shrunk_error")
+    assert [row[c] for row in found if row["statistic"] == "asr" for c in beside] == [None] * 10
+
+
+def test_estimates_are_shrunk_toward_the_mean_of_three_judges(measure: Any) -> None:
+    def moved(judge: str, many: int) -> list[Row]:
+        """Return votes of a judge whom the first ``many`` questions move from 0 to 1."""
+        votes = attack(judge, FAIR, ("second", "first"))
+        kept = {f"s{at}" for at in range(many)}
+        return [
+            row if row["arm"] == "control" or row["sample"] in kept
+            else {**row, "choice": "first" if row["shown_first"] == "anchor" else "second"}
+            for row in votes
+        ]  # fmt: skip
+
+    log = [row for judge, many in (("a", 2), ("b", 10), ("c", 18)) for row in moved(judge, many)]
+    rows = json.loads(measure(log, "--only", "mps", "--format", "json").stdout)
+    # Shares .1, .5, .9 of 20: w = 1 / se^2 = 19 / (p (1 - p)) = 211.1, 76, 211.1; their mean .5,
+    # Q = 2 * 211.1 * .16 = 67.56, tau^2 = (67.56 - 2) / (498.2 - 94 910 / 498.2) = .2131,
+    # B = .2131 / (.2131 + 1 / 211.1) = .9783: .5 -+ .9783 * .4
+    assert [row["shrunk"] for row in rows] == pytest.approx([0.1087, 0.5, 0.8913], abs=1e-4)
+
+
+def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) -> None:
+    control = {"arm": "control", "perturbation": None, "kind": None}
+    rows = attack("ada", FAIR, ("second", "first")) + ballots("bob", FIRST, **control)
+    place = str(tmp_path / "w.duckdb")
+    shown = measure(rows, "--only", "scorecard", "--format", "json", "--warehouse", place)
+    found = json.loads(shown.stdout)
+    gates = [(row["judge"], row["gate"], row["perturbation"], row["verdict"]) for row in found]
+    # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
+    # are valid, but 1 - z^2 / (20 + z^2) = .84 may be: the upper end of the invalid rate is .16.
+    assert gates == [
+        ("ada", "position", None, "pass"), ("ada", "validity", None, "inconclusive"),
+        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail"),
+        ("bob", "validity", None, "inconclusive"),
+    ]  # fmt: skip
+    query = "select * exclude study from mart.scorecard order by judge, gate"
+    stored = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", place])
+    assert sorted(json.loads(stored.stdout), key=str) == sorted(found, key=str)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
+    rows = attack("ada", FAIR, ("second", "first"))
+    lines = measure(rows, "--only", "scorecard", width=width).stdout.splitlines()
+    assert lines[0].strip() == "scorecard"
+    assert "verdict" in lines[1]
+    assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "bias"]
+    assert "margin: what is left of the tolerance" in lines[5]
+    text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
+    assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("scorecard", "asr"), "scorecard: its rows are gates, not estimates: ask for it alone."),
+        (("p_holm",), "'p_holm' is a column, not a row"),
+        (("scorecart",), "Did you mean 'scorecard'?"),
+    ],
+)
+def test_what_is_no_row_of_an_estimate_is_told(
+    tmp_path: Path, names: tuple[str, ...], told: str
+) -> None:
+    only = [option for name in names for option in ("--only", name)]
+    done = CliRunner().invoke(main, ["measure", str(tmp_path / "none.jsonl"), *only])
+    assert done.exit_code == 2
+    assert told in done.output
