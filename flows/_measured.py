@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from flows._terminal import LEGEND, fits, number, print_rows, result_table
+from flows._terminal import LEGEND, fits, lost_lines, number, print_rows, result_table
 from schemas.results import Estimates
 from tasks._beside import SCORECARD
 from tasks._report_exclusions import Rule, rule
@@ -69,6 +69,8 @@ def show_summary(
         print_rows(console, columns, rows, title)
         told, legend = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
     _paragraph(console, legend, style="dim")
+    for line in lost_lines(bias.to_dicts()):
+        _paragraph(console, line)
     for line in _left_out(rule(exclude(Estimates.of(estimates)))):
         _paragraph(console, line)
     _show_drift(console, drifts)
@@ -99,23 +101,10 @@ def show_rows(console: Console, estimates: pl.DataFrame) -> None:
 def show_gates(console: Console, gates: pl.DataFrame) -> None:
     """Print a row per judge and gate of a scorecard; why one cannot be told stands below, once."""
     reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
-    asked = _differing(gates, ASKED)
-    table = [
-        {
-            "judge": _who(row),
-            **{name: row[name] for name in asked},
-            "gate": row["gate"],
-            "perturbation": row["perturbation"] or "",
-            "verdict": row["verdict"],
-            "margin": number(row["margin"], signed=True),
-            "value": _bounded(row),
-            "tolerance": number(row["tolerance"]),
-            "why": _mark(row, reasons),
-        }
-        for row in gates.rename({"value": "estimate"}).to_dicts()
-    ]
-    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
-    print_rows(console, columns, [[row[c] for c in columns] for row in table], SCORECARD)
+    columns, cells = _gates(gates, reasons, " ")
+    if not fits(columns, cells, console.width):
+        columns, cells = _gates(gates, reasons, "\n")
+    print_rows(console, columns, cells, SCORECARD)
     _footnotes(console, reasons)
     _paragraph(console, GATES_LEGEND, style="dim")
 
@@ -188,6 +177,28 @@ def _cells(
     if all(row["n"] == row["clusters"] for row in table):
         table = [{**row, "clusters": ""} for row in table]
     columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
+    return columns, [[row[c] for c in columns] for row in table]
+
+
+def _gates(
+    gates: pl.DataFrame, reasons: Sequence[str], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out gates, each bias by its perturbation; columns without anything are left out."""
+    asked = _differing(gates, ASKED)
+    table = [
+        {
+            "judge": _who(row, between),
+            **{name: row[name] for name in asked},
+            "gate": row["perturbation"] or row["gate"],
+            "verdict": row["verdict"],
+            "margin": number(row["margin"], signed=True),
+            "value": _bounded(row, between),
+            "tolerance": number(row["tolerance"]),
+            "why": _mark(row, reasons),
+        }
+        for row in gates.rename({"value": "estimate"}).to_dicts()
+    ]
+    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
 
 

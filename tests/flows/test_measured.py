@@ -225,7 +225,7 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
     lines = measure(rows, "--only", "scorecard", width=width).stdout.splitlines()
     assert lines[0].strip() == "scorecard"
     assert "verdict" in lines[1]
-    assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "bias"]
+    assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "boast"]
     assert "margin: what is left of the tolerance" in lines[5]
     text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
     assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
@@ -246,3 +246,24 @@ def test_what_is_no_row_of_an_estimate_is_told(
     done = CliRunner().invoke(main, ["measure", str(tmp_path / "none.jsonl"), *only])
     assert done.exit_code == 2
     assert told in done.output
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> None:
+    # Of forty samples eight, with the boast, get no verdict: p = 2 * 2^-8 = .008 by McNemar. Of the
+    # others sixteen are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
+    rows = attack("ada", FAIR, FAIR, questions=40)
+
+    def after(row: Row) -> Row:
+        number = int(row["sample"][1:])
+        if row["arm"] == "control" or number >= 24:
+            return row
+        swapped = {"first": "second", "second": "first"}[row["choice"]]
+        return {**row, "choice": "invalid" if number < 8 else swapped}
+
+    said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
+    assert (
+        "Verdicts lost, a finding too: ada / boast: in .20 of the samples more than without it "
+        "(p .008); whatever they hide, ASR lies within [.40, .60]."
+    ) in said
+    assert "Verdicts lost" not in measure(rows, width=width).stdout
