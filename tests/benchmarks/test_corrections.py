@@ -53,9 +53,8 @@ def test_the_judge_alone_holds_only_its_own_rate(benchmark: Import) -> None:
 def test_the_error_of_length_control_is_several_times_that_of_fitted_values(
     benchmark: Import,
 ) -> None:
-    # docs/operating_characteristics.md: 4 to 14 times in 20 studies, median 7.5. That four or more of
-    # eight others lie beyond the ends of 20 has a chance of .015, that all eight lie on one side of
-    # their median .02.
+    # docs/operating_characteristics.md: 4 to 14 times in 20 studies, median 7.5. Of eight others
+    # four or more lie beyond those ends with chance .015, all on one side of the median with .02.
     bench = benchmark("corrections")
     ratios = [bench.error_ratio(seed, 400) for seed in range(50, 58)]
     assert sum(not 4 <= ratio <= 14 for ratio in ratios) <= 3
