@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -12,25 +12,28 @@ from rich.console import Console
 
 from flows._drift import drift_in
 from flows._keep import Measures, keep_measures, require_free
-from flows._measured import missing, show_rows, show_summary
+from flows._measured import missing, show_gates, show_rows, show_summary
 from flows._row import CODE_VERSION
 from flows._sheets import guarded
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
+from tasks._beside import COLUMNS, SCORECARD
 from tasks._catalogue import unknown
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
 from tasks.drift import fresh_votes
 from tasks.read_votes import read_votes
+from tasks.scorecard import scorecard
 from tasks.statistics import STATISTICS
 from tasks.statistics._beta import share_interval
 from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "excluded", "votes", "invalid_rate", "design", "floor",
-    "epoch", "seed", "code_version",
+    "p_adjusted", "adjustment", "finding", "reading", "p_holm", "p_by", "e_rejected", "shrunk",
+    "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
+    "code_version",
 )  # fmt: skip
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
 
@@ -75,7 +78,10 @@ def show_measures(
     interval: str = "wilson",
 ) -> None:
     """Print the estimates of a file of votes, after saving all that follows from it if asked to."""
-    rows = _rows_of(only)
+    gates = SCORECARD in only
+    if gates and set(only) != {SCORECARD}:
+        raise ValueError(f"{SCORECARD}: its rows are gates, not estimates: ask for it alone.")
+    rows = [] if gates else _rows_of(only)
     log = read_votes(votes)
     if warehouse:
         require_free(votes, warehouse)
@@ -94,20 +100,30 @@ def show_measures(
         title = f"{votes.name}, mode {mode}"
         show_summary(Console(), title, estimates, _bias(measures), drift_in(log, mode))
         return
+    if gates:
+        found = scorecard(estimates, conclude(estimates), drift_in(log, mode))
+        _show(found, form, show_gates)
+        return
     told = estimates.join(
         _numbers(log, measures, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
-    if form == "json":
-        click.echo(json.dumps(chosen.to_dicts(), indent=1))
-    elif form == "csv":
-        click.echo(guarded(chosen).write_csv(), nl=False)
-    else:
-        show_rows(Console(), chosen)
+    _show(chosen, form, show_rows)
     there = set(chosen["statistic"])
     for name, statistic in _asked(only):
         if there.isdisjoint(_rows_of([name])):
             click.echo(f"{name}: no row: {missing(log, statistic)}.", err=True)
+
+
+def _show(
+    rows: pl.DataFrame, form: str, show_table: Callable[[Console, pl.DataFrame], None]
+) -> None:
+    if form == "json":
+        click.echo(json.dumps(rows.to_dicts(), indent=1))
+    elif form == "csv":
+        click.echo(guarded(rows).write_csv(), nl=False)
+    else:
+        show_table(Console(), rows)
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:
@@ -116,8 +132,13 @@ def _rows_of(names: Sequence[str]) -> list[str]:
     single = {row: (row,) for rows in gives.values() for row in rows}
     known = {**single, **gives}
     for name in names:
+        if name in COLUMNS:
+            raise ValueError(
+                f"{name!r} is a column, not a row: `--format json` or `csv` have it, and "
+                f"`voirdire list {name}` explains it."
+            )
         if name not in known:
-            raise unknown("statistic", name, sorted(known))
+            raise unknown("statistic", name, sorted([*known, SCORECARD]))
     return [row for name in names for row in {*known[name], *single.get(name, ())}]
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from flows._terminal import LEGEND, fits, number, print_rows, result_table
+from flows._terminal import LEGEND, fits, lost_lines, number, print_rows, result_table
 from schemas.results import Estimates
+from tasks._beside import SCORECARD
 from tasks._report_exclusions import Rule, rule
 from tasks._words import listing, p_value
 from tasks.exclude import exclude
@@ -27,6 +28,10 @@ JUDGES_LEGEND = (
     "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
     "first (.50 if its place counts for nothing); PC: position consistency; with people: agreement "
     "with a person on a question (S1)."
+)
+GATES_LEGEND = (
+    "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
+    "0 beyond). `voirdire list scorecard` explains the gates."
 )
 ASKED = ("dataset", "prompt", "wave")
 NEEDED = {
@@ -64,13 +69,17 @@ def show_summary(
         print_rows(console, columns, rows, title)
         told, legend = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
     _paragraph(console, legend, style="dim")
+    for line in lost_lines(bias.to_dicts()):
+        _paragraph(console, line)
     for line in _left_out(rule(exclude(Estimates.of(estimates)))):
         _paragraph(console, line)
     _show_drift(console, drifts)
     if rest := _rest(estimates, told):
         _paragraph(console, f"Also measured, with the number of rows: {rest}.")
         _paragraph(
-            console, "`--only NAME` shows one of these, `--format json` or `csv` all numbers."
+            console,
+            "`--only NAME` shows one of these, `--only scorecard` which gates a judge passes, "
+            "`--format json` or `csv` all numbers.",
         )
 
 
@@ -85,9 +94,19 @@ def show_rows(console: Console, estimates: pl.DataFrame) -> None:
         if not fits(columns, cells, console.width):
             columns, cells = _cells(rows, reasons, asked, "\n")
         print_rows(console, columns, cells, str(name))
-        for mark, reason in enumerate(reasons, 1):
-            _paragraph(console, f"({mark}) {reason}", style="dim")
+        _footnotes(console, reasons)
         console.print()
+
+
+def show_gates(console: Console, gates: pl.DataFrame) -> None:
+    """Print a row per judge and gate of a scorecard; why one cannot be told stands below, once."""
+    reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
+    columns, cells = _gates(gates, reasons, " ")
+    if not fits(columns, cells, console.width):
+        columns, cells = _gates(gates, reasons, "\n")
+    print_rows(console, columns, cells, SCORECARD)
+    _footnotes(console, reasons)
+    _paragraph(console, GATES_LEGEND, style="dim")
 
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
@@ -147,10 +166,10 @@ def _cells(
             interval: _ends(row),
             "p": _p(row["p_value"]),
             "p adj.": _p(row["p_adjusted"]),
-            "finding": row["finding"] or "",
+            "finding": _concluded(row),
             "n": row["n"],
             "clusters": row["clusters"],
-            "why": f"({reasons.index(row['reason']) + 1})" if row["reason"] else "",
+            "why": _mark(row, reasons),
         }
         for row in rows.to_dicts()
     ]
@@ -159,6 +178,37 @@ def _cells(
         table = [{**row, "clusters": ""} for row in table]
     columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
+
+
+def _gates(
+    gates: pl.DataFrame, reasons: Sequence[str], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out gates, each bias by its perturbation; columns without anything are left out."""
+    asked = _differing(gates, ASKED)
+    table = [
+        {
+            "judge": _who(row, between),
+            **{name: row[name] for name in asked},
+            "gate": row["perturbation"] or row["gate"],
+            "verdict": row["verdict"],
+            "margin": number(row["margin"], signed=True),
+            "value": _bounded(row, between),
+            "tolerance": number(row["tolerance"]),
+            "why": _mark(row, reasons),
+        }
+        for row in gates.rename({"value": "estimate"}).to_dicts()
+    ]
+    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
+    return columns, [[row[c] for c in columns] for row in table]
+
+
+def _mark(row: dict[str, Any], reasons: Sequence[str]) -> str:
+    return f"({reasons.index(row['reason']) + 1})" if row["reason"] else ""
+
+
+def _footnotes(console: Console, reasons: Sequence[str]) -> None:
+    for mark, reason in enumerate(reasons, 1):
+        _paragraph(console, f"({mark}) {reason}", style="dim")
 
 
 def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -176,6 +226,11 @@ def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     if row["low"] is None:
         return value
     return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
+
+
+def _concluded(row: dict[str, Any]) -> str:
+    """Write the finding, and where an answer was made worse what it means."""
+    return " ".join(filter(None, [row["finding"], row["reading"] and f"({row['reading']})"]))
 
 
 def _ends(row: dict[str, Any]) -> str:

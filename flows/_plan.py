@@ -27,6 +27,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
+from tasks.defaults import FEWEST_CLUSTERS
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
@@ -98,13 +99,14 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     table, samples = sample_table(pairs, perturbed, study)
     console.print(table)
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
-    if seen:
+    questions = questions_of(pairs)
+    if seen and questions >= FEWEST_CLUSTERS:
         console.print(sight_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
         console.print(told, markup=False, highlight=False)
-    for line in advice(seen, samples, study, questions_of(pairs)):
+    for line in advice(seen, samples, study, questions):
         console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "

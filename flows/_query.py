@@ -13,6 +13,7 @@ from flows._sheets import guarded
 from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
 from schemas.judging import Shifts
+from tasks._beside import BESIDE
 from tasks._catalogue import unknown
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
@@ -117,11 +118,18 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
 
 
 def explain(name: str) -> None:
-    """Print what a statistic, or the one that makes a row of that name, measures and how."""
+    """Print what a statistic, or the one that makes a row of that name, measures and how.
+
+    Likewise of what is told beside estimates.
+    """
+    if beside := BESIDE.get(name):
+        click.echo(f"{name}: {beside.about}\n")
+        click.echo(inspect.getdoc(beside.made_by))
+        return
     makers = {row: entry for entry in STATISTICS.values() for row in entry.gives}
     found = {**makers, **STATISTICS}
     if name not in found:
-        raise unknown("statistic", name, sorted(found))
+        raise unknown("statistic", name, sorted([*found, *BESIDE]))
     entry = found[name]
     click.echo(f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n")
     click.echo(inspect.getdoc(entry.measure))
@@ -142,6 +150,7 @@ def show_catalogues() -> None:
         ],
         "judge prompts": [(name, prompt.source) for name, prompt in PROMPTS.items()],
         "statistics": [(name, entry.summary) for name, entry in STATISTICS.items()],
+        "beside estimates": [(name, entry.about) for name, entry in BESIDE.items()],
         "metrics": [(name, entry.summary) for name, entry in SCORINGS.items()],
         "studies": [(name, file.about) for name, file in STUDIES.items()],
     }

@@ -11,7 +11,7 @@ from flows._terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.defaults import ALPHA, BUDGET, MINIMUM, NIGHTS
+from tasks.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, MINIMUM, NIGHTS
 from tasks.statistics._design import (
     ASR_VOTES,
     SPREADS,
@@ -189,8 +189,10 @@ def effect_advice(samples: int, votes: int, effect: float) -> str:
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
     """Return how many questions the samples are of, where a perturbation has fewest."""
-    asked = pairs.filter(pl.col("arm") == "experimental").group_by("perturbation")
-    return min(asked.agg(pl.col("cluster").n_unique())["cluster"].to_list(), default=0)
+    counted = pairs.group_by("perturbation", "arm").agg(pl.col("cluster").n_unique())
+    # The primary endpoint is over the sham where there is one: "sham" sorts last.
+    asked = counted.filter(pl.col("arm").is_in(["experimental", "sham"])).sort("arm")
+    return min(asked.unique("perturbation", keep="last")["cluster"].to_list(), default=0)
 
 
 def advice(
@@ -199,6 +201,15 @@ def advice(
     """Say whether the smallest shift that matters can be seen, and what the columns mean."""
     if not samples:
         yield "No sample is left to ask about."
+        return
+    if questions is not None and questions < FEWEST_CLUSTERS:
+        needed = max((row.needed for row in rows), default=0)
+        yield (
+            f"No shift can be seen, however large: below {FEWEST_CLUSTERS} independent questions "
+            f"nothing is concluded, and the perturbation with fewest has {questions}. The smallest "
+            f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
+            f"perturbation with {study.votes_per_pair} votes per pair (80 % power)."
+        )
         return
     blind = [row for row in rows if row.smallest > MINIMUM]
     if not blind:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -12,6 +13,10 @@ from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
+
+from tasks._families import holm
+from tasks._words import p_value
+from tasks.defaults import ALPHA
 
 COLOURS = {"biased": "red", "no relevant bias": "green"}
 
@@ -88,11 +93,38 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
             yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)
 
 
+def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Tell of rows of ``mart.bias`` which lose other shares of verdicts than without the change.
+
+    By McNemar's test, adjusted over the rows (Holm): that is a finding (methods, section 1), and
+    the shift is of the samples that were left.
+    """
+    p_values = pl.Series([row["attrition_p"] for row in rows], dtype=pl.Float64)
+    for row, p in zip(rows, holm(p_values), strict=True):
+        apart = row["differential_attrition"]
+        if p is None or p >= ALPHA:
+            continue
+        names = [_clip(row[column]) for column in (*_telling(rows), "perturbation")]
+        bounds = ""
+        if row["asr_at_least"] is not None:
+            ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
+            bounds = f"; whatever they hide, ASR lies within [{', '.join(ends)}]"
+        yield (
+            f"Verdicts lost, a finding too: {' / '.join(names)}: in {number(abs(apart))} of the "
+            f"samples {'more' if apart > 0 else 'fewer'} than without it (p {p_value(p)}){bounds}."
+        )
+
+
+def _telling(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the judge, and what of its cell differs within the rows."""
+    return ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
+
+
 def _with_names(
     rows: Sequence[dict[str, Any]], between: str
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield each row with who was asked, if that is another one than before."""
-    told = ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
+    told = _telling(rows)
     last = ""
     for row in rows:
         who = " / ".join(_clip(row[column]) for column in told)

@@ -116,7 +116,9 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 @click.argument("votes", type=click.Path(path_type=Path))
 @click.option("--mode", type=MODES, default="balanced", show_default=True)
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
-@click.option("--only", multiple=True, help="Only this statistic; repeat for several.")
+@click.option(
+    "--only", multiple=True, help="Only this statistic; repeat for several. Or `scorecard`."
+)
 @click.option(
     "--interval",
     type=INTERVALS,
@@ -256,7 +258,7 @@ def booth(context: click.Context) -> None:
 @click.argument("statistic", required=False)
 @clear_errors
 def list_(statistic: str | None) -> None:
-    """List every name that an option takes, or explain a STATISTIC or one of its rows."""
+    """List every name that an option takes, or explain a STATISTIC, a row or a column."""
     from flows._query import explain, show_catalogues
 
     if statistic:

@@ -13,6 +13,8 @@ from tasks.statistics._even import UNEQUAL
 from tasks.statistics._intervals import LEVEL
 from tasks.statistics._panels import GROUP
 
+BARE = "no interval"
+
 
 class Part(NamedTuple):
     """What one statistic is of the pairs of one panel."""
@@ -98,7 +100,7 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
         .with_columns(
             method=pl.when(pl.col("p_value").is_null())
             .then("method")
-            .otherwise(pl.format("{}; {}", "method", "test")),
+            .otherwise(pl.format("{}; {}", pl.col("method").replace("none", BARE), "test")),
         )
         .with_columns(
             pl.when(~unequal).then(pl.col(*numbers)),

@@ -24,6 +24,7 @@ from tasks.statistics._success import may_win, wins
 from tasks.statistics._swaps import Pairs, Tested, swap_rates, swap_sums
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
+ONE_SIDED = "the samples of one judge that count lie in a single cluster: no interval"
 
 
 @statistic(
@@ -144,7 +145,7 @@ def _rate_gap(hits: Sides, counted: Sides) -> Floats:
 def _rates(duel: Duel) -> Part:
     both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
-    found = _difference(k, v)
+    found = _difference(k, v, clusters_of(duel, both))
     if not by_chance():
         return part_of(duel, "asr_contrast", both, found)
     totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
@@ -176,8 +177,13 @@ def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
     return finished(parts, found.with_columns(pl.col("low", "high").clip(-1.0, 1.0)), alike=True)
 
 
-def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFrame:
-    """Return the difference of two rates by cluster linearisation of both together."""
+def _difference(
+    k: tuple[Floats, Floats], v: tuple[Floats, Floats], shared: NDArray[np.int64]
+) -> pl.DataFrame:
+    """Return the difference of two rates by cluster linearisation of both together.
+
+    ``shared`` are the clusters that both judged, whether or not anything in them counts.
+    """
     total = [counted.sum(axis=0) for counted in v]
     known = (total[0] > 0) & (total[1] > 0)
     rate = [
@@ -201,7 +207,8 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
         )
     # Alike in all their clusters, of which one of the two has but one
     several &= ~np.isnan(low)
-    method = np.where(alike, "Newcombe", np.where(several, "cluster linearisation, t", "none"))
+    method = np.where(alike, "Newcombe", "cluster linearisation, t")
+    single = np.where(shared > 1, ONE_SIDED, SINGLE)
     return pl.DataFrame(
         {
             "estimate": np.where(known, estimate, np.nan),
@@ -209,8 +216,8 @@ def _difference(k: tuple[Floats, Floats], v: tuple[Floats, Floats]) -> pl.DataFr
             "high": np.clip(high, -1, 1),
             "standard_error": np.where(several & ~alike, error, np.nan),
             "p_value": np.where(several & ~alike, t_tail(df, over(estimate, error)), np.nan),
-            "method": method,
-            "reason": np.where(known, np.where(several, "", SINGLE), EMPTY),
+            "method": np.where(several, method, "none"),
+            "reason": np.where(known, np.where(several, "", single), EMPTY),
             "clusters": clusters,
         }
     ).with_columns(

@@ -42,7 +42,8 @@ def decision_check(
     Estimates
         Two rows per pair of models ("X vs Y") and perturbation. Where ``bias_bound`` is above
         ``|win rate - 1/2|`` the conclusion is not robust to that bias (``mart.decision_check``).
-        ``clusters``: of the shift or the win rate, whichever has fewer.
+        ``clusters``: of the shift or the win rate, whichever has fewer; of a tipping shift, which
+        rests on no shift that was measured, of the win rate or the share.
 
     Notes
     -----
@@ -85,7 +86,7 @@ def carried(pairs: pl.DataFrame) -> pl.DataFrame:
         shares("carried", told.with_columns(counted=has.is_not_null(), hit=has))
         .filter(pl.col("estimate").is_not_null())
         .select(*JUDGE, "subgroup", pl.lit(feature).alias("feature"),
-                pl.lit(side).alias("side"), share="estimate")
+                pl.lit(side).alias("side"), share="estimate", share_on="clusters")
         for (feature, side), has in features.items()
     ]  # fmt: skip
     return pl.concat(frames)
@@ -126,18 +127,24 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     reversible = pl.col("margin").is_not_null() & (pl.col("share") > 0)
     tipping = found.with_columns(
         statistic=pl.lit("tipping_shift"),
+        clusters=pl.min_horizontal("won_on", "share_on"),
         estimate=pl.when(reversible).then(pl.col("margin") / pl.col("share")),
         reason=pl.when(pl.col("margin").is_null()).then(pl.lit(NO_BOUND))
         .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
     )  # fmt: skip
-    columns = pl.concat([bound, tipping]).with_columns(method=method).drop("shift_low", "won_on")
+    columns = (
+        pl.concat([bound, tipping])
+        .with_columns(method=method)
+        .drop("shift_low", "won_on", "share_on")
+    )
     return Estimates.draft(columns)
 
 
 def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
     """Add in which share of pairs the winner alone carries the feature, and the loser alone."""
     of_winner = carried.rename({"side": "winner"})
-    of_loser = of_winner.with_columns(-pl.col("winner")).rename({"share": "other_share"})
+    of_loser = of_winner.drop("share_on").with_columns(-pl.col("winner"))
+    of_loser = of_loser.rename({"share": "other_share"})
     on = [*JUDGE, "subgroup", "feature", "winner"]
     joined = both.with_columns(pl.col("winner").cast(pl.Int32)).join(
         of_winner.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left"

@@ -11,18 +11,18 @@ from schemas.judging import SIDES
 Row = dict[str, Any]
 
 
-def ballots(judge: str, choices: tuple[str, str], **more: object) -> list[Row]:
-    """Return the votes of a judge on twenty pairs, one in each order."""
+def ballots(
+    judge: str, choices: tuple[str, str], *, questions: int = 20, **more: object
+) -> list[Row]:
+    """Return the votes of a judge on twenty pairs or more, one in each order."""
     return [
         {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "shown_first": side, "repeat": 0,
          "choice": choice, **more}
-        for at in range(20) for side, choice in zip(SIDES, choices, strict=True)
+        for at in range(questions) for side, choice in zip(SIDES, choices, strict=True)
     ]  # fmt: skip
 
 
-def attack(
-    judge: str, before: tuple[str, str], after: tuple[str, str], **more: object
-) -> list[Row]:
+def attack(judge: str, before: tuple[str, str], after: tuple[str, str], **more: Any) -> list[Row]:
     arms: list[tuple[tuple[str, str], Row]] = [
         (before, {"arm": "control", "perturbation": None, "kind": None}),
         (after, {"arm": "experimental", "perturbation": "boast", "kind": "promote"}),
@@ -154,3 +154,116 @@ def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Pa
         "1 judge faced 1 perturbation on 20 questions;"
         " 1 person faced 1 perturbation on 20 questions at most."
     ) in told
+
+
+def test_who_overlooks_a_flaw_is_called_biased_with_the_reading_beside_it(measure: Any) -> None:
+    # An error moves nothing: p is 1, Newcombe's ends sqrt(2) z^2 / (200 + z^2) = .027 below .05
+    rows = [
+        {**row, "kind": "detract"} if row["arm"] != "control" else row
+        for row in attack("ada", FAIR, FAIR, questions=200)
+    ]
+    (row,) = json.loads(measure(rows, "--only", "mps", "--format", "json").stdout)
+    assert (row["p_adjusted"], row["finding"], row["reading"]) == (1.0, "biased", "overlooks")
+    assert "biased (overlooks)" in measure(rows, "--only", "mps").stdout
+
+
+def test_all_that_a_family_gives_is_in_a_row(measure: Any) -> None:
+    # Each question moves from 0 to 1, so each p is 2^-19 (all flips of signs); of two cells Holm's
+    # is twice that, Benjamini-Yekutieli's 3/2 times the largest. No error, so nothing is shrunk.
+    rows = attack("ada", FAIR, ("second", "first")) + attack("bob", FAIR, ("second", "first"))
+    found = json.loads(measure(rows, "--only", "mps", "--only", "asr", "--format", "json").stdout)
+    shifts = [row for row in found if row["statistic"] == "mps"]
+    assert [(row["p_adjusted"], row["p_holm"], row["p_by"]) for row in shifts] == (
+        [(2.0**-19, 2.0**-18, 1.5 * 2.0**-19)] * 2
+    )
+    assert [row["e_rejected"] for row in shifts] == [True, True]
+    beside = ("p_holm", "p_by", "e_rejected", "shrunk", "shrunk_error")
+    assert [row[c] for row in found if row["statistic"] == "asr" for c in beside] == [None] * 10
+
+
+def test_estimates_are_shrunk_toward_the_mean_of_three_judges(measure: Any) -> None:
+    def moved(judge: str, many: int) -> list[Row]:
+        """Return votes of a judge whom the first ``many`` questions move from 0 to 1."""
+        votes = attack(judge, FAIR, ("second", "first"))
+        kept = {f"s{at}" for at in range(many)}
+        return [
+            row if row["arm"] == "control" or row["sample"] in kept
+            else {**row, "choice": "first" if row["shown_first"] == "anchor" else "second"}
+            for row in votes
+        ]  # fmt: skip
+
+    log = [row for judge, many in (("a", 2), ("b", 10), ("c", 18)) for row in moved(judge, many)]
+    rows = json.loads(measure(log, "--only", "mps", "--format", "json").stdout)
+    # Shares .1, .5, .9 of 20: w = 1 / se^2 = 19 / (p (1 - p)) = 211.1, 76, 211.1; their mean .5,
+    # Q = 2 * 211.1 * .16 = 67.56, tau^2 = (67.56 - 2) / (498.2 - 94 910 / 498.2) = .2131,
+    # B = .2131 / (.2131 + 1 / 211.1) = .9783: .5 -+ .9783 * .4
+    assert [row["shrunk"] for row in rows] == pytest.approx([0.1087, 0.5, 0.8913], abs=1e-4)
+
+
+def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) -> None:
+    control = {"arm": "control", "perturbation": None, "kind": None}
+    rows = attack("ada", FAIR, ("second", "first")) + ballots("bob", FIRST, **control)
+    place = str(tmp_path / "w.duckdb")
+    shown = measure(rows, "--only", "scorecard", "--format", "json", "--warehouse", place)
+    found = json.loads(shown.stdout)
+    gates = [(row["judge"], row["gate"], row["perturbation"], row["verdict"]) for row in found]
+    # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
+    # are valid, but 1 - z^2 / (20 + z^2) = .84 may be: the upper end of the invalid rate is .16.
+    assert gates == [
+        ("ada", "position", None, "pass"), ("ada", "validity", None, "inconclusive"),
+        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail"),
+        ("bob", "validity", None, "inconclusive"),
+    ]  # fmt: skip
+    query = "select * exclude study from mart.scorecard order by judge, gate"
+    stored = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", place])
+    assert sorted(json.loads(stored.stdout), key=str) == sorted(found, key=str)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
+    rows = attack("ada", FAIR, ("second", "first"))
+    lines = measure(rows, "--only", "scorecard", width=width).stdout.splitlines()
+    assert lines[0].strip() == "scorecard"
+    assert "verdict" in lines[1]
+    assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "boast"]
+    assert "margin: what is left of the tolerance" in lines[5]
+    text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
+    assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("scorecard", "asr"), "scorecard: its rows are gates, not estimates: ask for it alone."),
+        (("p_holm",), "'p_holm' is a column, not a row"),
+        (("scorecart",), "Did you mean 'scorecard'?"),
+    ],
+)
+def test_what_is_no_row_of_an_estimate_is_told(
+    tmp_path: Path, names: tuple[str, ...], told: str
+) -> None:
+    only = [option for name in names for option in ("--only", name)]
+    done = CliRunner().invoke(main, ["measure", str(tmp_path / "none.jsonl"), *only])
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> None:
+    # Of forty samples eight, with the boast, get no verdict: p = 2 * 2^-8 = .008 by McNemar. Of the
+    # others sixteen are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
+    rows = attack("ada", FAIR, FAIR, questions=40)
+
+    def after(row: Row) -> Row:
+        number = int(row["sample"][1:])
+        if row["arm"] == "control" or number >= 24:
+            return row
+        swapped = {"first": "second", "second": "first"}[row["choice"]]
+        return {**row, "choice": "invalid" if number < 8 else swapped}
+
+    said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
+    assert (
+        "Verdicts lost, a finding too: ada / boast: in .20 of the samples more than without it "
+        "(p .008); whatever they hide, ASR lies within [.40, .60]."
+    ) in said
+    assert "Verdicts lost" not in measure(rows, width=width).stdout

@@ -3,6 +3,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    questions_of,
     sight,
     sight_table,
 )
@@ -160,3 +162,23 @@ def test_names_are_not_broken() -> None:
     console.print(sight_table(sight(STUDY.model_copy(update={"judges": [long]}), 60, {}), 60))
     assert isinstance(console.file, StringIO)
     assert long in console.file.getvalue()
+
+
+def test_below_ten_questions_nothing_can_be_seen() -> None:
+    # 785 samples by hand, as above
+    rows = sight(STUDY, 9, {"offline/random": Spread(0.5, "told")})
+    (told,) = advice(rows, 9, STUDY, 9)
+    assert told.startswith("No shift can be seen, however large: below 10 independent questions")
+    assert "has 9. The smallest shift that matters (.05) takes about 785 samples" in told
+    assert "can be seen, however large" not in " ".join(advice(rows, 10, STUDY, 10))
+
+
+def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
+    arms = [("boast", "experimental", 12), ("boast", "sham", 9), ("calm", "experimental", 10)]
+    rows = [
+        {"perturbation": name, "arm": arm, "cluster": f"q{at % many}"}
+        for name, arm, many in arms for at in range(20)
+    ]  # fmt: skip
+    control = {"perturbation": None, "arm": "control", "cluster": "q0"}
+    assert questions_of(pl.DataFrame([*rows, control])) == 9
+    assert questions_of(pl.DataFrame([row for row in rows if row["arm"] != "sham"])) == 10

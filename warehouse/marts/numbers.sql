@@ -162,17 +162,18 @@ texts as (
 adjusted as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding,
+        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding, reading,
+        p_holm, p_by, e_rejected, shrunk, shrunk_error,
     from findings
-    union all
+    union all by name
     select
-        study, dataset, judge, prompt, wave, mode, perturbation, statistic, other,
-        p_holm, 'Holm, all pairs of judges (F2)', finding,
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, other as subgroup,
+        p_holm as p_adjusted, 'Holm, all pairs of judges (F2)' as adjustment, finding,
     from mart.contrasts
-    union all
+    union all by name
     select
-        study, dataset, judge, prompt, wave, mode, perturbation, statistic, '',
-        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations', finding,
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
+        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations' as adjustment, finding, reading,
     from mart.jury_findings
 ),
 told as (
@@ -202,8 +203,8 @@ told as (
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
-    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate,
-    design,
+    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, reading, p_holm, p_by, e_rejected, shrunk, shrunk_error,
+    hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
     case
         when statistic in (
             'dasr', 'dasr_posterior', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',

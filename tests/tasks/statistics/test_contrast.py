@@ -20,7 +20,7 @@ from tasks.contrasts import contrasts
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics._bootstrap import formulas_only, weights
 from tasks.statistics._quantiles import widened
-from tasks.statistics.contrast import contrast
+from tasks.statistics.contrast import ONE_SIDED, contrast
 
 Make = Callable[..., Any]
 Row = dict[str, Any]
@@ -91,6 +91,33 @@ def test_by_hand(make_shifts: Make) -> None:
     assert rows["mps_contrast"]["p_value"] == pytest.approx(
         brute(np.array([[0.5], [0.5], [1], [-0.5], [0.5]]), np.zeros((5, 1)), rates=False)
     )
+
+
+@pytest.mark.parametrize(
+    ("shared", "reason"),
+    [
+        ((("target", "anchor"), ("target", "anchor")), ONE_SIDED),
+        ((), "a single cluster: no interval"),
+    ],
+)
+def test_one_cluster_that_counts_is_told_from_one_that_there_is(
+    make_shifts: Make, shared: tuple[tuple[str, str], ...], reason: str
+) -> None:
+    # Both judge one question, or three, in two of which control names the target: of no V.
+    rows = [("anchor", "target"), *shared]
+    row = by_name(duel(make_shifts, rows, rows))["asr_contrast"]
+    assert (row["estimate"], row["clusters"], row["low"]) == (0.0, len(rows), None)
+    assert row["reason"] == reason
+    assert row["method"] == ("no interval; all 8 swaps" if shared else "none")
+
+
+def test_a_judge_with_one_cluster_that_counts_has_no_interval(make_shifts: Make) -> None:
+    # Won over in each sample that counts: three of a, one of b
+    a = [("anchor", "target")] * 3
+    b = [("anchor", "target"), *[("target", "target")] * 2]
+    row = by_name(duel(make_shifts, a, b))["asr_contrast"]
+    assert (row["estimate"], row["clusters"], row["low"]) == (0.0, 3, None)
+    assert (row["reason"], row["method"]) == (ONE_SIDED, "no interval; all 8 swaps")
 
 
 def test_shifts_by_scipys_paired_t(make_shifts: Make) -> None:

@@ -61,9 +61,27 @@ def test_markup_is_all_that_was_counted(
     assert (tipping["estimate"], tipping["method"]) == (pytest.approx(0.12), COUNTED)
 
 
-def test_clusters_are_those_of_the_scarcer(make_contests: Make, make_shifts: Make) -> None:
+def test_clusters_are_those_that_a_number_rests_on(make_contests: Make, make_shifts: Make) -> None:
     found = study(make_contests, make_shifts, "padding", 0.14)
-    assert {row["clusters"] for row in found.values()} == {50}
+    # 50 questions of the shift, 100 of the win: what would reverse it asks for no shift.
+    assert {name: row["clusters"] for name, row in found.items()} == {
+        "bias_bound": 50, "tipping_shift": 100
+    }  # fmt: skip
+
+
+def test_what_tips_a_win_needs_no_shift(make_contests: Make, make_shifts: Make) -> None:
+    shifts = make_shifts([{"control": "tie"}], perturbation="padding")
+    # Lengths of 4 of 10 contests are known, in half of which the winner, by .7, is longer.
+    contests = make_contests(
+        {"score": float(i < 7)}
+        | ({"anchor_length": 100, "target_length": 150 if i < 2 else 100} if i < 4 else {})
+        for i in range(10)
+    )
+    rows = decision_check(shifts=shifts, contests=contests).to_dicts()
+    found = {row["statistic"]: row for row in rows}
+    tipping, bound = found["tipping_shift"], found["bias_bound"]
+    assert (tipping["estimate"], tipping["clusters"]) == (pytest.approx(0.4), 4)
+    assert (bound["estimate"], bound["clusters"], bound["reason"]) == (None, 0, NO_BOUND)
 
 
 def test_unknown_carriers_are_taken_as_all(make_contests: Make, make_shifts: Make) -> None:

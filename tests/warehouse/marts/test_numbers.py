@@ -185,6 +185,27 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make:
     ]
 
 
+def test_a_finding_of_a_flaw_has_its_reading(warehouse: Warehouse, make: Make) -> None:
+    flaw = {"kind": "detract", "perturbation": "error", "p_adjusted": 0.26}
+    rows = [{}, {"kind": "detract", "perturbation": "error"}]
+    found = make(Findings, {}, {**flaw, "finding": "biased", "reading": "overlooks"})
+    estimates = make(Estimates, *({"statistic": "mps", **row} for row in rows))
+    warehouse.save([estimates, found], run="r1", study="quick")
+    assert of(warehouse, "perturbation, p_adjusted, finding, reading", "mps") == [
+        ("error", 0.26, "biased", "overlooks"), ("padding", 0.02, "biased", None)
+    ]  # fmt: skip
+
+
+def test_other_adjustments_are_of_the_primary_endpoint_only(
+    warehouse: Warehouse, make: Make
+) -> None:
+    beside = {"p_holm": 0.03, "p_by": 0.04, "e_rejected": True, "shrunk": 0.1, "shrunk_error": 0.2}
+    rows = make(Estimates, {"statistic": "mps"}, {"statistic": "mps_sham"})
+    warehouse.save([rows, make(Findings, beside)], run="r1", study="quick")
+    assert of(warehouse, ", ".join(beside), "mps") == [(*beside.values(),)]
+    assert of(warehouse, ", ".join(beside), "mps_sham") == [(None,) * 5]
+
+
 def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
     waves = [{"wave": wave} for wave in ("n1", "n2", "n3", "n4")]
     drifts = [
