@@ -58,6 +58,18 @@ class Panel:
         total: Floats = np.add.reduceat(own, self.starts, axis=0)
         return total
 
+    def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "Panel":
+        """Return the panel of some samples and judges only."""
+        cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
+        return Panel(
+            self.cell,
+            [self.judges[j] for j in judges],
+            [self.simulated[j] for j in judges],
+            self.votes[judges],
+            {name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
+            np.flatnonzero(np.diff(cluster[samples], prepend=-1)),
+        )
+
 
 def primary_shift() -> pl.Expr:
     """Return the shift of the primary endpoint: over the sham where the group has shams."""
