@@ -15,11 +15,10 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._panels import Panel, panels, primary_shift
+from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
-ALONE = "a single judge: nothing to rank"
-UNSHARED = f"shares too few questions with the other judges: fewer than {FEWEST_CLUSTERS}"
 Floats = NDArray[np.float64]
 
 
@@ -69,25 +68,6 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     )
 
 
-def sharing(panel: Panel) -> NDArray[np.bool_]:
-    """Tell which judges share enough clusters to be ranked on them, shape (judges,).
-
-    As long as they share too few, the judge is left out without which the others share most;
-    of several the one that shares the fewest samples with each of the others, then by name.
-    """
-    told = ~np.isnan(panel.values["shift"])
-    kept = (panel.sums(told) > 0).sum(axis=0) >= FEWEST_CLUSTERS
-    lacking = (~told[:, kept]).sum(axis=1)
-    together = told.T.astype(np.float64) @ told
-    while kept.sum() > 1 and (panel.sums(lacking == 0) > 0).sum() < FEWEST_CLUSTERS:
-        without = (panel.sums(lacking[:, None] == ~told) > 0).sum(axis=0)
-        common = together[:, kept].sum(axis=1) - together.diagonal()
-        worst = np.lexsort((common, -without, ~kept))[0]
-        kept[worst] = False
-        lacking = lacking - ~told[:, worst]
-    return kept
-
-
 def bootstrapped_shifts(panel: Panel) -> Floats:
     """Return MPS by draw and judge, of judges with a score on every sample."""
     shift = panel.values["shift"]
@@ -114,12 +94,11 @@ def ranks(values: Floats) -> Floats:
 
 def _rows(panel: Panel) -> list[dict[str, Any]]:
     told = ~np.isnan(panel.values["shift"])
-    counts = (panel.sums(told) > 0).sum(axis=0)
+    counts = seen(told, panel.starts)[0]
     # One question says little of its judge, and would push the ranks of all others.
-    few, kept = counts < FEWEST_CLUSTERS, sharing(panel)
-    ranked = kept if kept.sum() > 1 else np.zeros_like(kept)
+    few, ranked = counts < FEWEST_CLUSTERS, sharing(told, panel.starts)
     place = np.cumsum(ranked) - 1
-    own = panel.among(told[:, ranked].all(axis=1), np.flatnonzero(ranked))
+    own = panel.among(np.all(told[:, ranked], axis=1), np.flatnonzero(ranked))
     n = len(own.values["shift"]) if ranked.any() else 0
     kind = panel.cell["kind"]
     rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / max(n, 1), kind))[0]
