@@ -15,7 +15,7 @@ from schemas.results import Drifts, Estimates, Findings
 from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
 from tasks.statistics._bootstrap import weights
 from tasks.statistics._groups import combined, first_of, numbered
-from tasks.statistics._panels import primary_shift
+from tasks.statistics._panels import primary_shift, with_primary
 from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
 
 SCORECARD = Path(schemas.__file__).with_name("scorecard.sql")
@@ -101,7 +101,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     ----------
     Lahdelma & Salminen (2001), SMAA-2, Oper. Res. 49, 444-454. methods.md, section 11.
     """
-    found = shifts.with_columns(shift=primary_shift()).drop_nulls("shift")
+    found = with_primary(shifts).with_columns(shift=primary_shift()).drop_nulls("shift")
     groups = found.partition_by(JUDGES, as_dict=True)
     rows = [
         group.with_columns(pl.lit(value).cast(pl.String).alias(name)
