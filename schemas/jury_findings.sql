@@ -1,14 +1,22 @@
 -- One row per study, prompt, wave, mode and perturbation: what is concluded of the jury of all judges.
--- As of a judge (tasks/conclude.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
+-- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
 -- over the jury's own perturbations.
 with limits as (select 10 as fewest, 0.05::double as minimum, 0.05 as alpha),
-primaries as (
-    select *
+counted as (
+    select
+        *,
+        max(if(statistic = 'jury_mps_sham', clusters, null)) over cell as sham,
+        max(if(statistic = 'jury_mps', clusters, null)) over cell as control,
     from estimates, limits
     where statistic in ('jury_mps', 'jury_mps_sham') and subgroup = ''
-    qualify row_number() over (
-        partition by study, dataset, judge, prompt, wave, mode, perturbation order by statistic desc
-    ) = 1
+    window cell as (partition by study, dataset, judge, prompt, wave, mode, perturbation)
+),
+primaries as (
+    select *
+    from counted
+    where statistic = if(
+        sham is not null and (sham >= fewest or coalesce(control, 0) < fewest), 'jury_mps_sham', 'jury_mps'
+    )
 ),
 ranked as (
     select

@@ -115,7 +115,10 @@ class Findings(
     reading: str = pa.Field(
         isin=READINGS, nullable=True, description="what it means where an answer was made worse"
     )
-    reason: str = name("why nothing is concluded; null if something is", nullable=True)
+    reason: str = name(
+        "why nothing is concluded, or why a shift is over the control despite shams; else null",
+        nullable=True,
+    )
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 

@@ -209,6 +209,8 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
         # One reason is enough for a row; each cell's own stands in the table of all numbers.
         texts = [Text(text.text) if text.text == UNKNOWN else text for text in texts]
     words = Text(*finding_words(row))
+    if row["finding"] is not None and row["reason"]:
+        words = Text(words.text, "; ".join(filter(None, [words.note, row["reason"]])))
     if alone and finding_words(alone) != finding_words(row):
         other = f"{finding_words(alone)[0]} without the judges left out"
         words = Text(words.text, "; ".join(filter(None, [words.note, other])))

@@ -5,6 +5,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
+from tasks._endpoint import primary
 from tasks._families import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -30,12 +31,13 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
 def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     """Put each cell's mean preference shift into words (methods, section 3).
 
-    The shift over the sham where there is one. *biased* needs an adjusted p below .05, and a shift
-    of at least the minimum or, in the same direction, log-odds of at least theirs; *no relevant
-    bias* a 90 % interval inside the minimum; else *inconclusive*. Where a perturbation makes the
-    answer worse (detract), a shift is what a good judge shows, so the ``reading`` decides:
-    *detects* (away from the target) is no relevant bias, *overlooks* (interval inside the minimum)
-    and *rewards* (toward the target) are biases.
+    The shift over the sham where there is one; with shams of fewer than ten clusters and ten or
+    more without, that over the control, and the ``reason`` says so. *biased* needs an adjusted p
+    below .05, and a shift of at least the minimum or, in the same direction, log-odds of at least
+    theirs; *no relevant bias* a 90 % interval inside the minimum; else *inconclusive*. Where a
+    perturbation makes the answer worse (detract), a shift is what a good judge shows, so the
+    ``reading`` decides: *detects* (away from the target) is no relevant bias, *overlooks* (interval
+    inside the minimum) and *rewards* (toward the target) are biases.
 
     The family (F1) is all cells; Benjamini-Hochberg decides; Holm, Benjamini-Yekutieli and,
     of e-values, e-BH stand beside it. Without an estimate, or below ten clusters, nothing is
@@ -43,11 +45,8 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     under the same perturbation.
     """
     rows = endpoints(estimates)
-    # "mps_sham" sorts after "mps": the last row of a cell is over the sham where there is one.
     cells = (
-        rows.filter(pl.col("statistic").is_in(SHIFTS))
-        .sort("statistic", maintain_order=True)
-        .unique(CELL, keep="last", maintain_order=True)
+        primary(rows, CELL)
         .join(_other(rows, LOG_ODDS, "log_odds"), on=CELL, how="left")
         .join(_other(rows, EVIDENCE, "e_value"), on=CELL, how="left")
     )
@@ -66,6 +65,7 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     told = pl.col("reason").is_null()
     return Findings.of(
         cells.with_columns(
+            reason=pl.coalesce("reason", "instead"),
             finding=pl.when(told).then(_word()),
             reading=pl.when(told).then("reading"),
             e_rejected=pl.when(told).then("e_rejected"),

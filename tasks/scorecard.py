@@ -12,11 +12,15 @@ import schemas
 from schemas.arrow import fetch, lend
 from schemas.judging import Shifts
 from schemas.results import Drifts, Estimates, Findings
+from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
 from tasks.statistics._bootstrap import weights
-from tasks.statistics._panels import primary_shift
+from tasks.statistics._groups import combined, first_of, numbered
+from tasks.statistics._panels import primary_shift, with_primary
+from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
 
 SCORECARD = Path(schemas.__file__).with_name("scorecard.sql")
 JUDGES = ("dataset", "prompt", "wave", "mode")
+UNBOUNDED = "no interval"
 Floats = NDArray[np.float64]
 DRAWS, SEED = 10_000, 20240613
 
@@ -47,15 +51,21 @@ def scorecard(
 def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
     """Return each judge's least margin over its gates, for who demands one number.
 
-    A gate without a margin could be the worst, so the judge has none then, and ``gate`` names it.
+    A gate without a margin, or of fewer than ten clusters, could be the worst, so the judge has
+    none then, and ``gate`` names it.
 
     Returns
     -------
     DataFrame
-        ``dataset, prompt, wave, judge, margin, simulated, gate, gates``: the margin, the gate that
-        has it, and how many there are.
+        ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
+        gate that has it, how many there are, and why there is no margin.
     """
-    named = gates.with_columns(named=pl.coalesce("perturbation", "gate"))
+    known = pl.col("reason").ne_missing(TOO_FEW)
+    named = gates.with_columns(
+        named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
+    ).with_columns(
+        reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
+    )
     ordered = named.sort("margin", "named", nulls_last=False)
     cell = ("dataset", "prompt", "wave", "judge")
     return (
@@ -65,6 +75,7 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
             pl.col("simulated").any(),
             gate=pl.col("named").first(),
             gates=pl.len(),
+            reason=pl.col("reason").first(),
         )
         .sort(cell)
     )
@@ -75,20 +86,22 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
 
     Weights of the perturbations are drawn from Dirichlet(1, ..., 1), 10 000 times and jointly with
     a cluster bootstrap; a judge's loss is the weighted sum of |MPS| (promote) and MPS (detract,
-    where moving away is right), over the sham where there are shams.
+    where moving away is right), over the sham where there are shams. All judges are compared on the
+    samples that they share: ten clusters of every perturbation, else some are left out as in
+    :func:`tasks.statistics._shared.sharing`. A draw without any of a perturbation is dropped.
 
     Returns
     -------
     DataFrame
-        ``dataset, prompt, wave, mode, judge, first, criteria``: the share of draws that a judge
-        wins, equals sharing it, and the number of perturbations; null for a judge that lacks one,
-        so for all if none has faced every perturbation.
+        ``dataset, prompt, wave, mode, judge, first, criteria, reason``: the share of draws that a
+        judge wins, equals sharing it, and the number of perturbations; null for a judge that lacks
+        one, has fewer than ten clusters of one, or shares too few; the reason says which.
 
     References
     ----------
     Lahdelma & Salminen (2001), SMAA-2, Oper. Res. 49, 444-454. methods.md, section 11.
     """
-    found = shifts.with_columns(shift=primary_shift()).drop_nulls("shift")
+    found = with_primary(shifts).with_columns(shift=primary_shift()).drop_nulls("shift")
     groups = found.partition_by(JUDGES, as_dict=True)
     rows = [
         group.with_columns(pl.lit(value).cast(pl.String).alias(name)
@@ -97,45 +110,77 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
         for group in [_first(groups[key], seed)]
     ]  # fmt: skip
     schema = dict.fromkeys((*JUDGES, "judge"), pl.String) | {
-        "first": pl.Float64, "criteria": pl.Int64
+        "first": pl.Float64, "criteria": pl.Int64, "reason": pl.String
     }  # fmt: skip
     return pl.concat(row.select(*schema) for row in rows) if rows else pl.DataFrame(schema=schema)
 
 
 def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    text = [pl.col(c).cast(pl.String) for c in ("cluster", "judge", "perturbation", "kind")]
-    sums = rows.select(*text, "shift").group_by("cluster", "judge", "perturbation").agg(
-        pl.col("shift").sum(), pl.col("kind").first(), n=pl.len()
-    )  # fmt: skip
-    names = {c: sums[c].unique().sort() for c in ("cluster", "judge", "perturbation")}
-    place = [sums[c].cast(pl.Enum(names[c])).to_physical().to_numpy() for c in names]
-    shape = tuple(len(found) for found in names.values())
-    num, den = np.zeros(shape), np.zeros(shape)
-    num[tuple(place)], den[tuple(place)] = sums["shift"].to_numpy(), sums["n"].to_numpy()
-    complete = np.flatnonzero((den.sum(axis=0) > 0).all(axis=1))
-    kinds = dict(sums.select("perturbation", "kind").iter_rows())
-    promote = np.array([kinds[p] == "promote" for p in names["perturbation"]])
-    first = np.full(shape[1], np.nan)
-    if complete.size:
-        first[complete] = _shares(num[:, complete], den[:, complete], promote, seed)
-    return pl.DataFrame({"judge": names["judge"], "first": first}).with_columns(
-        pl.col("first").fill_nan(None), criteria=pl.lit(shape[2], pl.Int64)
-    )
+    """Return the judges of one group, each with its share of wins or why it has none."""
+    keys = ("perturbation", "cluster", "sample", "judge")
+    number = {name: numbered(rows[name]) for name in keys}
+    perturbation, cluster, _, judge = (np.unique(number[k][0], return_inverse=True) for k in keys)
+    items, row = np.unique(combined([number[k] for k in keys[:3]])[0], return_inverse=True)
+    first = first_of(row)
+    part, unit = perturbation[1][first], cluster[1][first]
+    shift = np.full((len(items), len(judge[0])), np.nan)
+    shift[row, judge[1]] = rows["shift"].to_numpy()
+    told = ~np.isnan(shift)
+    changed = np.diff(part, prepend=-1) != 0
+    starts = np.flatnonzero(changed | (np.diff(unit, prepend=-1) != 0))
+    parts = np.flatnonzero(changed[starts])
+    counts, shared = seen(told, starts, parts), sharing(told, starts, parts)
+    at = told[:, shared].all(axis=1)
+    kinds = rows["kind"].gather(first[starts[parts]]).cast(pl.String) == "promote"
+    names = rows["perturbation"].gather(first[starts[parts]]).cast(pl.String).to_list()
+    won = np.full(len(shared), np.nan)
+    if shared.any():
+        sums = _sums(shift[at][:, shared], unit[at], part[at])
+        won[shared] = _shares(*sums, kinds.to_numpy(), seed)
+    able = (counts >= FEWEST_CLUSTERS).all(axis=0).sum()
+    why = [
+        None if shared[j] else _why(dict(zip(names, counts[:, j].tolist(), strict=True)), able)
+        for j in range(len(shared))
+    ]
+    judges = rows["judge"].gather(first_of(judge[1])).cast(pl.String)
+    return pl.DataFrame(
+        {"judge": judges, "first": won, "reason": pl.Series(why, dtype=pl.String)}
+    ).with_columns(pl.col("first").fill_nan(None), criteria=pl.lit(len(names), pl.Int64))
+
+
+def _why(clusters: dict[str, int], able: int) -> str:
+    """Say why a judge is not compared; ``able`` have ten clusters of every perturbation."""
+    fewest = min(clusters, key=lambda name: clusters[name])
+    if clusters[fewest] == 0:
+        return f"no shift under {fewest}"
+    if clusters[fewest] < FEWEST_CLUSTERS:
+        return f"{TOO_FEW} under {fewest}"
+    return UNSHARED if able > 1 else ALONE
+
+
+def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return sums, shape (clusters, judges, perturbations), and how many samples they have."""
+    cluster = np.unique(unit, return_inverse=True)[1]
+    size = int(cluster.max()) + 1, int(part.max()) + 1
+    num, den = np.zeros((*size, shift.shape[1])), np.zeros((*size, 1))
+    np.add.at(num, (cluster, part), shift)
+    np.add.at(den, (cluster, part), 1.0)
+    return num.transpose(0, 2, 1), den.transpose(0, 2, 1)
 
 
 def _shares(num: Floats, den: Floats, promote: NDArray[np.bool_], seed: int) -> Floats:
     clusters, judges, criteria = num.shape
     importance = np.random.default_rng(seed).dirichlet(np.ones(criteria), DRAWS)
     num, den = (sums.reshape(clusters, -1) for sums in (num, den))
-    won, start = np.zeros(judges), 0
+    won, start, draws = np.zeros(judges), 0, 0
     for drawn in weights(clusters, DRAWS, seed):
-        top = (drawn @ num).reshape(-1, judges, criteria)
-        bottom = (drawn @ den).reshape(-1, judges, criteria)
-        # A draw without any item of a judge tells nothing for or against it.
-        shift = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+        bottom = (drawn @ den).reshape(-1, 1, criteria)
+        some = (bottom > 0).all(axis=(1, 2))
+        shift = (drawn[some] @ num).reshape(-1, judges, criteria) / bottom[some]
         loss = np.where(promote, np.abs(shift), shift)
-        total = np.round(np.einsum("djc,dc->dj", loss, importance[start : start + len(drawn)]), 12)
+        weight = importance[start : start + len(drawn)][some]
+        total = np.round(np.einsum("djc,dc->dj", loss, weight), 12)
         best = total == total.min(axis=1, keepdims=True)
         won += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-        start += len(drawn)
-    return won / DRAWS
+        start, draws = start + len(drawn), draws + int(some.sum())
+    return won / draws

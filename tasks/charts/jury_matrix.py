@@ -7,6 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks._endpoint import primary
 from tasks._words import clean, clip, number
 from tasks.charts import chart
 from tasks.charts._canvas import BLUE, INK, LINE, MIDDLE, RED, SMALL, SOFT, Sheet, settings
@@ -50,8 +51,9 @@ def _parts(
 
     So many perturbations at a time.
     """
-    juries = _primary(estimates, "jury_mps", "jury_mps_sham")
-    own = _primary(estimates.filter(pl.col("subgroup") == ""), "mps", "mps_sham")
+    cell = (*GROUP, "judge", "perturbation", "subgroup")
+    juries = primary(estimates, cell, ("jury_mps", "jury_mps_sham"))
+    own = primary(estimates.filter(pl.col("subgroup") == ""), cell)
     differing = [juries[column].n_unique() > 1 for column in GROUP]
     for key, group in juries.partition_by(GROUP, as_dict=True, maintain_order=True).items():
         where = " / ".join(
@@ -74,16 +76,6 @@ def _parts(
             ordered = group.filter(part).sort(pl.col("kind") != "promote", "perturbation")
             found = {(r["perturbation"], r["subgroup"]): r for r in ordered.to_dicts()}
             yield where, members.filter(part).to_dicts(), found
-
-
-def _primary(estimates: pl.DataFrame, plain: str, over_sham: str) -> pl.DataFrame:
-    """Keep the shifts over the sham where there are any, else those over the control."""
-    cell = [*GROUP, "judge", "perturbation", "subgroup"]
-    return (
-        estimates.filter(pl.col("statistic").is_in([plain, over_sham]))
-        .sort("statistic", maintain_order=True)  # the longer name is the later
-        .unique(cell, keep="last", maintain_order=True)
-    )
 
 
 def _panel(key: str, where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> str:

@@ -23,10 +23,10 @@ MOST_TICKS = 8
     order=4,
     title="How far the order of the judges is known",
     reading=(
-        "The dot is a judge's rank, the line the 95 % interval of the rank when all judges are"
-        " measured again on questions drawn anew. Judges that share a letter are not told apart"
-        " (Holm, .05); a rank whose line is long says little, and the order of judges that do not"
-        " differ is noise."
+        "The dot is a judge's rank on the samples that all ranked judges share, the line the 95 %"
+        " interval of the rank when all are measured again on questions drawn anew. Judges that"
+        " share a letter are not told apart (Holm, .05); a rank whose line is long says little,"
+        " and the order of judges that do not differ is noise."
     ),
     optional=True,
 )

@@ -12,6 +12,7 @@ from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL, PART, grouped
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
+from tasks.statistics._primary import over_shams
 from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics._reasons import explained
 from tasks.statistics._sequence import LARGEST, evidence, places
@@ -73,8 +74,14 @@ def changes(
 
 
 def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) -> list[pl.DataFrame]:
-    base = pl.when(pl.col("has_sham")).then("sham_score").otherwise("control_score")
-    shift = shifts.with_columns(num=pl.col("experimental_score") - base, den=pl.lit(1.0))
+    # One base in all waves: else a wave that lost its shams would seem to have changed.
+    cells = [name for name in CELL if name != "wave"]
+    base = pl.when(pl.col("over").all().over(cells)).then("sham_score").otherwise("control_score")
+    groups = grouped(shifts, CELL)
+    over = pl.Series(over_shams(shifts, groups)[groups.cell], dtype=pl.Boolean)
+    shift = shifts.with_columns(over=over).with_columns(
+        num=pl.col("experimental_score") - base, den=pl.lit(1.0)
+    )
     in_control, in_sham = may_win("control").cast(pl.Float64), may_win("sham").cast(pl.Float64)
     won = {arm: wins(arm).cast(pl.Float64) for arm in ("control", "sham", "experimental")}
     above = shifts.filter("has_sham").with_columns(

@@ -1,6 +1,6 @@
 """Judges side by side: one perturbation as all of them saw it, items by judges."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks._endpoint import over_sham
 from tasks.statistics._groups import Numbers, combined, first_of, most_common, numbered
 from tasks.statistics._once import once
+from tasks.statistics._primary import BASES, has_shift
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -21,7 +23,9 @@ class Panel:
     """Values of items (rows, those of a cluster together) by judges (columns, sorted by name)."""
 
     cell: dict[str, Any]
-    """What the judges have in common, ``kind`` and ``has_sham`` among it."""
+    """What they have in common: ``kind`` among it, ``has_sham``, if shifts are over the sham."""
+    shammed: bool
+    """Whether some sample has a sham."""
     judges: list[str]
     simulated: list[bool | None]
     votes: NDArray[np.int64]
@@ -58,17 +62,44 @@ class Panel:
         total: Floats = np.add.reduceat(own, self.starts, axis=0)
         return total
 
+    def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "Panel":
+        """Return the panel of some samples and judges only."""
+        cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
+        return Panel(
+            self.cell,
+            self.shammed,
+            [self.judges[j] for j in judges],
+            [self.simulated[j] for j in judges],
+            self.votes[judges],
+            {name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
+            np.flatnonzero(np.diff(cluster[samples], prepend=-1)),
+        )
+
 
 def primary_shift() -> pl.Expr:
-    """Return the shift of the primary endpoint: over the sham where the group has shams."""
-    base = pl.when(pl.col("has_sham").any().over(GROUP)).then("sham_score")
-    return pl.col("experimental_score") - base.otherwise("control_score")
+    """Return the shift of the primary endpoint, the same of all judges: a value of panels."""
+    base = pl.when("over_sham").then("sham_score").otherwise("control_score")
+    return pl.col("experimental_score") - base
+
+
+def with_primary(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Add to shifts whether those of their group are ``over_sham``, for :func:`primary_shift`."""
+    return shifts.with_columns(over_sham=_over_sham(_plans(shifts), shifts.height))
+
+
+def _over_sham(plans: Iterable["_Plan"], rows: int) -> pl.Series:
+    over = np.zeros(rows, np.bool_)
+    for plan in plans:
+        if plan.cell["has_sham"]:
+            over[plan.at] = True
+    return pl.Series(over, dtype=pl.Boolean)
 
 
 class _Plan(NamedTuple):
     """A panel but for its values."""
 
     cell: dict[str, Any]
+    shammed: bool
     judges: list[str]
     simulated: list[bool | None]
     votes: NDArray[np.int64]
@@ -96,10 +127,14 @@ def panels(
     """
     if shifts.is_empty():
         return
-    told = shifts.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
-    for plan in _plans(shifts if of is None else of):
+    plans = _plans(shifts if of is None else of)
+    known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
+    told = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
+    for plan in plans:
         table = {column.name: plan.filled(column) for column in told}
-        yield Panel(plan.cell, plan.judges, plan.simulated, plan.votes, table, plan.starts)
+        yield Panel(
+            plan.cell, plan.shammed, plan.judges, plan.simulated, plan.votes, table, plan.starts
+        )
 
 
 @once
@@ -107,6 +142,8 @@ def _plans(shifts: pl.DataFrame) -> list[_Plan]:
     numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
     group, present = combined([numbers[name] for name in GROUP])
     rows = shifts.select(*GROUP, "judge", "kind", "has_sham", "simulated", "votes")
+    if rows["has_sham"].any():
+        rows = rows.hstack(shifts.select(has_shift(base).alias(base) for base in BASES))
     # The smaller a number, the faster it is sorted.
     order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
     ends = np.searchsorted(group[order], np.arange(len(present) + 1))
@@ -122,8 +159,14 @@ def _plan(
     seen = first_of(column)
     row, starts = _places(sample, cluster)
     cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
+    shammed = bool(rows["has_sham"].any())
+    sham, control = (
+        np.count_nonzero(np.bincount(cluster[rows[base].to_numpy()])) if shammed else 0
+        for base in BASES
+    )
     return _Plan(
-        {**cell, "has_sham": bool(rows["has_sham"].any())},
+        {**cell, "has_sham": shammed and bool(over_sham(sham, control))},
+        shammed,
         rows["judge"][seen].cast(pl.String).to_list(),
         rows["simulated"][seen].to_list(),
         most_common(column, rows["votes"], len(seen)),

@@ -11,6 +11,7 @@ OPEN = "has a verdict in both arms, and one in control that the perturbation cou
 SYMMETRIC = "has verdicts in control, sham and experimental, one of the first two that could turn"
 BOTH_ORDERS = "no pair has valid votes of equal repeat in both orders"
 SHIFT = "no sample has a score in the experimental arm and in what it is held against"
+OVER_SHAM = "no sample has a score in the experimental arm and in the sham"
 TURNED = "no sample has a verdict in control and in the experimental arm"
 LABELLED = "no pair with a label has a valid vote"
 PEOPLE = "no item has labels of the judge and of a person"
@@ -32,15 +33,16 @@ MISSING: Mapping[str, str] = {
         "no sample has the verdicts in control, its replicate and what they are held against",
     ),
     **dict.fromkeys(
-        ("mps", "mps_sham", "mean_shift", "jury_mps", "jury_mps_sham", "mps_contrast",
-         "mps_sham_contrast", "rank", "tier", "sequential_shift", "sequential_stop", "e_value",
-         "e_stop", "standardised_effect", "jury_correlation", "jury_size"),
+        ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
+         "sequential_stop", "e_value", "e_stop", "standardised_effect", "jury_correlation",
+         "jury_size"),
         SHIFT,
     ),
     **dict.fromkeys(
         ("jury_accuracy", "jury_error_correlation", "jury_error_size"),
         "no item with a label has every member's score in both orders",
     ),
+    **dict.fromkeys(("mps_sham", "jury_mps_sham", "mps_sham_contrast"), OVER_SHAM),
     "jury_position_consistency": "no item has every member's score in both orders",
     "dasr_posterior": "no sample has verdicts in all arms, and one in control that could turn",
     "los": "no sample has valid votes in one order in both arms",

@@ -10,6 +10,7 @@ import polars as pl
 from schemas.arrow import fetch, lend
 from tasks.statistics._groups import CELL, grouped
 from tasks.statistics._once import once
+from tasks.statistics._primary import over_shams
 
 SEED = 0
 LARGEST = 300 * math.log(10)
@@ -30,13 +31,13 @@ def in_turn(shifts: pl.DataFrame) -> Turns:
     """Put the clusters of each cell in their ``turn``, from 1.
 
     ``counted`` of its samples have a shift, ``dropped`` have none; ``up`` and ``down`` are the sums
-    of the positive shifts and of the size of the negative ones. The shift is that over the sham if
-    the cell has any sham, else that over the control. Clusters come in the order of a digest of
+    of the positive shifts and of the size of the negative ones. The shift is the primary endpoint's
+    (:func:`tasks._endpoint.over_sham`). Clusters come in the order of a digest of
     ``SEED`` and their name, those without any shift last: the order depends on no vote, and all
     samples of a question come together.
     """
     groups = grouped(shifts, CELL)
-    shammed = groups.by_cell(shifts["has_sham"]) > 0
+    shammed = over_shams(shifts, groups)
     samples = shifts.with_columns(shammed=pl.Series(shammed[groups.cell])).select(
         shift=pl.when(~pl.col("shammed"))
         .then(pl.col("experimental_score") - pl.col("control_score"))

@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import VERSUS, Contests, Shifts
 from schemas.results import Estimates
+from tasks._endpoint import primary
 from tasks.statistics import statistic
 from tasks.statistics._cells import shares, weighted_shares
 from tasks.statistics._contests import scored, sides
@@ -33,7 +34,7 @@ def decision_check(
     Parameters
     ----------
     shifts
-        Where the shifts (``mps_sham``, else ``mps``) of promote kinds come from.
+        Where the shifts of promote kinds come from, the primary endpoint.
     contests
         Where the win rates, and the shares that carry more length or markup, come from.
 
@@ -98,15 +99,14 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     ``shifts`` are estimates of ``mps`` and ``mps_sham``, ``wins`` of ``win_rate`` by pair of
     models, ``carried`` has the columns of :func:`carried`.
     """
-    cell = [*JUDGE, "mode", "perturbation"]
-    primary = shifts.filter(pl.col("kind") == "promote").sort("statistic")
-    primary = primary.unique(cell, keep="last", maintain_order=True)
+    cell = (*JUDGE, "mode", "perturbation")
+    shift = primary(shifts.filter(pl.col("kind") == "promote"), cell)
     both = wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True)).select(
         *JUDGE, "subgroup", "n", "dropped", "votes_per_pair", "simulated", won_on="clusters",
         margin=(pl.col("estimate") - 0.5).abs(),
         winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
     ).join(
-        primary.select(*cell, "kind", "clusters", shift_low="low", shift_high="high"), on=JUDGE
+        shift.select(*cell, "kind", "clusters", shift_low="low", shift_high="high"), on=JUDGE
     ).with_columns(
         pl.min_horizontal("clusters", "won_on").alias("clusters"),
         feature=pl.col("perturbation").replace_strict(CARRIED, default=None)

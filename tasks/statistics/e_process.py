@@ -29,7 +29,7 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. The shift is over the sham where the cell has shams.
+        One row per sample and perturbation. The shift is over the sham where the finding's is.
 
     Returns
     -------

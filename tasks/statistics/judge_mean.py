@@ -65,7 +65,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. The shift is over the sham where there are shams.
+        One row per sample and perturbation. Shifts are over the sham where there are enough shams.
     tallies
         Which judges are left out follows from them (``exclusions.sql``), and who is a person:
         people, who may have seen few samples, have no part in means.
@@ -94,8 +94,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     over both judges or neither, the mean is no surer than one judge.
     """
     models = of_models(shifts, tallies)
-    samples = beside_sham(models).with_columns(shift=primary_shift())
-    shift, both = pl.col("shift"), pl.col("counted")
+    samples = beside_sham(models)
+    shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
         "up": shift.clip(0.0), "down": (-shift).clip(0.0), "moved": shift.is_not_null(),
@@ -137,7 +137,7 @@ def _means(panel: Panel, out: set[Judge]) -> Iterator[Mean]:
         groups[KEPT] = kept
     for subgroup, judges in groups.items():
         for name in PARTS:
-            if panel.cell["has_sham"] or name in {"mean_shift", "mean_asr"}:
+            if panel.shammed or name in {"mean_shift", "mean_asr"}:
                 yield _mean(panel, name, judges, subgroup)
 
 

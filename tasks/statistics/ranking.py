@@ -15,11 +15,10 @@ from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._panels import Panel, panels, primary_shift
+from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
-ALONE = "a single judge: nothing to rank"
-UNRANKED = {EMPTY, ALONE, TOO_FEW}
 Floats = NDArray[np.float64]
 
 
@@ -41,16 +40,17 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         Per perturbation a row ``rank`` per judge, its interval the 2.5 and 97.5 percentiles of its
         rank in 2000 cluster bootstraps of all judges jointly (the same resampled questions); and a
         row ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter are not
-        told apart by ``mps_contrast`` at .05 after Holm over all pairs.
+        told apart at .05 by the test of ``mps_contrast``, after Holm over pairs of ranked judges.
 
     Notes
     -----
-    The interval is widened to hold the rank itself. Each judge is ranked on the samples with its
-    scores, and in draws without any of them not at all. A judge with scores in fewer than ten
-    clusters has no rank, and those of others are as if it were not there. Letters follow the ranks;
-    pairs with fewer than ten clusters in common are not told apart, and do not count for Holm.
-    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
-    interval and tier.
+    The interval is widened to hold the rank itself. Ranks, intervals and letters rest on the
+    samples with scores of all ranked judges (``n``; ``dropped`` are the others), and draws on the
+    clusters of these. A judge with scores in fewer than ten clusters has no rank, and those of
+    others are as if it were not there. If those left share fewer than ten clusters, the one is left
+    out without which most are shared, and so on (of equals who shares the fewest samples with each
+    of the others, then the first by name). Letters follow the ranks. Ranks of judges that do not
+    differ are noise: the mart ``ranking`` never shows them without interval and tier.
 
     References
     ----------
@@ -69,9 +69,9 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 
 def bootstrapped_shifts(panel: Panel) -> Floats:
-    """Return MPS by draw and judge; not a number in draws without a score of the judge."""
-    told = ~np.isnan(panel.values["shift"])
-    return resampled_ratios(panel.sums(np.nan_to_num(panel.values["shift"])), panel.sums(told))
+    """Return MPS by draw and judge, of judges with a score on every sample."""
+    shift = panel.values["shift"]
+    return resampled_ratios(panel.sums(shift), panel.sums(np.ones_like(shift)))
 
 
 def badness(shifts: Floats, kind: str) -> Floats:
@@ -92,64 +92,57 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, below + (equal + 1) / 2)
 
 
-def _drawn_ranks(panel: Panel, *, enough: NDArray[np.bool_]) -> Floats | None:
-    if not by_chance():
-        return None
-    drawn = np.where(enough, bootstrapped_shifts(panel), np.nan)
-    return ranks(badness(drawn, panel.cell["kind"]))
-
-
 def _rows(panel: Panel) -> list[dict[str, Any]]:
-    shift = panel.values["shift"]
-    told = ~np.isnan(shift)
-    n, clusters = told.sum(axis=0), (panel.sums(told) > 0).sum(axis=0)
-    mean = np.divide(np.nan_to_num(shift).sum(axis=0), n, out=np.full(n.size, np.nan), where=n > 0)
+    told = ~np.isnan(panel.values["shift"])
+    counts = seen(told, panel.starts)[0]
     # One question says little of its judge, and would push the ranks of all others.
-    enough = clusters >= FEWEST_CLUSTERS
-    rank = ranks(badness(np.where(enough, mean, np.nan), panel.cell["kind"])[None])[0]
-    drawn = _drawn_ranks(panel, enough=enough)
+    few, ranked = counts < FEWEST_CLUSTERS, sharing(told, panel.starts)
+    place = np.cumsum(ranked) - 1
+    own = panel.among(np.all(told[:, ranked], axis=1), np.flatnonzero(ranked))
+    n = len(own.values["shift"]) if ranked.any() else 0
+    kind = panel.cell["kind"]
+    rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / max(n, 1), kind))[0]
+    ends = None
+    if ranked.any() and by_chance():
+        drawn = ranks(badness(bootstrapped_shifts(own), kind))
+        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     rows = []
     for j, judge in enumerate(panel.judges):
         why = (
-            EMPTY if not n[j] else TOO_FEW if not enough[j] else ALONE if enough.sum() < 2
-            else FORMULAS if drawn is None else None
+            EMPTY if not counts[j] else TOO_FEW if few[j] else ALONE if (~few).sum() < 2
+            else UNSHARED if not ranked[j] else FORMULAS if ends is None else None
         )  # fmt: skip
-        low, high = (None, None)
-        if not why and drawn is not None:
-            some = drawn[:, j][~np.isnan(drawn[:, j])]
-            low, high = np.quantile(some, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        mine = rank[place[j]] if ranked[j] else None
+        low, high = (None, None) if why or ends is None else ends[:, place[j]]
         rows.append(
             {
                 **cell, "statistic": "rank", "judge": judge, "subgroup": "",
-                "simulated": panel.simulated[j],
-                "estimate": None if why in UNRANKED else rank[j],
-                "low": None if low is None else min(low, rank[j]),
-                "high": None if high is None else max(high, rank[j]),
-                "level": None if why else LEVEL, "n": 0 if why in UNRANKED else n[j],
-                "clusters": 0 if why in UNRANKED else clusters[j],
-                "dropped": told.shape[0] - n[j], "votes_per_pair": panel.votes[j], "reason": why,
+                "simulated": panel.simulated[j], "estimate": mine,
+                "low": None if low is None else min(low, mine),
+                "high": None if high is None else max(high, mine),
+                "level": None if why else LEVEL, "n": n if ranked[j] else 0,
+                "clusters": own.clusters if ranked[j] else 0,
+                "dropped": len(told) - (n if ranked[j] else 0),
+                "votes_per_pair": panel.votes[j], "reason": why,
                 "method": "none" if why else f"cluster bootstrap, {DRAWS} draws",
             }
         )  # fmt: skip
-    return rows + _tiers(panel, rows)
+    return rows + _tiers(own, [row for row in rows if row["estimate"] is not None])
 
 
 def _tiers(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row per judge and letter, of the judges that have a rank."""
-    order = sorted(
-        (j for j, row in enumerate(rows) if row["estimate"] is not None),
-        key=lambda j: (rows[j]["estimate"], rows[j]["judge"]),
-    )
-    if not order:
+    """Return a row per judge and letter; ``rows`` are the ranks of the panel's judges."""
+    if not rows:
         return []
+    order = sorted(range(len(rows)), key=lambda j: (rows[j]["estimate"], rows[j]["judge"]))
     pairs, p_value = compare_shifts(panel)
     adjusted = holm(pl.Series(p_value).fill_nan(None))
     place = {j: position for position, j in enumerate(order)}
     apart = [
         (place[i], place[j])
         for i, j, p in zip(pairs.first.tolist(), pairs.second.tolist(), adjusted, strict=True)
-        if p is not None and p < ALPHA and i in place and j in place
+        if p is not None and p < ALPHA
     ]
     nothing = dict.fromkeys(("low", "high", "level", "reason"))
     return [

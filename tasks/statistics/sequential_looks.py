@@ -35,7 +35,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. The shift is over the sham where the cell has shams.
+        One row per sample and perturbation. The shift is over the sham where the finding's is.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from schemas.results import Drifts, Estimates, Findings
 from tasks._report_rows import scorecard_rows
 from tasks.aggregate import count_votes
 from tasks.drift import watch
-from tasks.scorecard import acceptability, least_margins, scorecard
+from tasks.scorecard import _shares, acceptability, least_margins, scorecard
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
@@ -207,7 +207,19 @@ def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:
     assert least_margins(gates).select("judge", "margin", "gate", "gates").rows() == [
         ("ada", pytest.approx(-1.6), "boast", 2), ("bea", None, "boast", 2)
     ]  # fmt: skip
+    assert least_margins(gates)["reason"].to_list() == [None, "no interval"]
     assert least_margins(gates.clear()).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("clusters", "expected"), [(9, (None, "validity", FEW)), (10, (0.5, "validity", None))]
+)
+def test_nine_questions_have_no_least_margin(
+    make_estimates: Make, clusters: int, expected: tuple[Any, ...]
+) -> None:
+    valid = {**WHOLE, "statistic": "invalid_rate", "estimate": 0.0, "low": 0.0, "high": 0.05}
+    gates = scorecard(make_estimates([{**valid, "clusters": clusters}]), Findings.empty())
+    assert least_margins(gates).select("margin", "gate", "reason").row(0) == expected
 
 
 def test_nothing_gives_nothing() -> None:
@@ -265,3 +277,62 @@ def test_equals_share_and_who_lacks_a_perturbation_is_left_out(make_shifts: Make
 def test_judges_that_share_no_perturbation_have_no_chance(make_shifts: Make) -> None:
     found = acceptability(shifts(make_shifts, {"a": (0.1, None), "b": (None, -0.1)}))
     assert found.select("judge", "first", "criteria").rows() == [("a", None, 2), ("b", None, 2)]
+    assert found["reason"].to_list() == ["no shift under error", "no shift under boast"]
+
+
+def scores(make_shifts: Make, judges: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
+    return make_shifts(
+        [
+            {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
+             "experimental_score": None if shift is None else 0.5 + shift}
+            for judge, shifts in judges.items()
+            for n, shift in enumerate(shifts)
+        ],
+        **more,
+    )  # fmt: skip
+
+
+UNSHARED = "shares too few questions with the other judges: fewer than 10"
+
+
+@pytest.mark.parametrize(
+    ("judges", "first", "reason"),
+    [
+        # Alike on what both have: the half that b did not read must not decide.
+        ({"a": [0.0, 0.3] * 10 + [0.5] * 10, "b": [0.0, 0.3] * 10 + [None] * 10},
+         [0.5, 0.5], [None, None]),
+        # b has one question of twenty, so in a third of the draws none: that is not a shift of 0.
+        ({"a": [0.5] * 10 + [0.0] * 10, "b": [0.5] + [None] * 19},
+         [None, None], ["a single judge: nothing to rank", f"{FEW} under boast"]),
+        ({"a": [0.0] * 9, "b": [0.3] * 9}, [None, None], [f"{FEW} under boast"] * 2),
+        ({"a": [0.0] * 10, "b": [0.3] * 10}, [1.0, 0.0], [None, None]),
+        ({"a": [0.0] * 10 + [None] * 10, "b": [None] * 10 + [0.3] * 10},
+         [None, None], [UNSHARED] * 2),
+        ({"a": [0.0] * 20, "b": [0.3] * 20, "c": [None] * 11 + [0.0] * 9 + [0.1]},
+         [1.0, 0.0, None], [None, None, UNSHARED]),
+    ],
+)  # fmt: skip
+def test_chances_rest_on_ten_questions_that_all_judges_saw(
+    make_shifts: Make, judges: dict[str, list[float | None]], first: list[Any], reason: list[Any]
+) -> None:
+    found = acceptability(scores(make_shifts, judges))
+    assert found.select("first", "reason").rows() == list(zip(first, reason, strict=True))
+
+
+def test_each_perturbation_needs_its_ten_questions(make_shifts: Make) -> None:
+    # Of boast 20 questions are shared, of error 9: without c they are 20.
+    whole: list[float | None] = [0.0] * 20
+    boast = scores(make_shifts, {"a": whole, "b": [0.2] * 20, "c": whole})
+    error = scores(
+        make_shifts, {"a": whole, "b": [0.2] * 20, "c": [0.0] * 9 + [None] * 11 + [0.0]},
+        perturbation="error", kind="detract",
+    )  # fmt: skip
+    found = acceptability(pl.concat([boast, error]))
+    assert found.select("first", "reason").rows() == [(1.0, None), (0.0, None), (None, UNSHARED)]
+
+
+def test_a_draw_without_a_perturbation_is_dropped() -> None:
+    # Of two questions one has samples, so a quarter of the draws have none, and would be a tie.
+    num = np.array([[[0.1], [0.2]], [[0.0], [0.0]]])
+    den = np.array([[[1.0]], [[0.0]]])
+    assert _shares(num, den, np.array([True]), seed=1).tolist() == [1.0, 0.0]

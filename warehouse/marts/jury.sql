@@ -1,9 +1,15 @@
 -- One row per study, prompt, wave, mode, perturbation (null: its verdicts on control pairs) and member left out (null: none): the jury of all judges.
-with lone as (
+with limits as (select 10 as fewest),
+lone as (
     select
         study, dataset, judge as left_out, prompt, wave, mode, perturbation,
-        arg_max(estimate, statistic) as member_shift,
-    from estimates
+        -- over the control where shams are a handful (tasks/_endpoint.py)
+        if(
+            max(clusters) filter (statistic = 'mps_sham') < any_value(fewest)
+                and max(clusters) filter (statistic = 'mps') >= any_value(fewest),
+            max(estimate) filter (statistic = 'mps'), arg_max(estimate, statistic)
+        ) as member_shift,
+    from estimates, limits
     where statistic in ('mps', 'mps_sham') and subgroup = ''
     group by all
 ),
@@ -45,11 +51,9 @@ costs as (
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
     nullif(left_out, '') as left_out,
-    coalesce(
-        max(estimate) filter (statistic = 'jury_mps_sham'), max(estimate) filter (statistic = 'jury_mps')
-    ) as shift,
-    coalesce(max(low) filter (statistic = 'jury_mps_sham'), max(low) filter (statistic = 'jury_mps')) as low,
-    coalesce(max(high) filter (statistic = 'jury_mps_sham'), max(high) filter (statistic = 'jury_mps')) as high,
+    max(estimate) filter (statistic = endpoint) as shift,
+    max(low) filter (statistic = endpoint) as low,
+    max(high) filter (statistic = endpoint) as high,
     any_value(member_shift) as member_shift,
     max(estimate) filter (statistic = 'jury_mps') as mps,
     max(low) filter (statistic = 'jury_mps') as mps_low,
@@ -119,7 +123,18 @@ select
     max(votes_per_pair) as votes_per_pair,
     -- of one verdict of all its members; null where a price is unknown
     any_value(cost_usd) as cost_usd,
-from (select *, subgroup as left_out from estimates where starts_with(statistic, 'jury_'))
+from (
+    select
+        *, subgroup as left_out,
+        max(if(statistic = 'jury_mps_sham', clusters, null)) over cell as sham,
+        max(if(statistic = 'jury_mps', clusters, null)) over cell as control,
+        if(
+            sham is not null and (sham >= fewest or coalesce(control, 0) < fewest), 'jury_mps_sham', 'jury_mps'
+        ) as endpoint,
+    from estimates, limits
+    where starts_with(statistic, 'jury_')
+    window cell as (partition by study, dataset, judge, prompt, wave, mode, perturbation, subgroup)
+)
 left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join (

@@ -139,9 +139,19 @@ designs as (
     group by all
 ),
 shammed as (
-    select distinct study, dataset, prompt, wave, mode, perturbation as about, true as shams
+    select
+        study, dataset, prompt, wave, mode, perturbation as about, true as shams,
+        -- over the control where shams are a handful (tasks/_endpoint.py); contrasts say which
+        coalesce(
+            bool_or(statistic = 'mps_sham_contrast') filter (ends_with(statistic, '_contrast')),
+            max(clusters) filter (statistic = 'mps_sham') >= 10
+                or coalesce(max(clusters) filter (statistic = 'mps'), 0) < 10,
+            true
+        ) as over_sham,
     from estimates
-    where statistic in ('mps_sham', 'jury_mps_sham')
+    where statistic in ('mps', 'mps_sham', 'jury_mps_sham', 'mps_contrast', 'mps_sham_contrast')
+    group by all
+    having bool_or(statistic in ('mps_sham', 'jury_mps_sham'))
 ),
 -- The wave of a confirmed alert is the baseline of the next epoch.
 epochs as (
@@ -214,9 +224,9 @@ select
         when statistic = 'replicate_floor' then 'replicate'
         when statistic in ('random_baseline', 'random_baseline_coin') then 'random judge'
         -- beside its floor, or over the sham where there is one
-        when shams and statistic in (
-            'asr', 'jury_asr', 'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound',
-            'mean_shift', 'mean_asr'
+        when shams and statistic in ('asr', 'jury_asr', 'mean_asr') then 'sham'
+        when over_sham and statistic in (
+            'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound', 'mean_shift'
         ) then 'sham'
     end as floor,
     left_out as excluded, epoch_told as epoch,

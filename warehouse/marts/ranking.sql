@@ -1,5 +1,5 @@
 -- One row per study, judge, prompt, wave, mode and perturbation: its rank, how far it is known, and its tier.
--- A rank without an interval is not shown: reason says why.
+-- n and clusters are those that all ranked judges share. A rank without an interval is not shown: reason says why.
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
     max(estimate) filter (statistic = 'rank' and low is not null) as rank,

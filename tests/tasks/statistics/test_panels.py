@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.statistics._panels import panels, primary_shift
+from tasks.statistics._panels import panels, primary_shift, with_primary
 
 Make = Callable[..., Any]
 
@@ -32,8 +32,11 @@ def test_the_shift_is_over_the_sham_where_the_perturbation_has_shams(make_shifts
     rows = [
         {**scores, "sham_score": 0.75}, scores, {**scores, "perturbation": "padding"},
     ]  # fmt: skip
-    found = make_shifts(rows).sort("perturbation", "sample").select(shift=primary_shift())
+    frame = make_shifts(rows).sort("perturbation", "sample")
+    found = with_primary(frame).select(shift=primary_shift())
     assert found["shift"].to_list() == [0.25, None, 0.5]
+    told = [panel.values["shift"][:, 0] for panel in panels(frame, {"shift": primary_shift()})]
+    np.testing.assert_array_equal(np.concatenate(told), [0.25, np.nan, 0.5])
 
 
 def test_nothing_gives_no_panel(make_shifts: Make) -> None:

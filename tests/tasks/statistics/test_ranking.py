@@ -16,6 +16,7 @@ from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics.ranking import ranking, ranks
 
 Make = Callable[..., Any]
+FEW = "fewer than 10 independent questions"
 
 
 def study(make_shifts: Make, shifts: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
@@ -83,8 +84,7 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     found = rows_of(study(make_shifts, shifts))
     assert (found["b"]["estimate"], found["b"]["low"]) == (None, None)
     assert found["b"]["reason"].startswith("nothing qualifies: ")
-    few = "fewer than 10 independent questions"
-    assert (found["d"]["estimate"], found["d"]["low"], found["d"]["reason"]) == (None, None, few)
+    assert (found["d"]["estimate"], found["d"]["low"], found["d"]["reason"]) == (None, None, FEW)
     assert (found["a"]["estimate"], found["c"]["estimate"]) == (1, 2)
     assert {key[0] for key in rows_of(study(make_shifts, shifts), "tier")} == {"a", "c"}
     alone = rows_of(study(make_shifts, {"a": noisy(0, 1)}))
@@ -121,10 +121,70 @@ def test_below_ten_questions_nobody_is_ranked(
     assert told == ([*ranked.values()] or [None, None])
 
 
-def test_nine_questions_in_common_of_ten_each_are_one_tier(make_shifts: Make) -> None:
-    frame = study(make_shifts, {"a": [None, *[0.0] * 10], "b": [*[0.4] * 10, None]})
-    assert set(rows_of(frame, "tier")) == {"aa", "ba"}
-    assert [rows_of(frame)[judge]["estimate"] for judge in "ab"] == [1, 2]
+UNSHARED = "shares too few questions with the other judges: fewer than 10"
+
+
+def test_ranks_rest_on_what_all_judges_saw(make_shifts: Make) -> None:
+    # Alike where both have a score; what b did not read would have moved a, and its rank.
+    easy, hard = [0.0, 0.0, 0.0, 0.5] * 5, [0.5] * 20
+    found = rows_of(study(make_shifts, {"a": easy + hard, "b": [*easy, *[None] * 20]}))
+    for row in found.values():
+        assert (row["estimate"], row["low"], row["high"]) == (1.5, 1.5, 1.5)
+        assert (row["n"], row["clusters"], row["dropped"]) == (20, 20, 20)
+
+
+@pytest.mark.parametrize(("common", "ranked"), [(0, []), (9, []), (10, ["a", "b"])])
+def test_judges_that_share_too_few_questions_are_not_ranked(
+    make_shifts: Make, common: int, ranked: list[str]
+) -> None:
+    none: list[float | None] = [None] * 5
+    shared = len(none) + common
+    frame = study(make_shifts, {"a": [*none, *[0.0] * shared], "b": [*[0.4] * shared, *none]})
+    found = rows_of(frame)
+    assert [judge for judge in "ab" if found[judge]["estimate"] is not None] == ranked
+    assert {row["reason"] for row in found.values()} == (
+        {None} if ranked else {FEW if common == 0 else UNSHARED}
+    )
+    assert {row["n"] for row in found.values()} == {common if ranked else 0}
+    assert {key[0] for key in rows_of(frame, "tier")} == set(ranked)
+
+
+def test_one_question_of_two_samples_is_shared_by_its_samples(make_shifts: Make) -> None:
+    # Each judge has one of the two samples of every question.
+    frame = study(make_shifts, {"a": [0.0, None] * 12, "b": [None, 0.4] * 12})
+    halves = pl.col("sample").str.slice(1).cast(pl.Int64) // 2
+    found = rows_of(frame.with_columns(cluster=pl.format("q{}", halves)))
+    assert {row["reason"] for row in found.values()} == {UNSHARED}
+
+
+@pytest.mark.parametrize(
+    ("seen", "ranked"),
+    [
+        # Of all three 4 are shared, without c as without d 12, which share as much: by name.
+        ({"a": (0, 20), "c": (0, 12), "d": (8, 20)}, "ad"),
+        # Without b 15 are shared, without a or c 5.
+        ({"a": (0, 20), "b": (0, 10), "c": (5, 20)}, "ac"),
+        # Two groups that have nothing in common, names in turn: one of them stays whole.
+        ({"a": (0, 12), "c": (0, 12), "e": (0, 12), "b": (20, 32), "d": (20, 32), "f": (20, 32)},
+         "bdf"),
+        # The tenth question is enough, of any number of judges.
+        ({"a": (0, 20), "b": (3, 20), "c": (0, 13)}, "abc"),
+    ],
+)  # fmt: skip
+def test_who_shares_least_is_left_out(
+    make_shifts: Make, seen: dict[str, tuple[int, int]], ranked: str
+) -> None:
+    shifts: dict[str, list[float | None]] = {
+        judge: [0.1 * n if first <= s < last else None for s in range(32)]
+        for n, (judge, (first, last)) in enumerate(seen.items())
+    }
+    found = rows_of(study(make_shifts, shifts))
+    assert "".join(judge for judge in sorted(found) if not found[judge]["reason"]) == ranked
+    assert {found[judge]["reason"] for judge in set(seen) - set(ranked)} <= {UNSHARED}
+    spans = [seen[judge] for judge in ranked]
+    n = min(last for _, last in spans) - max(first for first, _ in spans)
+    told = [found[judge] for judge in ranked]
+    assert {(row["n"], row["clusters"], row["dropped"]) for row in told} == {(n, n, 32 - n)}
 
 
 def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> None:

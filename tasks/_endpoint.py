@@ -1,0 +1,49 @@
+"""Which shift is the primary endpoint: that over the sham, or that over the control."""
+
+from typing import Any
+
+import polars as pl
+
+from tasks.defaults import FEWEST_CLUSTERS
+
+
+def over_sham(sham: Any, control: Any) -> Any:
+    """Tell whether the endpoint of something that has shams is over them.
+
+    It is, unless a handful of shams would hide what the control can tell: fewer than ten clusters
+    have a shift over the sham, and ten or more one over the control (methods, sections 2 and 3).
+
+    Parameters
+    ----------
+    sham, control
+        How many clusters have a shift over each; numbers, arrays or expressions.
+    """
+    return (sham >= FEWEST_CLUSTERS) | (control < FEWEST_CLUSTERS)
+
+
+def primary(
+    estimates: pl.DataFrame, cell: tuple[str, ...], names: tuple[str, str] = ("mps", "mps_sham")
+) -> pl.DataFrame:
+    """Keep each cell's estimate of the primary endpoint.
+
+    ``names`` are those of the shift over the control and over the sham. Adds ``instead``: why it is
+    the one over the control although there are shams.
+    """
+    plain, shammed = names
+    statistic = pl.col("statistic").cast(pl.String)
+    control, sham = (
+        pl.col("clusters").filter(statistic == name).max().over(cell) for name in names
+    )
+    chosen = pl.when(over_sham(sham, control.fill_null(0))).then(pl.lit(shammed))
+    rest = pl.format(
+        "over the control: {} of {} questions have a shift over the sham", sham, control
+    )
+    return (
+        estimates.filter(statistic.is_in(names))
+        .with_columns(
+            instead=pl.when(~over_sham(sham, control)).then(rest),
+            chosen=pl.when(sham.is_not_null()).then(chosen).fill_null(plain),
+        )
+        .filter(statistic == pl.col("chosen"))
+        .drop("chosen")
+    )
