@@ -3,9 +3,11 @@
 import inspect
 import json
 from pathlib import Path
+from typing import cast
 
 import click
 import polars as pl
+from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._pages import report_path, stored_page, write_page
@@ -13,6 +15,7 @@ from flows._sheets import guarded
 from flows._terminal import plain_table, print_rows
 from flows.studies import STUDIES
 from schemas.judging import Shifts
+from schemas.keys import PEOPLE
 from tasks._beside import BESIDE
 from tasks._catalogue import unknown
 from tasks.datasets import DATASETS
@@ -89,12 +92,18 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     """Print one number per judge, in two ways, and why neither is in the report."""
     results = pl.DataFrame({"study": [study]})
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
-    chances = acceptability(warehouse.read(Shifts, among=results))
-    shown = (
+    # People, who may have judged few samples, would narrow what models are compared on.
+    models = warehouse.read(Shifts, among=results).filter(
+        ~pl.col("judge").str.starts_with(f"{PEOPLE}/")
+    )
+    chances = acceptability(cast("DataFrame[Shifts]", models))
+    both = (
         least_margins(gates)
-        .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left")
+        .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left", suffix="_unranked")
         .sort("dataset", "prompt", "wave", "judge")
-        .select(
+    )
+    shown = (
+        both.select(
             pl.col("judge")
             + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
             "wave",
@@ -104,11 +113,10 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
         )
     )  # fmt: skip
     print_rows(Console(), shown.columns, shown.rows())
-    if chances["first"].null_count() == chances.height:
-        click.echo(
-            "No judge has a chance of rank 1: none has a shift under every perturbation of the "
-            "others, so no weights make them comparable."
-        )
+    for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
+        for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
+            whom = ", ".join(rows["judge"].unique(maintain_order=True))
+            click.echo(f"No {what} of {whom}: {why}.")
     click.echo(
         "least margin: what is left of the tolerance at the worse end of the interval of the worst "
         "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "

@@ -10,10 +10,15 @@ from schemas.judging import Shifts, Tallies
 JUDGE = ("dataset", "judge")
 
 
+def people_of(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return ``dataset`` and ``judge`` of each judge that is a person."""
+    person = tallies.filter(pl.col("human").fill_null(value=False))
+    return person.select(pl.col(JUDGE).cast(pl.String)).unique()
+
+
 def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Shifts]:
     """Return the shifts of judges that are no person; ``tallies`` tell who is one."""
-    person = tallies.filter(pl.col("human").fill_null(value=False))
-    people = person.select(pl.col(JUDGE).cast(pl.String)).unique()
+    people = people_of(tallies)
     judges = shifts.select(JUDGE).unique().select(pl.col(JUDGE).cast(pl.String))
     if judges.join(people, on=JUDGE, how="semi").is_empty():
         return shifts

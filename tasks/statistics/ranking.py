@@ -1,29 +1,31 @@
 """Ranks of judges with intervals, and tiers of judges that are not told apart."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Shifts
+from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks._families import holm
 from tasks.defaults import ALPHA, FEWEST_CLUSTERS, TOO_FEW
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
 from tasks.statistics._intervals import EMPTY, LEVEL
+from tasks.statistics._models import people_of
 from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
+from tasks.statistics._shared import ALONE, UNSHARED, Told, seen, sharing
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
 Floats = NDArray[np.float64]
+Judge = tuple[str, str]
 
 
 @statistic(source="methods.md, section 11", gives=("rank", "tier"))
-def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Rank judges by how little a perturbation moves them, and say how far ranks are known.
 
     Rank 1 is the best: the smallest ``|MPS|`` of a promote perturbation, the lowest MPS of a
@@ -33,6 +35,8 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     ----------
     shifts
         One row per sample and perturbation.
+    tallies
+        Who is a person follows from them.
 
     Returns
     -------
@@ -49,8 +53,11 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     clusters of these. A judge with scores in fewer than ten clusters has no rank, and those of
     others are as if it were not there. If those left share fewer than ten clusters, the one is left
     out without which most are shared, and so on (of equals who shares the fewest samples with each
-    of the others, then the first by name). Letters follow the ranks. Ranks of judges that do not
-    differ are noise: the mart ``ranking`` never shows them without interval and tier.
+    of the others, then the first by name). Letters follow the ranks. People, who may have judged
+    few samples, change nobody's rank: each is ranked beside all ranked models, on the samples that
+    the person shares with all of them; where there are no two models, all are ranked together.
+    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
+    interval and tier.
 
     References
     ----------
@@ -60,7 +67,9 @@ def ranking(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     MPS -.02, .10 and -.30: promote ranks 1, 2, 3; detract ranks 2, 3, 1.
     """
-    rows = [row for panel in panels(shifts, {"shift": primary_shift()}) for row in _rows(panel)]
+    people = set(people_of(tallies).rows())
+    told = panels(shifts, {"shift": primary_shift()})
+    rows = [row for panel in told for row in _rows(panel, people)]
     return (
         Estimates.draft(pl.DataFrame(rows, schema=Estimates.dtypes()))
         if rows
@@ -92,51 +101,99 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, below + (equal + 1) / 2)
 
 
-def _rows(panel: Panel) -> list[dict[str, Any]]:
+class _Compared(NamedTuple):
+    """Judges on the samples that all of them share."""
+
+    own: Panel
+    """Of these judges, sorted by name, and these samples."""
+    rank: Floats
+    dropped: int
+    """The panel's other samples."""
+    ends: Floats | None
+    """Lower and upper ends, shape (2, judges); nothing by formulas alone."""
+
+
+def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
+    own = panel.among(np.all(told[:, judges], axis=1), judges)
+    kind, n = panel.cell["kind"], max(len(own.values["shift"]), 1)
+    rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / n, kind))[0]
+    dropped = len(told) - len(own.values["shift"])
+    if not by_chance():
+        return _Compared(own, rank, dropped, None)
+    drawn = ranks(badness(bootstrapped_shifts(own), kind))
+    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return _Compared(own, rank, dropped, ends)
+
+
+def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
     told = ~np.isnan(panel.values["shift"])
     counts = seen(told, panel.starts)[0]
     # One question says little of its judge, and would push the ranks of all others.
-    few, ranked = counts < FEWEST_CLUSTERS, sharing(told, panel.starts)
-    place = np.cumsum(ranked) - 1
-    own = panel.among(np.all(told[:, ranked], axis=1), np.flatnonzero(ranked))
-    n = len(own.values["shift"]) if ranked.any() else 0
-    kind = panel.cell["kind"]
-    rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / max(n, 1), kind))[0]
-    ends = None
-    if ranked.any() and by_chance():
-        drawn = ranks(badness(bootstrapped_shifts(own), kind))
-        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    few = counts < FEWEST_CLUSTERS
+    human = np.array([(panel.cell["dataset"], judge) in people for judge in panel.judges])
+    if (~human & ~few).sum() < 2:
+        human[:] = False  # no models to hold people against: all are ranked with each other
+    ranked = np.zeros(len(human), np.bool_)
+    ranked[~human] = sharing(told[:, ~human], panel.starts)
+    group = np.flatnonzero(ranked)
+    models = _compared(panel, told, group) if group.size else None
+    rows, tiers = [], []
+    for j in range(len(panel.judges)):
+        found, why = (models, None) if ranked[j] else (None, UNSHARED)
+        if human[j] and group.size:
+            among = np.sort(np.append(group, j))
+            shared = np.all(told[:, among], axis=1)[:, None]
+            if seen(shared, panel.starts)[0, 0] >= FEWEST_CLUSTERS:
+                found, why = _compared(panel, told, among), None
+        if few[j]:
+            why = TOO_FEW if counts[j] else EMPTY
+        elif (~few).sum() < 2:
+            why = ALONE
+        rows.append(_row(panel, j, found, why))
+        if found and human[j]:
+            tiers += [row for row in _tiers(found) if row["judge"] == panel.judges[j]]
+    own = rows if models is None else [*rows, *_tiers(models)]
+    return _described(panel, [*own, *tiers])
+
+
+def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict[str, Any]:
+    """Return the rank of a judge, or why it has none."""
+    row: dict[str, Any] = {
+        "statistic": "rank", "judge": panel.judges[j], "subgroup": "", "n": 0, "clusters": 0,
+        "dropped": len(panel.values["shift"]), "method": "none", "reason": why,
+    }  # fmt: skip
+    if found is None:
+        return row
+    own, place = found.own, found.own.judges.index(panel.judges[j])
+    n, mine = len(own.values["shift"]), found.rank[place]
+    row |= {
+        "estimate": mine, "n": n, "clusters": own.clusters, "dropped": found.dropped,
+        "reason": FORMULAS,
+    }  # fmt: skip
+    if found.ends is None:
+        return row
+    low, high = found.ends[:, place]
+    return row | {
+        "low": min(low, mine), "high": max(high, mine), "level": LEVEL, "reason": None,
+        "method": f"cluster bootstrap, {DRAWS} draws",
+    }  # fmt: skip
+
+
+def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add what a panel knows of each judge."""
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
-    rows = []
-    for j, judge in enumerate(panel.judges):
-        why = (
-            EMPTY if not counts[j] else TOO_FEW if few[j] else ALONE if (~few).sum() < 2
-            else UNSHARED if not ranked[j] else FORMULAS if ends is None else None
-        )  # fmt: skip
-        mine = rank[place[j]] if ranked[j] else None
-        low, high = (None, None) if why or ends is None else ends[:, place[j]]
-        rows.append(
-            {
-                **cell, "statistic": "rank", "judge": judge, "subgroup": "",
-                "simulated": panel.simulated[j], "estimate": mine,
-                "low": None if low is None else min(low, mine),
-                "high": None if high is None else max(high, mine),
-                "level": None if why else LEVEL, "n": n if ranked[j] else 0,
-                "clusters": own.clusters if ranked[j] else 0,
-                "dropped": len(told) - (n if ranked[j] else 0),
-                "votes_per_pair": panel.votes[j], "reason": why,
-                "method": "none" if why else f"cluster bootstrap, {DRAWS} draws",
-            }
-        )  # fmt: skip
-    return rows + _tiers(own, [row for row in rows if row["estimate"] is not None])
+    known = {
+        judge: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
+        for j, judge in enumerate(panel.judges)
+    }
+    return [{**cell, **known[row["judge"]], **row} for row in rows]
 
 
-def _tiers(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row per judge and letter; ``rows`` are the ranks of the panel's judges."""
-    if not rows:
-        return []
-    order = sorted(range(len(rows)), key=lambda j: (rows[j]["estimate"], rows[j]["judge"]))
-    pairs, p_value = compare_shifts(panel)
+def _tiers(found: _Compared) -> list[dict[str, Any]]:
+    """Return a row per judge and letter."""
+    own = found.own
+    order = sorted(range(len(own.judges)), key=lambda j: (found.rank[j], own.judges[j]))
+    pairs, p_value = compare_shifts(own)
     adjusted = holm(pl.Series(p_value).fill_nan(None))
     place = {j: position for position, j in enumerate(order)}
     apart = [
@@ -144,11 +201,11 @@ def _tiers(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for i, j, p in zip(pairs.first.tolist(), pairs.second.tolist(), adjusted, strict=True)
         if p is not None and p < ALPHA
     ]
-    nothing = dict.fromkeys(("low", "high", "level", "reason"))
     return [
         {
-            **rows[order[position]], **nothing, "statistic": "tier", "subgroup": letter(number),
-            "estimate": number + 1.0, "method": "pairs not separated after Holm",
+            "statistic": "tier", "judge": own.judges[order[position]], "subgroup": letter(number),
+            "estimate": number + 1.0, "n": len(own.values["shift"]), "clusters": own.clusters,
+            "dropped": found.dropped, "method": "pairs not separated after Holm",
         }
         for number, group in enumerate(letters(len(order), apart))
         for position in sorted(group)

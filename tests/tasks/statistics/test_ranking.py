@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from schemas.judging import VoteLog
+from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.providers._simulate import PRESETS, simulate
 from tasks.statistics.ranking import ranking, ranks
 
 Make = Callable[..., Any]
 FEW = "fewer than 10 independent questions"
+NOBODY = Tallies.empty()
 
 
 def study(make_shifts: Make, shifts: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
@@ -35,8 +36,16 @@ def noisy(mean: float, seed: int, items: int = 60) -> list[float | None]:
     return np.clip(np.random.default_rng(seed).normal(mean, 0.1, items), -0.5, 0.5).tolist()
 
 
-def rows_of(frame: pl.DataFrame, statistic: str = "rank") -> dict[str, dict[str, Any]]:
-    rows = ranking(shifts=frame).filter(pl.col("statistic") == statistic).to_dicts()
+def people(frame: pl.DataFrame, *names: str) -> Any:
+    """Return what tells that these judges are people."""
+    return frame.select("dataset", "judge", human=pl.col("judge").is_in(names))
+
+
+def rows_of(
+    frame: pl.DataFrame, statistic: str = "rank", tallies: Any = NOBODY
+) -> dict[str, dict[str, Any]]:
+    found = ranking(shifts=frame, tallies=tallies)
+    rows = found.filter(pl.col("statistic") == statistic).to_dicts()
     return {row["judge"] + row["subgroup"]: row for row in rows}
 
 
@@ -91,7 +100,7 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     assert (alone["a"]["estimate"], alone["a"]["reason"]) == (
         None, "a single judge: nothing to rank"
     )  # fmt: skip
-    assert ranking(shifts=make_shifts([])).is_empty()
+    assert ranking(shifts=make_shifts([]), tallies=NOBODY).is_empty()
 
 
 @pytest.mark.parametrize("clusters", [1, 9])
@@ -131,6 +140,37 @@ def test_ranks_rest_on_what_all_judges_saw(make_shifts: Make) -> None:
     for row in found.values():
         assert (row["estimate"], row["low"], row["high"]) == (1.5, 1.5, 1.5)
         assert (row["n"], row["clusters"], row["dropped"]) == (20, 20, 20)
+
+
+def test_a_person_of_few_questions_has_a_rank_and_changes_none(make_shifts: Make) -> None:
+    models = {"a": noisy(0.0, 1), "b": noisy(0.1, 2), "c": noisy(0.2, 3)}
+    alone = rows_of(study(make_shifts, models))
+    short: list[float | None] = [None] * 48
+    # The person moves as b does, by a little more, on the twelve questions read.
+    person = [*short, *(value + 0.01 for value in models["b"][48:] if value is not None)]
+    frame = study(
+        make_shifts, {**models, "person": person, "quick": [*short, *[0.0] * 9, *[None] * 3]}
+    )
+    told = people(frame, "person", "quick")
+    found = rows_of(frame, tallies=told)
+    assert {judge: found[judge] for judge in models} == alone
+    shared = np.array([*(values[48:] for values in models.values()), person[48:]], float)
+    place = rankdata(np.abs(shared.mean(axis=1)))[-1]
+    row = found["person"]
+    assert (row["estimate"], row["n"], row["clusters"], row["dropped"]) == (place, 12, 12, 48)
+    assert row["low"] <= place <= row["high"]
+    assert (found["quick"]["estimate"], found["quick"]["reason"]) == (None, FEW)
+    letters = rows_of(frame, "tier", told)
+    assert [key for key in letters if key.startswith("person")]
+    assert {k: v for k, v in letters.items() if v["judge"] in models} == rows_of(
+        study(make_shifts, models), "tier"
+    )
+
+
+def test_without_two_models_people_are_ranked_with_all(make_shifts: Make) -> None:
+    frame = study(make_shifts, {"a": [0.0] * 12, "p": [0.4] * 12, "q": [0.2] * 12})
+    found = rows_of(frame, tallies=people(frame, "p", "q"))
+    assert {judge: row["estimate"] for judge, row in found.items()} == {"a": 1, "p": 3, "q": 2}
 
 
 @pytest.mark.parametrize(("common", "ranked"), [(0, []), (9, []), (10, ["a", "b"])])
@@ -192,7 +232,7 @@ def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> Non
     other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
         pl.col("judge", "sample", "cluster", "perturbation", "kind").cast(pl.Categorical)
     )
-    assert ranking(shifts=other).equals(ranking(shifts=frame))
+    assert ranking(shifts=other, tallies=NOBODY).equals(ranking(shifts=frame, tallies=NOBODY))
 
 
 def test_rankings_are_mostly_noise() -> None:
@@ -208,7 +248,7 @@ def test_rankings_are_mostly_noise() -> None:
         for n in range(8)
     ]  # fmt: skip
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
-    found = ranking(shifts=shifts).filter(pl.col("statistic") == "rank")
+    found = ranking(shifts=shifts, tallies=NOBODY).filter(pl.col("statistic") == "rank")
     truth = pl.col("judge").str.tail(1).cast(pl.Float64) + 1
     assert 2.3 < (found["high"] - found["low"]).mean() < 4.8
     assert found.select(truth.is_between("low", "high").mean()).item() > 0.85
