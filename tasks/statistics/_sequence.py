@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from schemas.arrow import fetch, lend
-from tasks.statistics._groups import CELL, grouped
+from tasks.statistics._groups import CELL, combined, first_of, grouped, numbered
 from tasks.statistics._once import once
 from tasks.statistics._primary import over_shams
 
@@ -54,9 +54,12 @@ def in_turn(shifts: pl.DataFrame) -> Turns:
     item = np.empty(int(groups.starts[-1]), np.int64)
     item[groups.place] = np.arange(len(groups.place))
     cell = np.repeat(np.arange(len(shammed)), np.diff(groups.starts))[some]
-    names = shifts["cluster"].gather(item[some]).cast(pl.String).to_frame()
-    place = names.join(places(shifts["cluster"]), on="cluster", maintain_order="left")
-    order = np.lexsort((place["place"].to_numpy(), sums["counted"][some] == 0, cell))
+    code, _ = combined([numbered(shifts["cluster"])])
+    first = first_of(code) if code.size else code
+    names = shifts["cluster"].gather(first).cast(pl.String).to_frame()
+    placed = names.join(places(names["cluster"]), on="cluster", maintain_order="left")
+    place = placed["place"].to_numpy()[code[item[some]]]
+    order = np.lexsort((place, sums["counted"][some] == 0, cell))
     at, cell = some[order], cell[order]
     lost = groups.of_cells(sums["number"] - sums["counted"]).astype(np.int64)
     over = np.where(shammed, "over the sham", "over control").tolist()
@@ -66,7 +69,7 @@ def in_turn(shifts: pl.DataFrame) -> Turns:
     clusters = pl.DataFrame(
         {
             "cell": cell,
-            "cluster": names["cluster"].gather(order),
+            "cluster": shifts["cluster"].gather(item[at]),
             "counted": sums["counted"][at].astype(np.int64),
             "dropped": (sums["number"] - sums["counted"])[at].astype(np.int64),
             "up": sums["up"][at],
