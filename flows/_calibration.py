@@ -13,6 +13,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from flows._people import newer_line
 from flows._row import NOTHING_ASKED, first_row
 from schemas.calibration import Advantages, AltTests
 from schemas.keys import content_key
@@ -214,7 +215,8 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
             "are."
         )
     voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
-    return [_completed(each, humans, judges, calibration.study) for each in voted]
+    newer = newer_line(calibration.study, warehouse) if humans is None else ""
+    return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
 
 
 def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
@@ -239,7 +241,11 @@ def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
 
 
 def _completed(
-    voted: Labelled, humans: pl.DataFrame | None, judges: pl.DataFrame | None, study: str
+    voted: Labelled,
+    humans: pl.DataFrame | None,
+    judges: pl.DataFrame | None,
+    study: str,
+    newer: str,
 ) -> Labelled:
     """Put the labels of a file in the place of those of votes."""
     if judges is not None:
@@ -248,6 +254,8 @@ def _completed(
     if humans is not None:
         return require_two_names(voted._replace(humans=humans))
     if voted.humans.is_empty():
+        if newer:
+            raise ValueError(f"{newer}.")
         raise ValueError(
             f"nobody has labelled study {study!r}: all its votes are by models. Let people vote "
             f"(`voirdire booth {study}`), or give their labels with --humans FILE."

@@ -10,7 +10,13 @@ from rich.console import Console
 from flows._calibration import Calibrated, Calibration
 from flows._sheets import guarded
 from flows._terminal import number, plain_table
-from tasks._agreement_rows import Agreement, about_people, as_object, judge_rows
+from tasks._agreement_rows import (
+    Agreement,
+    about_people,
+    as_object,
+    datasets_of,
+    judge_rows,
+)
 from tasks._words import short_names, with_who
 from tasks.alt_test import CURVE
 
@@ -71,7 +77,8 @@ def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
         shown = {name: row[name] for name in JUDGE}
         shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
         shown |= {name: row[name] for name in JUDGE_TOO}
-        shown["agreement"] = as_object(found.agreement, row["judge"])
+        shown["dataset"] = row["dataset"]
+        shown["agreement"] = as_object(found.agreement, row["judge"], row["dataset"])
         if curve:
             margins = told.judges.filter(own, pl.col("epsilon").is_in(CURVE))
             shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
@@ -98,7 +105,7 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
         rows = rows.join(
             pairs, on=["dataset", "judge", "annotator"], how="left", maintain_order="left"
         )
-    return guarded(rows.drop("dataset"))
+    return guarded(rows.select(pl.exclude("dataset"), "dataset"))
 
 
 def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> None:
@@ -128,12 +135,11 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """Say whether a judge passes, and at once why to doubt it."""
+    """Say whether a judge passes, and whether to doubt it; a note below says why."""
     if row["passed"] is None:
         return "-"
     told = "passes" if row["passed"] else "fails"
-    doubts = [doubt.partition(",")[0] for doubt in (row["reason"] or "").split("; ") if doubt]
-    return f"{told}, doubtful: {', '.join(doubts)}" if doubts else told
+    return f"{told}, doubtful" if row["reason"] else told
 
 
 def _interval(row: dict[str, Any]) -> str:
@@ -158,11 +164,14 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
         names.insert(4, "Jaccard")
     shown = [(row.judge, *(_plain(text.text) for text in row.texts)) for row in rows]
     console.print(plain_table(("judge", *names), shown, "agreement with people"))
-    _show_kappas(console, Agreement(found.agreement))
+    names = datasets_of(found.agreement)
+    for name in names:
+        title = name if len(names) > 1 else ""
+        _show_kappas(console, Agreement(found.agreement, name), title)
     click.echo(_plain(about_people(found.agreement)))
 
 
-def _show_kappas(console: Console, found: Agreement) -> None:
+def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     """Print kappas of judges and people with each person, where these fit beside each other."""
     pairs = [
         *found.judges.filter(~pl.col("subgroup").is_in(["", "humans", *found.models]))
@@ -178,7 +187,8 @@ def _show_kappas(console: Console, found: Agreement) -> None:
     whose = [*found.judges["who"].unique().sort(), *people]
     heads, names = short_names(people, 12), short_names(whose, 40)
     rows = [(names[who], *(number(known.get((who, person))) for person in people)) for who in whose]
-    console.print(plain_table(("kappa with", *(heads[person] for person in people)), rows))
+    head = ("kappa with", *(heads[person] for person in people))
+    console.print(plain_table(head, rows, title))
 
 
 def _plain(text: str) -> str:

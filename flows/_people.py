@@ -7,8 +7,14 @@ from flows.studies import Study
 from schemas.judging import Pairs, VoteLog
 from schemas.keys import PEOPLE
 from tasks.people import log_people
-from warehouse.people import people_of
+from warehouse.people import pairs_of, people_of
 from warehouse.store import Warehouse
+
+VOTERS = """
+    select exists(from judges where provider = ?)
+        and exists(from runs where study = ? and flow = 'audit') as there
+"""
+LOGGED = "select count(*) as n from vote_log where study = ?"
 
 
 def of_people(column: str = "judge") -> str:
@@ -30,6 +36,20 @@ def with_people(
 ) -> DataFrame[VoteLog]:
     """Add the votes of people to those of models."""
     return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
+
+
+def newer_line(study: str, warehouse: Warehouse) -> str:
+    """Say how many votes of people came after a study was last measured; empty if none did."""
+    if not warehouse.query(VOTERS, [PEOPLE, study])["there"].item():
+        return ""
+    cast = people_of(warehouse, pairs_of(warehouse, study)).votes.height
+    newer = cast - warehouse.query(f"{LOGGED} and {of_people()}", [study])["n"].item()
+    if newer <= 0:
+        return ""
+    return (
+        f"{newer} votes of people came after {study} was last measured: "
+        f"run `voirdire remeasure {study}` first, which adds them"
+    )
 
 
 def left_out_line(log: pl.DataFrame, study: Study) -> str:

@@ -1,6 +1,6 @@
 -- One row per study, prompt, wave, mode and perturbation: what is concluded of the jury of all judges.
 -- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
--- over the jury's own perturbations.
+-- over the jury's own perturbations of ten clusters or more.
 with limits as (select 10 as fewest, 0.05::double as minimum, 0.05 as alpha),
 counted as (
     select
@@ -18,20 +18,24 @@ primaries as (
         sham is not null and (sham >= fewest or coalesce(control, 0) < fewest), 'jury_mps_sham', 'jury_mps'
     )
 ),
+tested as (
+    select *, if(clusters >= fewest, p_value, null) as own_p
+    from primaries
+),
 ranked as (
     select
         *,
-        count(p_value) over (partition by study, dataset, judge, prompt, wave, mode) as tests,
+        count(own_p) over (partition by study, dataset, judge, prompt, wave, mode) as tests,
         row_number() over (
-            partition by study, dataset, judge, prompt, wave, mode order by p_value nulls last, perturbation
+            partition by study, dataset, judge, prompt, wave, mode order by own_p nulls last, perturbation
         ) as place,
         greatest(clusters - 1, 1)::double as df,
-    from primaries
+    from tested
 ),
 adjusted as (
     select
         *,
-        if(p_value is null, null, least(1, min(p_value * tests / place) over (
+        if(own_p is null, null, least(1, min(own_p * tests / place) over (
             partition by study, dataset, judge, prompt, wave, mode order by place
             rows between current row and unbounded following
         ))) as p_adjusted,

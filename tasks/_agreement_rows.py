@@ -24,16 +24,19 @@ Row = dict[str, Any]
 class Agreement:
     """Estimates of a calibration, told apart by whom they are about."""
 
-    def __init__(self, agreement: DataFrame[Estimates]) -> None:
+    def __init__(self, agreement: DataFrame[Estimates], dataset: str | None = None) -> None:
+        """Tell apart what is of one dataset, or of all; names of judges are those among all."""
         ceiling = agreement.filter(pl.col("statistic") == "noise_ceiling")
         self.models = ceiling["judge"].unique().to_list()
         self.known = {*agreement.drop_nulls("estimate")["statistic"]}
         is_model = pl.col("judge").is_in(self.models)
-        self.judges = with_who(agreement.filter(is_model)).sort("who")
-        self.groups = agreement.filter(pl.col("judge") == HUMANS)
+        judges = with_who(agreement.filter(is_model)).sort("who")
+        own = pl.lit(value=True) if dataset is None else pl.col("dataset") == dataset
+        self.judges = judges.filter(own)
+        self.groups = agreement.filter(own, pl.col("judge") == HUMANS)
         """What is of all people."""
         of_people = ~pl.col("subgroup").is_in(["", HUMANS])
-        self.people = agreement.filter(~is_model, of_people)
+        self.people = agreement.filter(own, ~is_model, of_people)
 
     @property
     def kappa(self) -> str:
@@ -76,9 +79,20 @@ def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text
     return Text(number(sum(values) / len(values)), ends)
 
 
+def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:
+    """Return the datasets, whose people and items are each other's strangers."""
+    return agreement["dataset"].unique().sort().to_list()
+
+
 def about_people(agreement: DataFrame[Estimates]) -> str:
-    """Say in a sentence how well people agree with each other."""
-    found = Agreement(agreement)
+    """Say in a sentence, one per dataset, how well people agree with each other."""
+    names = datasets_of(agreement)
+    if len(names) < 2:
+        return _about(Agreement(agreement))
+    return " ".join(f"{name}: {_about(Agreement(agreement, name))}" for name in names)
+
+
+def _about(found: Agreement) -> str:
     pairs = found.people.filter(statistic="agreement")["estimate"].drop_nulls().to_list()
     kappas = found.people.filter(statistic=found.kappa)["estimate"].drop_nulls().to_list()
     alpha = found.groups.filter(statistic=found.alpha).to_dicts()
@@ -102,9 +116,9 @@ def _mean(values: Sequence[float]) -> str:
     return number(sum(values) / len(values))
 
 
-def as_object(agreement: DataFrame[Estimates], who: str) -> dict[str, Any]:
+def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[str, Any]:
     """Return what one judge shares with people, and people with each other, as plain values."""
-    found = Agreement(agreement)
+    found = Agreement(agreement, dataset)
     own = found.judges.filter(who=who)
     of_all = own.filter(subgroup=HUMANS)
     with_people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))

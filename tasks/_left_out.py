@@ -43,6 +43,8 @@ class LeftOut(NamedTuple):
     labelled: bool
     alike: bool
     """Whether people give one and the same label throughout the instances."""
+    strange: bool = False
+    """Whether the judge names nothing that people name."""
 
 
 def encode(
@@ -113,6 +115,8 @@ def count_each(
     # Rows of an item are sorted by code.
     lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
     present, first = np.unique(who, return_index=True)
+    known = np.zeros(len(values), np.bool_)
+    known[panel.code] = True
     places = Places.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
     for start, stop in pairwise(bounds):
@@ -134,7 +138,10 @@ def count_each(
         there, lost, _ = outcomes
         spread = spread_of(places, (there, there - lost), (n, n - better), least)
         alike = bool(lowest[asked >= 0].min() == highest[asked >= 0].max())
-        yield LeftOut(n, better, worse, spread, kept, dropped, labelled=True, alike=alike)
+        strange = scoring.labels == "text" and not known[asked[asked >= 0]].any()
+        yield LeftOut(
+            n, better, worse, spread, kept, dropped, labelled=True, alike=alike, strange=strange
+        )
 
 
 def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:

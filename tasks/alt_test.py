@@ -31,8 +31,10 @@ PASSES = 0.5
 RECOMMENDED = 3
 FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
 ALIKE = "all labels of people are equal, so whoever always gives that one passes"
+STRANGE = "the judge names nothing that people name: are labels spelt alike?"
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
+OWN_CLUSTER = pl.format("item {}", "item")
 
 JUDGES = pl.Schema({
     "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
@@ -142,11 +144,11 @@ def alt_test(
 
 
 def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
-    """Return the number of each item's cluster."""
+    """Return the number of each item's cluster; an item without one is its own."""
     found = pl.DataFrame({"item": items}).join(
         clusters.select("item", "cluster").unique("item"), on="item", how="left",
         maintain_order="left",
-    )  # fmt: skip
+    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
     return (found["cluster"].rank("dense") - 1).cast(pl.Int64).to_numpy()
 
 
@@ -280,5 +282,5 @@ def _reason(tested: int, left: LeftOut, least: int) -> str | None:
         return "no instance has a label of the judge and of two people"
     if not tested:
         return f"no annotator has {least} instances"
-    doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike}
+    doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike, STRANGE: left.strange}
     return "; ".join(doubt for doubt, there in doubts.items() if there) or None

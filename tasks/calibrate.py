@@ -11,7 +11,7 @@ from schemas.calibration import Advantages, AltTests
 from schemas.results import Annotations
 from tasks._margins import Kind, Test
 from tasks._untested import why_untested
-from tasks.alt_test import CURVE, LEAST, alt_test
+from tasks.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
 from tasks.scorings._function import find_scoring
 from tasks.scorings._labels import Kind as LabelKind
 from tasks.scorings._labels import ListLabel, read_labels
@@ -157,7 +157,7 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     told = rows.join(words, on="label").drop_nulls("word")
     grouped = told.with_columns(cluster="item") if labelled.clusters is None else told.join(
         labelled.clusters.select("item", "cluster"), on="item", how="left"
-    )  # fmt: skip
+    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
     return Annotations.of(
         grouped.select(
             "item", "cluster", "prompt", "wave", "value", "human", "simulated",

@@ -39,10 +39,10 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     ``reading`` decides: *detects* (away from the target) is no relevant bias, *overlooks* (interval
     inside the minimum) and *rewards* (toward the target) are biases.
 
-    The family (F1) is all cells; Benjamini-Hochberg decides; Holm, Benjamini-Yekutieli and,
-    of e-values, e-BH stand beside it. Without an estimate, or below ten clusters, nothing is
-    concluded, and the ``reason`` says why. Estimates are also shrunk toward the mean of all judges
-    under the same perturbation.
+    The family (F1) is all cells of ten clusters or more; Benjamini-Hochberg decides; Holm,
+    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
+    clusters, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
+    the mean of all judges under the same perturbation.
     """
     rows = endpoints(estimates)
     cells = (
@@ -52,12 +52,14 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     )
     if cells.is_empty():
         return Findings.empty()
-    raw = cells["p_value"]
+    # What is refused for want of questions takes no share of the family.
+    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
+    raw, evidence = cells.select(enough.then(name) for name in ("p_value", "e_value"))
     cells = shrunk(cells, [*GROUP, "statistic"]).with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
-        rejected_by_e_values(cells["e_value"], ALPHA).alias("e_rejected"),
+        rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
         _half_width(cells),
         minimum=pl.lit(MINIMUM),
     )

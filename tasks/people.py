@@ -96,13 +96,21 @@ def draw_for(
 
     All voters see the same samples, so that they can be compared. Within a limit, each sample comes
     with one perturbation first (the next sample with the next), then with another. The ballots of a
-    sample lie as far apart as they can. A pair in ``voted`` keeps the order in which it was shown.
+    sample lie as far apart as they can. A sample with a pair in ``voted`` keeps the order in which
+    that was shown.
     """
     chosen = _chosen(pairs, number, programme)
     at = {sample: i for i, sample in enumerate(_samples(pairs, programme.seed))}
-    sides = {pair["pair_id"]: SIDES[(at[pair["sample"]] + number) % 2] for pair in chosen}
-    if voted is not None:
-        sides |= {p: s for p, s in voted.select("pair_id", "shown_first").iter_rows() if p in sides}
+    seen = {} if voted is None else dict(voted.select("pair_id", "shown_first").iter_rows())
+    # A study may have grown since: what is new of a sample is shown as the rest of it was.
+    samples = dict(pairs.select("pair_id", "sample").iter_rows())
+    begun = {samples[pair]: side for pair, side in seen.items() if pair in samples}
+    sides = {
+        pair["pair_id"]: seen.get(pair["pair_id"])
+        or begun.get(pair["sample"])
+        or SIDES[(at[pair["sample"]] + number) % 2]
+        for pair in chosen
+    }
     wanted = pl.DataFrame(
         list(sides.items()), schema=dict.fromkeys(("pair_id", "shown_first"), pl.String),
         orient="row",

@@ -1,5 +1,6 @@
 """How many instances the alternative annotator test needs, by simulation."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tasks._families import benjamini_yekutieli
 from tasks._margins import Kind, Test, check_epsilon, needs_score, score_test, t_test
 from tasks.alt_test import LEVEL, PASSES
 from tasks.defaults import POWER
+from tasks.scorings._labels import read_labels
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 HALF = 0.5
@@ -59,8 +61,17 @@ class Plan(NamedTuple):
 
 
 def describe_people(humans: pl.DataFrame) -> People:
-    """Return label frequencies and the pairwise agreement of a frame of human labels."""
-    told = humans.drop_nulls(["item", "label"])
+    """Return label frequencies and the pairwise agreement of a frame of human labels.
+
+    Labels are names, as for the test: 3 and "3" are one, and the order of a list says nothing.
+    """
+    told = _named(humans.drop_nulls(["item", "label"]))
+    twice = told.filter(pl.struct("annotator", "item").is_duplicated())
+    if not twice.is_empty():
+        who, item = twice.select("annotator", "item").row(0)
+        raise ValueError(
+            f"{who!r:.60} labels item {item!r:.60} more than once. Keep one label each."
+        )
     shares = told["label"].value_counts().sort("label")["count"] / max(told.height, 1)
     votes = told.group_by("item", "label").len().group_by("item").agg(
         n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum()
@@ -73,6 +84,18 @@ def describe_people(humans: pl.DataFrame) -> People:
     each = told.group_by("item").len()["len"].median()
     people = max(2, round(float(each)))  # type: ignore[arg-type]
     return People(shares.to_list(), int(votes["same"].sum()) / pairs, people)
+
+
+def _named(humans: pl.DataFrame) -> pl.DataFrame:
+    """Let labels be what metric accuracy takes them for; what cannot be read is left out."""
+    texts = humans["label"].unique()
+    read = read_labels("text", [json.loads(text) for text in texts])
+    names = [
+        json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read
+    ]  # fmt: skip
+    known = pl.DataFrame({"label": texts, "name": pl.Series(names, dtype=pl.String)})
+    joined = humans.join(known, on="label", how="left", maintain_order="left")
+    return joined.with_columns(label="name").drop("name").drop_nulls("label")
 
 
 def plan_annotators(

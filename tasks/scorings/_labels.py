@@ -10,8 +10,10 @@ Kind = Literal["text", "number", "set", "any"]
 Read = Callable[[Sequence[Any]], list[Hashable | None]]
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+WHOLE = re.compile(r"(-?\d+)\.0*", re.ASCII)
 LARGEST = 1e100
 """Sums of squares of larger numbers overflow."""
+BITS = frozenset({"0", "1"})
 
 
 class ListLabel(NamedTuple):
@@ -26,11 +28,9 @@ def read_labels(kind: Kind, labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _texts(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Read names: 3, 3.0 and "3" are one; lists are sets."""
-    flags = _multi_hot(labels)
-    return [
-        _set(label, flags=flags) if isinstance(label, list) else _text(label) for label in labels
-    ]
+    """Read names: 3, 3.0, "3" and "3.0" are one; lists are sets."""
+    flags = _flags(labels)
+    return [_set(label, flags) if isinstance(label, list) else _text(label) for label in labels]
 
 
 def _numbers(labels: Sequence[Any]) -> list[Hashable | None]:
@@ -39,11 +39,11 @@ def _numbers(labels: Sequence[Any]) -> list[Hashable | None]:
 
 def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
     """Read sets: order and repetition do not matter; a name alone is a set of one."""
-    flags = _multi_hot(labels)
+    flags = _flags(labels)
     return [
-        _set(label, flags=flags) if isinstance(label, list)
+        _set(label, flags) if isinstance(label, list)
         # among flags per label, a name alone stands for nothing
-        else None if flags else _set([label], flags=False)
+        else None if flags else _set([label], 0)
         for label in labels
     ]  # fmt: skip
 
@@ -59,7 +59,11 @@ def _text(label: Any) -> str | None:
     if isinstance(label, int | float):
         whole = isinstance(label, int) or label.is_integer()
         return str(int(label)) if whole else repr(label)
-    return label if isinstance(label, str) else None
+    if not isinstance(label, str):
+        return None
+    # A column of whole numbers with a gap is written with decimals by many tools.
+    number = WHOLE.fullmatch(label)
+    return number[1] if number else label
 
 
 def _number(label: Any) -> float | None:
@@ -70,30 +74,46 @@ def _number(label: Any) -> float | None:
     return float(label) if abs(label) <= LARGEST and math.isfinite(label) else None
 
 
-def _set(label: Any, *, flags: bool) -> frozenset[str] | None:
+def _set(label: Any, flags: int) -> frozenset[str] | None:
+    """Read a list: a set of names, or of the places of ones among so many ``flags``."""
     names = [_text(each) for each in label]
     if flags:
+        if len(names) != flags or not BITS.issuperset(names):
+            return None
         return frozenset(str(place) for place, name in enumerate(names) if name == "1")
     return None if None in names else frozenset(name for name in names if name is not None)
 
 
-def _multi_hot(labels: Sequence[Any]) -> bool:
-    """Tell whether all lists are multi-hot: of one length, of 0 and 1 alone, with repetitions.
+def _flags(labels: Sequence[Any]) -> int:
+    """Return how many flags each list is, or 0 if lists are names.
 
-    A set repeats nothing, so a list such as [0, 1, 0] is no set of the names 0 and 1.
+    A set repeats nothing, so [0, 1, 0] is no set of the names 0 and 1 but flags; and where all
+    lists are [0, 1] or [1, 0], as sets they would all be one. Other lists among flags cannot be
+    read.
+
+    Raises
+    ------
+    ValueError
+        If flags differ in length, or as many lists are something else.
     """
-    lists = [label for label in labels if isinstance(label, list)]
-    if not all(_text(each) in {"0", "1"} for label in lists for each in label):
-        return False
-    if all(len({_text(each) for each in label}) == len(label) for label in lists):
-        return False
-    lengths = {len(label) for label in lists}
-    if len(lengths) > 1:
-        raise ValueError(
-            f"lists of 0 and 1 that repeat them look like flags per label, but their lengths "
-            f"differ ({min(lengths)} to {max(lengths)}). Give the names of the labels instead."
+    lists = [[_text(each) for each in label] for label in labels if isinstance(label, list)]
+    bits = [each for each in lists if BITS.issuperset(each)]
+    lengths = {len(each) for each in bits if len(set(each)) < len(each)}
+    if not lengths:
+        pairs = len(bits) == len(lists) and all(len(each) == 2 for each in bits)
+        return 2 if pairs and len({tuple(each) for each in bits}) > 1 else 0
+    others = len(lists) - len(bits)
+    if len(lengths) > 1 or others > len(bits):
+        found = (
+            f"their lengths differ ({min(lengths)} to {max(lengths)})"
+            if len(lengths) > 1
+            else f"{others} other lists hold something else"
         )
-    return True
+        raise ValueError(
+            f"lists of 0 and 1 that repeat them look like flags per label, but {found}. Give the "
+            "names of the labels instead, on both sides."
+        )
+    return lengths.pop()
 
 
 READERS: dict[Kind, Read] = {

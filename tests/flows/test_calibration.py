@@ -171,6 +171,37 @@ def test_people_from_a_file_and_judges_from_votes(
     assert [row["judge"] for row in json.loads(done.stdout)] == ["mine"]
 
 
+@pytest.mark.parametrize("option", ["--humans", "--judges"])
+def test_a_file_may_hold_items_that_the_study_lacks(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path, option: str
+) -> None:
+    """An item that no vote is on is a cluster of its own, and counts only if others share it."""
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    names = ("Ann", "Bob", "Cid") if option == "--humans" else ("mine",)
+    labels = {
+        who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(61)}
+        for at, who in enumerate(names)
+    }
+    done = call("calibrate", "votes", option, write("own", labels), "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert {(row["instances"], row["dropped"]) for row in json.loads(done.stdout)} == {(60, 1)}
+    far = {who: {f"x{i}": "tie" for i in range(40)} for who in names}
+    done = call("calibrate", "votes", option, write("far", far))
+    assert "no item has a label of a judge and of two people" in done.stderr
+
+
+def test_labels_that_nobody_else_gives_are_doubted(
+    call: Callable[..., Result], write: Callable[..., str]
+) -> None:
+    shouted = {
+        who: {item: each.upper() for item, each in own.items()} for who, own in JUDGES.items()
+    }
+    done = call(
+        "calibrate", "--humans", write("people", PEOPLE), "--judges", write("loud", shouted)
+    )
+    assert done.output.count("the judge names nothing that people name") == len(JUDGES)
+
+
 def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
     assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
     done = call("calibrate", "votes")
@@ -226,7 +257,7 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
     ),
     "all labels equal": (
         {who: tell("a" * 60) for who in PEOPLE}, {"ada": tell("a" * 60)},
-        "doubtful: ",
+        "ada: all labels of people are equal",
     ),
     "mixed types": (
         {who: {**own, "i00": 3, "i01": ["a"], "i02": True} for who, own in PEOPLE.items()},

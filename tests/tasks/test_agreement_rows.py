@@ -4,7 +4,13 @@ from typing import Any
 
 import polars as pl
 
-from tasks._agreement_rows import Agreement, about_people, as_object, judge_rows
+from tasks._agreement_rows import (
+    Agreement,
+    about_people,
+    as_object,
+    datasets_of,
+    judge_rows,
+)
 
 Make = Callable[..., pl.DataFrame]
 CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
@@ -29,7 +35,7 @@ ROWS = [
 
 
 def test_an_object_per_judge(make_estimates: Make) -> None:
-    found = as_object(make_estimates(ROWS), "ada")
+    found = as_object(make_estimates(ROWS), "ada", "demo")
     assert found["ceiling_ratio"] == {
         "estimate": 0.75, "low": None, "high": None, "n": 0, "reason": None
     }  # fmt: skip
@@ -41,7 +47,24 @@ def test_an_object_per_judge(make_estimates: Make) -> None:
     assert (pair["annotator"], pair["other"]) == ("Ann", "Bob")
     assert (pair["agreement"]["estimate"], pair["cohen_kappa"]["estimate"]) == (0.7, None)
     assert json.dumps(found)
-    assert as_object(make_estimates(ROWS), "bee")["people"] == []
+    assert as_object(make_estimates(ROWS), "bee", "demo")["people"] == []
+
+
+def test_datasets_have_people_of_their_own(make_estimates: Make) -> None:
+    other = [
+        *agreed("ada", "humans", noise_ceiling=0.6), *agreed("ada", "Ann", cohen_kappa=0.2),
+        *agreed("Ann", "Bob", agreement=0.3), *agreed("humans", "", krippendorff_alpha_nominal=0.1),
+    ]  # fmt: skip
+    both = make_estimates([*ROWS, *({**row, "dataset": "other"} for row in other)])
+    assert datasets_of(both) == ["demo", "other"]
+    for dataset, alpha, pair, ceiling in (("demo", 0.5, 0.7, 0.8), ("other", 0.1, 0.3, 0.6)):
+        found = as_object(both, f"ada / {dataset}", dataset)
+        assert found["alpha_people"]["nominal"]["estimate"] == alpha
+        assert found["noise_ceiling"]["estimate"] == ceiling
+        assert [each["agreement"]["estimate"] for each in found["among_people"]] == [pair]
+    said = about_people(both)
+    assert said.startswith("demo: People with each other: of 1 pair, the mean gives .70")
+    assert "other: People with each other: of 1 pair, the mean gives .30" in said
 
 
 def test_rows_say_why_there_is_no_kappa(make_estimates: Make) -> None:

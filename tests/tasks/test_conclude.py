@@ -152,6 +152,15 @@ def test_adjustment_by_hand(make_estimates: Make) -> None:
     ]
 
 
+def test_cells_that_are_refused_take_no_share_of_the_family(make_estimates: Make) -> None:
+    # Of .01 and .02 alone: 2 * .01 / 1 = .02 and .02; with the third, of nine questions, .03.
+    rows = [{**shift(0.1), "p_value": p, "judge": judge} for p, judge in ((0.01, "a"), (0.02, "b"))]
+    few = {**shift(0.1, 0.05, 9), "p_value": 0.5, "judge": "people/ann"}
+    found = conclude(make_estimates([*rows, few]))
+    assert found["p_adjusted"].to_list() == [pytest.approx(0.02), pytest.approx(0.02), None]
+    assert found["p_value"].to_list() == [0.01, 0.02, 0.5]
+
+
 def test_e_values_reject_beside_the_p_values(make_estimates: Make) -> None:
     # Of 59, 31 and 1 at .05 the two largest are rejected (60, 30, 20 are needed); "dan" has none.
     shifts = [{**shift(0.01), "judge": judge} for judge in ("ada", "bea", "cy", "dan")]
@@ -237,7 +246,8 @@ def test_words_keep_their_rules(
         conclude(make_estimates(rows)).to_dicts(), cells, strict=True
     ):
         half = stats.t(clusters - 1).ppf(0.95) * error
-        moved = row["p_adjusted"] < 0.05 and abs(estimate) >= MINIMUM
+        assert (row["p_adjusted"] is None) is (clusters < 10)
+        moved = (row["p_adjusted"] or 0) < 0.05 and abs(estimate) >= MINIMUM
         still = abs(estimate) + half <= MINIMUM
         expected: tuple[str | None, str | None] = (OPEN, None)
         if clusters < 10:

@@ -222,3 +222,17 @@ def test_one_look_of_a_person_is_a_verdict_and_of_a_model_it_is_not(
 def test_no_provider_file_can_pass_for_people() -> None:
     with pytest.raises(ValueError, match=r"people/\.\.\. are judges who are people"):
         providers._parse("people", {})
+
+
+def test_what_is_new_of_a_sample_is_shown_as_the_rest_of_it_was(many: Any) -> None:
+    first = draw_for(many, ANN, 0, Programme(limit=6)).ballots
+    turned = first.with_columns(
+        shown_first=pl.col("shown_first").replace({"anchor": "target", "target": "anchor"})
+    )
+    again = draw_for(many, ANN, 0, Programme(), Ballots.of(turned)).ballots
+    pairs = again.join(many.select("pair_id", "sample"), on="pair_id")
+    sides = pairs.group_by("sample").agg(pl.col("shown_first").unique())
+    assert set(sides["shown_first"].list.len()) == {1}
+    begun = turned.join(many.select("pair_id", "sample"), on="pair_id")
+    both = begun.join(pairs, on="sample", suffix="_now")
+    assert (both["shown_first"] == both["shown_first_now"]).all()

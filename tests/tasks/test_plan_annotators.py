@@ -67,3 +67,20 @@ def test_what_cannot_be_planned() -> None:
     alone = pl.DataFrame({"annotator": ["Ann", "Bob"], "item": ["1", "2"], "label": ['"a"', '"b"']})
     with pytest.raises(ValueError, match="two labels or more, and instances that two people"):
         describe_people(alone)
+
+
+def test_labels_that_the_metric_takes_for_one_are_one() -> None:
+    """Half of Ann's labels are texts and the lists lie in another order: the people stay alike."""
+    said = [[1, 2, 3][i % 3] for i in range(30)]
+    plain = [(who, f"i{i}", json.dumps(x)) for who in "AB" for i, x in enumerate(said)]
+    mixed = [("A", f"i{i}", json.dumps(str(x) if i % 2 else float(x))) for i, x in enumerate(said)]
+    columns = ["annotator", "item", "label"]
+    one, other = (
+        describe_people(pl.DataFrame(rows, schema=columns, orient="row"))
+        for rows in (plain, [*mixed, *plain[30:]])
+    )
+    assert (
+        (one.agreement, one.frequencies) == (other.agreement, other.frequencies) == (1, [1 / 3] * 3)
+    )
+    with pytest.raises(ValueError, match="'A' labels item 'i0' more than once"):
+        describe_people(pl.DataFrame([*plain, plain[0]], schema=columns, orient="row"))

@@ -13,6 +13,8 @@ from tasks.scorings._labels import read_labels
         ("3", "3", 3.0, {"3"}),
         (3, "3", 3.0, {"3"}),
         (3.0, "3", 3.0, {"3"}),
+        ("3.0", "3", 3.0, {"3"}),
+        ("1.10", "1.10", 1.1, {"1.10"}),
         (-0.5, "-0.5", -0.5, {"-0.5"}),
         (" 1e3 ", " 1e3 ", 1000.0, {" 1e3 "}),
         ("1_000", "1_000", None, {"1_000"}),
@@ -39,8 +41,14 @@ def test_flags_per_label_are_sets_of_their_places() -> None:
     assert read_labels("text", [[0, 1, 1], [1, 0, 0]]) == [{"1", "2"}, {"0"}]
     # without repetition they are names
     assert read_labels("set", [[0, 1], [1]]) == [{"0", "1"}, {"1"}]
-    # among other lists, too
-    assert read_labels("set", [[0, 1, 1], [2]]) == [{"0", "1"}, {"2"}]
+    # what is none among flags cannot be read
+    assert read_labels("set", [[0, 1, 1], [0, 2, 1], [1, 1, 0], [1, 0]]) == [
+        {"1", "2"}, None, {"0", "1"}, None
+    ]  # fmt: skip
+    # as sets of names, all pairs would be one
+    assert read_labels("set", [[0, 1], [1, 0]]) == [{"1"}, {"0"}]
+    with pytest.raises(ValueError, match="2 other lists hold something else"):
+        read_labels("set", [[0, 1, 1], ["polite"], ["polite", "short"]])
     with pytest.raises(ValueError, match=r"their lengths differ \(2 to 3\)"):
         read_labels("set", [[0, 1, 1], [1, 1]])
 
