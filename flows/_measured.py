@@ -31,7 +31,7 @@ JUDGES_LEGEND = (
 )
 GATES_LEGEND = (
     "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
-    "0 beyond). `voirdire list scorecard` explains the gates."
+    "0 beyond; of a promote bias, the 90 % interval). `voirdire list scorecard` explains the gates."
 )
 ASKED = ("dataset", "prompt", "wave")
 NEEDED = {
