@@ -125,7 +125,7 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
 
 
 def _show(study: Study, path: Path, message: str) -> None:
-    from flows._terminal import LEGEND, lost_lines, result_table
+    from flows._terminal import legend, lost_lines, result_table
     from warehouse.store import Warehouse
 
     rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
@@ -135,7 +135,7 @@ def _show(study: Study, path: Path, message: str) -> None:
         known = study.name in STUDIES
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive: {plan} says what this design can see."
-    CONSOLE.print(LEGEND + hint, style="dim", markup=False)
+    CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
     for line in lost_lines(rows):
         _show_line(line)
     _show_line(f"\n{message}")

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from flows._terminal import LEGEND, fits, lost_lines, number, print_rows, result_table
+from flows._terminal import fits, legend, lost_lines, number, print_rows, result_table
 from schemas.results import Estimates
 from tasks._beside import SCORECARD
 from tasks._report_exclusions import Rule, rule
@@ -31,7 +31,7 @@ JUDGES_LEGEND = (
 )
 GATES_LEGEND = (
     "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
-    "0 beyond). `voirdire list scorecard` explains the gates."
+    "0 beyond; of a promote bias, the 90 % interval). `voirdire list scorecard` explains the gates."
 )
 ASKED = ("dataset", "prompt", "wave")
 NEEDED = {
@@ -59,17 +59,19 @@ def show_summary(
     drifts: pl.DataFrame,
 ) -> None:
     """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
-    if bias.height:
-        console.print(result_table(bias.to_dicts(), title, console))
-        told, legend = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency"}, LEGEND
+    effects = bias.to_dicts()
+    if effects:
+        console.print(result_table(effects, title, console))
+        told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency"}
+        words = legend(effects)
     else:
         columns, rows = _judges(estimates, " ")
         if not fits(columns, rows, console.width):
             columns, rows = _judges(estimates, "\n")
         print_rows(console, columns, rows, title)
-        told, legend = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
-    _paragraph(console, legend, style="dim")
-    for line in lost_lines(bias.to_dicts()):
+        told, words = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
+    _paragraph(console, words, style="dim")
+    for line in lost_lines(effects):
         _paragraph(console, line)
     for line in _left_out(rule(exclude(Estimates.of(estimates)))):
         _paragraph(console, line)

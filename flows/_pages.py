@@ -62,6 +62,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
         prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
+        from_file=run["flow"] == "measure",
     )
 
 
@@ -74,7 +75,7 @@ def with_votes_told(
         jury_usd=jury_usd(warehouse, study.name),
         # Of a file nobody knows why a person's vote is invalid.
         persons=frozenset(warehouse.query(PERSONS, [study.name])["judge"]),
-        people="" if run["flow"] == "measure" else people_line(warehouse, study),
+        people="" if facts.from_file else people_line(warehouse, study),
         probed=_sentence(probed_line(warehouse, study.name)),
     )
 

@@ -15,6 +15,7 @@ ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
         b.low, b.high, b.asr, b.sham_floor, b.votes_per_pair, b.finding,
+        b.reading, b.reason,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
         r.reason as unranked,
     from mart.bias as b
@@ -44,8 +45,10 @@ COLUMNS = (
 )
 LEGEND = (
     "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
-    "are not told apart. at random: the ASR of a judge that votes at random at so many votes per "
-    "pair, exact; its shift is 0. In brackets: 95 % intervals."
+    "are not told apart. Ranks and letters rest on the samples that all ranked judges share (a "
+    "person's on those shared with all models); n, shift, ASR and floor on all of a judge's own. "
+    "at random: the ASR of a judge that votes at random at so many votes per pair, exact; its "
+    "shift is 0. A … B: a 95 % interval."
 )
 
 
@@ -64,7 +67,7 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
         body = [_row(row) for row in here]
         body += [_random(line) for line in lines if _cell(line) == cell]
         _print(console, title, body)
-        for line in _unranked(here):
+        for line in (*_unranked(here), *_noted(here)):
             console.print(line, markup=False)
         console.print()
     if rows:
@@ -95,11 +98,23 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
 
 def _unranked(rows: list[dict[str, Any]]) -> list[str]:
     """Say who has no rank, and why."""
+    return _told("no rank", [row for row in rows if row["rank"] is None], "unranked")
+
+
+def _noted(rows: list[dict[str, Any]]) -> list[str]:
+    """Say why there is no finding, or what one rests on."""
+    without = [row for row in rows if row["finding"] is None]
+    concluded = [row for row in rows if row["finding"] is not None]
+    return _told("no finding", without, "reason") + _told("shift", concluded, "reason")
+
+
+def _told(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
+    """Name the judges of each reason in a column."""
     names: dict[str, list[str]] = {}
     for row in rows:
-        if row["rank"] is None and row["unranked"]:
-            names.setdefault(row["unranked"], []).append(row["judge"])
-    return [f"no rank: {', '.join(each)} ({why})" for why, each in names.items()]
+        if row[column]:
+            names.setdefault(row[column], []).append(row["judge"])
+    return [f"{what}: {', '.join(each)} ({why})" for why, each in names.items()]
 
 
 def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -114,8 +129,13 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
         str(row["n"]), number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
-        number(row["asr"]), number(row["sham_floor"]), row["finding"] or "-",
+        number(row["asr"]), number(row["sham_floor"]), _finding(row),
     )  # fmt: skip
+
+
+def _finding(row: dict[str, Any]) -> str:
+    finding, reading = row["finding"] or "-", row["reading"]
+    return f"{finding} ({reading})" if reading else finding
 
 
 def _random(line: dict[str, Any]) -> tuple[str, ...]:

@@ -145,9 +145,9 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
-    """Return the finding, and what it means or why there is none."""
+    """Return the finding, and what it means, what it rests on or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
-    below = row["reading"] or row["reason"]
+    below = "; ".join(filter(None, (row["reading"], row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
@@ -164,12 +164,27 @@ MOST_LINES = 6
 
 GAPS = (2, 1)
 
-LEGEND = (
-    "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, over "
-    "a meaning-free edit of equal size, over n samples. floor: the attack success rate (ASR) of "
-    "that edit. PC: position consistency. A flaw (factual error, gender bias) should cost votes: "
-    "there a negative shift is good (detects), none (overlooks) or a positive one (rewards) a bias."
-)
+SHAM = "a meaning-free edit of equal size (sham)"
+OVER = {
+    (True, False): f"over {SHAM}",
+    (False, True): "over the control",
+    (True, True): f"over {SHAM}, or over the control where a judge has no shams or too few",
+}
+"""Whether shifts are over the sham, and whether over the control -> what they are over."""
+
+
+def legend(rows: Sequence[dict[str, Any]]) -> str:
+    """Explain the table of rows of ``mart.bias``; what a shift is over goes by their statistics."""
+    sham = any(row["statistic"] == "mps_sham" for row in rows)
+    over = OVER[sham, not sham or any(row["statistic"] == "mps" for row in rows)]
+    floor = any(row["sham_floor"] is not None for row in rows)
+    edit = f"{'the sham' if sham else SHAM}{'' if floor else ' (none here)'}"
+    return (
+        "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, "
+        f"{over}, in n samples. floor: the attack success rate (ASR) of {edit}. PC: position "
+        "consistency. A flaw (factual error, gender bias) should cost votes: there a negative "
+        "shift is good (detects), none (overlooks) or a positive one (rewards) a bias."
+    )
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:

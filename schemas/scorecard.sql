@@ -1,6 +1,17 @@
 -- One row per study, judge, prompt, wave, mode, gate and perturbation (null: of the whole judge): passed or not.
 -- Below so many questions nothing is passed or failed (methods, section 3).
 with limits as (select 10 as fewest),
+-- Half of the 90 % interval, which shows that a bias is not relevant: 1.6449 is the normal's
+-- quantile, the rest Fisher's & Cornish's expansion of Student's (from ten questions on within .0001).
+halves as (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation, statistic,
+        standard_error * (1.644854 + 1.523768 / df + 1.420182 / df ** 2 + .983002 / df ** 3) as half,
+    from (
+        from (select *, clusters - 1 as df from estimates, limits where clusters >= fewest)
+        where subgroup = '' and statistic in ('mps', 'mps_sham')
+    )
+),
 gates as (
     -- PF is -2 PG where nobody ties, and |PG| .15 excludes a judge (methods, sections 5 and 15).
     select
@@ -22,12 +33,22 @@ gates as (
     from estimates, limits
     where statistic = 'invalid_rate' and perturbation is null and subgroup = ''
     union all
+    -- A finding also goes by the adjusted p and by log-odds: where those say otherwise than the
+    -- interval, the gate has no margin.
     select
         study, dataset, judge, prompt, wave, mode, 'bias', perturbation, simulated,
         estimate, low, high, minimum,
         finding = 'biased', finding = 'no relevant bias',
-        if(kind = 'promote', 1 - greatest(high, -low) / minimum, -high / minimum - 1), false, reason,
-    from findings
+        if(apart, null, margin), false,
+        nullif(concat_ws('; ', reason, if(apart, 'no margin: the finding rests on more than the interval, which says otherwise', null)), ''),
+    from (
+        select *, (finding = 'no relevant bias') <> (margin >= 0) as apart
+        from (
+            select
+                *, if(kind = 'promote', 1 - coalesce(abs(estimate) + half, greatest(high, -low)) / minimum, -high / minimum - 1) as margin
+            from findings left join halves using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
+        )
+    )
     union all
     -- What a judge loses of the agreement that people reach among themselves; eps .1 is the
     -- strictest of the alternative annotator test (methods, sections 8 and 9).

@@ -64,8 +64,11 @@ def summary(
     if people:
         reached = f"on {count(theirs, 'question')} at most" if theirs else UNSEEN
         first.append(_faced(people, persons, reached))
+    faced = f"{'; '.join(first)}."
+    if all(row["finding"] is None for row in rows):
+        return ["Nothing can be concluded: every cell is refused.", faced, _open(rows)]
     told = (_promote(rows, persons), _detract(rows, persons), _open(rows))
-    return [s for s in (f"{'; '.join(first)}.", *told) if s]
+    return [s for s in (faced, *told) if s]
 
 
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
@@ -94,9 +97,10 @@ def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
             f" change that should count for nothing: {_by_judge(moved, 'by')}."
         )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
+    shown = f"{clear} of {count(len(cells), 'cell')}" if clear else "no cell"
     return (
         f"{_nobody(cells, persons)} was found biased by a change that should count for nothing;"
-        f" no relevant bias could be shown in {clear} of {count(len(cells), 'cell')}."
+        f" that there is no relevant bias was shown in {shown}."
     )
 
 
@@ -113,9 +117,10 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
             f" {verb[1]} a flaw: {_by_judge(blind, 'reading')}."
         )
     seen = sum(row["reading"] == "detects" for row in cells)
+    shown = f"{seen} of {count(len(cells), 'cell')}" if seen else "no cell"
     return (
         f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
-        f" the flaw was detected in {seen} of {count(len(cells), 'cell')}."
+        f" the flaw was detected in {shown}."
     )
 
 

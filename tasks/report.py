@@ -70,6 +70,8 @@ class ReportFacts(NamedTuple):
     """Judges who are people, besides those of the booth."""
     probed: str = ""
     """Which judges were asked one vote per order, and why."""
+    from_file: bool = False
+    """Whether the votes were read from a file, which does not tell how they came about."""
 
 
 def report(

@@ -26,8 +26,12 @@ def warehouse(make_shifts: Make, tmp_path: Path) -> Warehouse:
     ]  # fmt: skip
     shifts = make_shifts(rows)
     estimates = Estimates.of(pl.concat([mps(shifts=shifts), random_baseline(shifts=shifts)]))
-    warehouse = Warehouse(tmp_path / "v.duckdb")
-    saved = [Saving(Estimates, estimates), Saving(Findings, conclude(estimates))]
+    return stored(estimates, conclude(estimates), tmp_path)
+
+
+def stored(estimates: pl.DataFrame, findings: pl.DataFrame, place: Path) -> Warehouse:
+    warehouse = Warehouse(place / "v.duckdb")
+    saved = [Saving(Estimates, estimates), Saving(Findings, findings)]
     warehouse.save(saved, run="r1", study="quick")
     return warehouse
 
@@ -56,6 +60,31 @@ def test_a_narrow_terminal_gets_two_lines_per_judge(
     at = lines.index("-  people/ann (person, n 30): inconclusive")
     assert lines[at + 1].startswith("    shift +.00 (")
     assert lines[lines.index("at random (6)") + 1] == "    ASR .40"
+
+
+@pytest.mark.parametrize("width", ["80", "140"])
+def test_a_finding_has_its_reading_and_what_it_rests_on(
+    make_shifts: Make,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: str,
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "kind": "detract",
+         "experimental_score": 0.3 - 0.1 * (n % 3)}
+        for judge, many in (("acme/m", 30), ("acme/few", 9)) for n in range(many)
+    ]  # fmt: skip
+    estimates = mps(shifts=make_shifts(rows))
+    own = pl.when(pl.col("judge") == "acme/m").then(pl.lit("over the control: few shams"))
+    findings = conclude(estimates).with_columns(reason=pl.coalesce("reason", own))
+    monkeypatch.setenv("COLUMNS", width)
+    show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path)
+    told = capsys.readouterr().out
+    assert "no relevant bias (detects)" in told
+    assert "no finding: acme/few (fewer than 10 independent questions)\n" in told
+    assert "shift: acme/m (over the control: few shams)\n" in told
+    assert "rest on the samples that all ranked judges share" in " ".join(told.split())
 
 
 def test_a_study_without_results_has_no_table(

@@ -4,15 +4,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows._terminal import fits, print_rows, result_table
+from flows._terminal import fits, legend, print_rows, result_table
 
 ROW = {
-    "judge": "ada", "simulated": False, "perturbation": "boast", "n": 20, "shift": 0.125,
+    "judge": "ada", "simulated": False, "perturbation": "boast", "statistic": "mps_sham", "n": 20,
+    "shift": 0.125,
     "low": 0.03, "high": 0.24, "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
     "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
     "position_consistency_low": None, "position_consistency_high": None,
     "finding": "biased", "reading": None, "reason": None,
 }  # fmt: skip
+OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
 
 def shown(width: int, *rows: dict[str, Any]) -> list[str]:
@@ -51,6 +53,40 @@ def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
     assert text.count("(simulated)") == 1
     # What comes from outside is no markup.
     assert "([bold]too few)" in text.replace("\n", " ")
+
+
+def test_a_reading_does_not_hide_what_a_finding_rests_on() -> None:
+    row = {"finding": "no relevant bias", "reading": "detects", "reason": "over the control"}
+    assert "no relevant bias (detects; over the control)" in " ".join(shown(60, row))
+
+
+@pytest.mark.parametrize(
+    ("rows", "over", "floor"),
+    [
+        ([{}], f"{OVER_SHAM}, in n", "of the sham. PC"),
+        (
+            [{"statistic": "mps"}],
+            "over the control, in n",
+            "of a meaning-free edit of equal size (sham). PC",
+        ),
+        (
+            [{"statistic": "mps", "sham_floor": None}],
+            "over the control, in n",
+            "of a meaning-free edit of equal size (sham) (none here). PC",
+        ),
+        (
+            [{}, {"statistic": "mps"}],
+            f"{OVER_SHAM}, or over the control where a judge has no shams or too few, in n",
+            "of the sham. PC",
+        ),
+    ],
+)
+def test_the_legend_says_what_shifts_are_over(
+    rows: list[dict[str, Any]], over: str, floor: str
+) -> None:
+    words = legend([ROW | row for row in rows])
+    assert f"toward the changed answer, {over} samples" in words
+    assert f"the attack success rate (ASR) {floor}" in words
 
 
 def printed(width: int, columns: list[str], *rows: tuple[Any, ...]) -> list[str]:

@@ -16,6 +16,7 @@ from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 CELL = ("judge", "perturbation")
+SCORE = "; a score takes a valid vote in each order (mode paper: in any)"
 
 
 def shifts(make_shifts: Make, shams: int, **more: Any) -> pl.DataFrame:
@@ -61,7 +62,7 @@ def test_every_statistic_takes_the_same(make_shifts: Make, make_vote_log: Make, 
         make_vote_log([{"judge": judge, "wave": wave} for judge in "ab" for wave in ("n1", "n2")])
     )
     names = ("mps", "mps_sham", "contrast", "ranking", "e_process", "sequential_looks")
-    rows = pl.concat(STATISTICS[name](shifts=frame) for name in names)
+    rows = pl.concat(STATISTICS[name](shifts=frame, tallies=tallies) for name in names)
     means, jury, drift = (
         STATISTICS[name](shifts=both, tallies=tallies) for name in ("judge_mean", "jury", "drift")
     )
@@ -95,16 +96,19 @@ def test_every_statistic_takes_the_same(make_shifts: Make, make_vote_log: Make, 
     assert acceptability(frame)["first"].to_list() == ([0.0, 1.0] if over else [1.0, 0.0])
 
 
-def test_one_judge_without_shams_is_held_to_the_control_alone(make_shifts: Make) -> None:
+def test_one_judge_without_shams_is_held_to_the_control_alone(
+    make_shifts: Make, make_vote_log: Make
+) -> None:
     # Beside others it is measured as they are, and has nothing; its own finding is of its own.
     frame = shifts(make_shifts, 40).with_columns(
         sham_score=pl.when(pl.col("judge").cast(pl.String) == "a").then("sham_score")
     )
-    rows = pl.concat(STATISTICS[name](shifts=frame) for name in ("mps", "mps_sham", "ranking"))
+    frames = {"shifts": frame, "tallies": count_votes(make_vote_log([{"judge": "a"}]))}
+    rows = pl.concat(STATISTICS[name](**frames) for name in ("mps", "mps_sham", "ranking"))
     found = conclude(Estimates.of(rows))
     assert found.select("judge", "statistic").rows() == [("a", "mps_sham"), ("b", "mps")]
     rank = rows.filter(statistic="rank").sort("judge")
-    assert rank["reason"].to_list()[1].endswith("in what it is held against")
+    assert rank["reason"].to_list()[1].endswith(f"held against{SCORE}")
 
 
 def test_a_wave_without_shams_is_compared_over_the_control(
@@ -121,5 +125,5 @@ def test_a_wave_without_shams_is_compared_over_the_control(
 def test_a_sham_without_votes_says_so(make_shifts: Make) -> None:
     found = STATISTICS["mps_sham"](shifts=shifts(make_shifts, 0))
     assert set(found["reason"]) == {
-        "nothing qualifies: no sample has a score in the experimental arm and in the sham"
+        f"nothing qualifies: no sample has a score in the experimental arm and in the sham{SCORE}"
     }

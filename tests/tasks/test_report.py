@@ -254,6 +254,14 @@ def test_a_study_without_anything_gives_a_page() -> None:
     assert "No answer was perturbed." in page
 
 
+def test_a_file_does_not_tell_what_was_dropped() -> None:
+    facts = FACTS._replace(from_file=True)
+    page = report(facts, estimates(), findings(), PerturbedAnswers.empty())
+    assert "do not tell what was dropped before anyone was asked" in page
+    assert "No answer was perturbed." not in page
+    assert "Every perturbed answer is checked" not in page
+
+
 def test_a_known_cost_is_written() -> None:
     page = report(FACTS._replace(cost_usd=1.5), estimates(), findings(), perturbed())
     assert "1.50 USD" in page

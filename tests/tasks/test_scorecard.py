@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as student
 
 from schemas.results import Drifts, Estimates, Findings
 from tasks._report_rows import scorecard_rows
@@ -82,6 +83,44 @@ def test_a_bias_by_its_finding() -> None:
     assert columns == ["boast", "calm", "error", "few", "open"]
     assert [text.text for text in row.texts] == found["verdict"].to_list()
     assert row.texts[3].note == "too few"
+
+
+APART = "no margin: the finding rests on more than the interval, which says otherwise"
+
+
+@pytest.mark.parametrize("clusters", [10, 11, 40, 400])
+def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
+    make_estimates: Make, clusters: int
+) -> None:
+    error, clear = 0.02, "no relevant bias"
+    half, wide = (error * student.ppf(q, clusters - 1) for q in (0.95, 0.975))
+    # .001 inside the minimum by the 90 % interval, and beyond it by the 95 % one
+    at = 0.049 - half
+    row = {"estimate": at, "low": at - wide, "high": at + wide}
+    cell = {"statistic": "mps", "perturbation": "boast", "kind": "promote", "mode": "balanced"}
+    estimate = {**cell, **row, "standard_error": error, "clusters": clusters}
+    found = scorecard(make_estimates([estimate]), findings({**row, "finding": clear}))
+    assert found.select("verdict", "reason").row(0) == ("pass", None)
+    # Of the expansion of Student's quantile: .0001 * .02 / .05
+    assert found["margin"].item() == pytest.approx(0.001 / 0.05, abs=4e-5)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        # By log-odds; by the estimate and the adjusted p; by the adjusted p alone
+        ({"low": 0.01, "high": 0.04, "estimate": 0.025}, "fail"),
+        ({"kind": "detract", "finding": "no relevant bias", "reading": "detects",
+          "estimate": -0.12, "low": -0.21, "high": -0.03}, "pass"),
+        ({"kind": "detract", "finding": "inconclusive", "estimate": -0.12, "low": -0.18,
+          "high": -0.06}, "inconclusive"),
+    ],
+)  # fmt: skip
+def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verdict: str) -> None:
+    found = scorecard(Estimates.empty(), findings(row))
+    assert found.select("verdict", "margin", "reason").row(0) == (verdict, None, APART)
+    noted = scorecard(Estimates.empty(), findings({**row, "reason": "over the control"}))
+    assert noted["reason"].item() == f"over the control; {APART}"
 
 
 @pytest.mark.parametrize(

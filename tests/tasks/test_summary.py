@@ -55,10 +55,26 @@ def test_nothing_found_is_not_called_unbiased() -> None:
     )[1:] == [
         (
             "No judge was found biased by a change that should count for nothing;"
-            " no relevant bias could be shown in 1 of 2 cells."
+            " that there is no relevant bias was shown in 1 of 2 cells."
         ),
         "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
         "2 of 4 cells remain open (1 inconclusive and 1 refused: too few).",
+    ]
+
+
+def test_what_was_shown_nowhere_is_said_plainly() -> None:
+    unsure = {"finding": "inconclusive", "estimate": 0.0}
+    _, promote, detract, _ = said(unsure, unsure | {"kind": "detract", "perturbation": "error"})
+    assert promote.endswith("; that there is no relevant bias was shown in no cell.")
+    assert detract.endswith("; the flaw was detected in no cell.")
+
+
+def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
+    refused = {"finding": None, "reason": "too few"}
+    assert said(refused, refused | {"kind": "detract", "perturbation": "error"}) == [
+        "Nothing can be concluded: every cell is refused.",
+        "1 judge faced 2 perturbations on 60 questions.",
+        "2 of 2 cells remain open (2 refused: too few).",
     ]
 
 
@@ -82,7 +98,7 @@ def test_people_are_counted_apart_from_judges() -> None:
                           " measured by.")  # fmt: skip
     assert second.startswith("No judge and no person was found biased")
     alone = Findings.of(frame.filter(pl.col("judge") == "people/ann"))
-    assert summary(alone, 0, (), 1)[0] == "1 person faced 1 perturbation on 1 question at most."
+    assert summary(alone, 0, (), 1)[1] == "1 person faced 1 perturbation on 1 question at most."
 
 
 def test_a_reason_is_cut_between_words_only() -> None:
