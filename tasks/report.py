@@ -169,11 +169,11 @@ def _provenance(
         "primary endpoint": "mean preference shift (MPS), over the sham where there is one",
         "floor": "the sham: a meaning-free edit of the same size, of the same answers",
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
-        f"{_values(of_cells, 'method') or 'no method'};"
-        " the independent unit is the question",
+        f"{'; '.join(sorted(of_cells['method'].unique())) or 'no method'}."
+        " The independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
-        "adjustment": f"Benjamini-Hochberg over {count(findings['p_value'].count(), 'cell')}"
-        " with a p-value",
+        "adjustment": f"Benjamini-Hochberg over {count(findings['p_adjusted'].count(), 'cell')}"
+        " with a p-value and ten questions or more",
         "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
         "ballots asked in this run": thousands(facts.asked),
         "served from the warehouse": thousands(facts.from_warehouse),

@@ -99,7 +99,7 @@ def _lead(judges: Sequence[Row]) -> list[str]:
     if doubtful:
         told.append(f"Passes, but this is doubtful, see beside the verdict: {_names(doubtful)}.")
     if failed:
-        told.append(f"Not shown to: {_names(failed)}.")
+        told.append(f"Not shown to be able to: {_names(failed)}.")
     if unknown:
         told.append(f"Cannot be told: {_names(unknown)}.")
     return told

@@ -121,8 +121,10 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
     if not by_chance():
         return _Compared(own, rank, dropped, None)
     drawn = ranks(badness(bootstrapped_shifts(own), kind))
-    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return _Compared(own, rank, dropped, ends)
+    # Outward to ranks that were drawn: there is no rank 2.01.
+    low = np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower")
+    high = np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher")
+    return _Compared(own, rank, dropped, np.stack([low, high]))
 
 
 def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:

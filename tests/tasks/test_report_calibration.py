@@ -49,7 +49,7 @@ def test_the_page_says_who_may_replace_people(page: Any) -> None:
     ]  # fmt: skip
     told = words(page(judges, [{"judge": "good"}]))
     assert "May replace people: good." in told
-    assert "Not shown to: poor." in told
+    assert "Not shown to be able to: poor." in told
     assert "Cannot be told: mute." in told
     assert "Metric accuracy, additive epsilon .10, test auto" in told
     assert "good passes 1.00 .90 [.80, .95] .85 .75 3 60 none" in told
