@@ -150,7 +150,7 @@ def ranked(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFram
     step = 0.25 if judge.beta >= 0 else -0.25
     judges = [judge._replace(beta=judge.beta + at * step) for at in range(5)]
     log = alike(judges, design, studies, seed)
-    rows = measured(("ranking",), "dataset", shifts=frames(log)["shifts"])
+    rows = measured(("ranking",), "dataset", **frames(log))
     return rows.filter(pl.col("statistic") == "rank")
 
 

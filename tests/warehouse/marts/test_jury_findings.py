@@ -45,7 +45,10 @@ def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) 
         assert found[column].to_list() == expected[column].to_list()
     gaps = (found["p_adjusted"] - expected["p_adjusted"]).abs()
     assert gaps.max() < 1e-12
-    assert gaps.null_count() == 1
+    # Null is what has no p-value, and what has too few questions.
+    assert gaps.is_null().equals(expected["p_adjusted"].is_null())
+    assert found["p_adjusted"].is_null().equals(expected["p_adjusted"].is_null())
+    assert 0 < gaps.null_count() < len(gaps)
     # All words occur, so all were compared.
     assert set(found["finding"]) == {"biased", "no relevant bias", "inconclusive", None}
     assert set(found["reading"]) == {"detects", "overlooks", "rewards", None}
