@@ -115,6 +115,25 @@ def test_the_report_shows_people_and_is_of_the_run_that_measured(
     assert "people/ann" in out.read_text(encoding="utf-8")
 
 
+def test_votes_that_were_not_measured_are_told_and_not_taken(voted: Warehouse) -> None:
+    command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]
+    told = "votes of people came after quick was last measured: run `voirdire remeasure quick`"
+    result = CliRunner().invoke(main, [*command, "--no-save"])
+    assert result.exit_code == 2
+    assert f"78 {told}" in result.stderr
+    remeasure(voted, "--formulas")
+    assert told not in CliRunner().invoke(main, [*command, "--no-save"]).stderr
+    with open_booth(voted, "quick", {}) as booth:
+        seat = booth.seat("cid")
+        for ballot in list(seat.order)[:12]:
+            write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
+        assert booth.close()
+    result = CliRunner().invoke(main, [*command, "--no-save", "--format", "json"])
+    assert f"12 {told}" in result.stderr
+    people = {row["annotator"] for each in json.loads(result.stdout) for row in each["annotators"]}
+    assert people == {"people/ann", "people/ben"}
+
+
 def test_the_judges_of_a_study_are_calibrated_by_its_voters(voted: Warehouse) -> None:
     remeasure(voted, "--formulas")
     command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from flows import _calibration as module
-from flows._calibration import Calibration, Steps, calibrate_labels, make_calibration
 from flows.cli import main
-from schemas.results import Annotations, Estimates
+from schemas.results import Estimates
 from warehouse.store import Warehouse
 
 Labels = dict[str, dict[str, Any]]
@@ -387,44 +385,3 @@ def test_a_gigabyte_is_refused_before_it_is_read(
     large.unlink()
     assert done.exit_code == 2
     assert "large.csv has 1024 MiB; .csv files are read up to 512 MiB" in done.stderr
-
-
-def test_a_form_cannot_name_a_program(place: Warehouse, tmp_path: Path) -> None:
-    own = tmp_path / "own.py"
-    own.write_text("raise SystemExit('ran')\ndef same(a, b):\n    return a == b\n")
-    calibration = Calibration(metric=f"{own}:same")
-    with pytest.raises(ValueError, match="runs from the command line only"):
-        calibration.require_own_metric_elsewhere()
-    Calibration().require_own_metric_elsewhere()
-    assert not place.path.is_file()
-
-
-def test_a_metric_of_ones_own_is_told_apart_when_its_file_changes(tmp_path: Path) -> None:
-    own = tmp_path / "own.py"
-    own.write_text("def same(a, b):\n    return a == b\n")
-    one = Calibration(metric=f"{own}:same").terms()
-    own.write_text("def same(a, b):\n    return a != b\n")
-    assert Calibration(metric=f"{own}:same").terms() != one
-
-
-def test_steps_are_those_that_are_given(write: Callable[..., str], place: Warehouse) -> None:
-    calibration = make_calibration(
-        humans=write("people", PEOPLE), judges=write("judges", JUDGES), metric="accuracy"
-    )
-    plain = Steps()
-    called: list[str] = []
-
-    def noted(name: str) -> Any:
-        def step(*given: Any) -> Any:
-            called.append(name)
-            return getattr(plain, name)(*given)
-
-        return step
-
-    found = calibrate_labels(calibration, place, Steps(*map(noted, Steps._fields)))
-    # The first two go side by side.
-    assert sorted(called[:2]) == ["annotate", "try_judges"]
-    assert called[2:] == ["agree"]
-    assert found.tests.equals(calibrate_labels(calibration, place).tests)
-    assert Annotations.of(found.annotations).height == 300
-    assert module.in_words(calibration, found.tests).startswith("1 of 2 judges")
