@@ -5,8 +5,10 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import click
@@ -140,9 +142,7 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     # In a thread of its own it leaves signals to this one, which has votes to save after it.
     serving = threading.Thread(target=server.run, args=([listening],), daemon=True)
     sealing = threading.Thread(target=opened.keep_sealing, daemon=True)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    told = _signals()
     serving.start()
     sealing.start()
     width = max(len(voter) for voter in opened.seats)
@@ -152,13 +152,30 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     if not base.startswith("https://") and host not in LOOPBACK:
         click.echo("Links go by http: on a network that you do not trust, put https before it.")
     click.echo("Each link opens in one browser only. Ctrl-C ends the booth; nothing is lost by it.")
-    while serving.is_alive() and not stop.wait(0.2):
-        pass
+    _until_told(told, serving)
     server.should_exit = True
     serving.join()
     # What it is saving now is saved before anything is said of it.
     opened.stop_sealing()
     sealing.join()
+
+
+def _signals() -> SimpleQueue[int]:
+    """Return a queue into which Ctrl-C and SIGTERM put their numbers from now on."""
+    # Its put may interrupt its get. An Event that is set by a handler, in the very thread that is
+    # about to wait for it, waits for itself for ever.
+    told: SimpleQueue[int] = SimpleQueue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: told.put(number))
+    return told
+
+
+def _until_told(told: SimpleQueue[int], serving: threading.Thread) -> None:
+    """Wait until a signal comes or the server ends."""
+    while serving.is_alive():
+        with suppress(Empty):
+            told.get(timeout=0.2)
+            return
 
 
 def _listen(host: str, port: int) -> socket.socket:

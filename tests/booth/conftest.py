@@ -139,6 +139,7 @@ class Served:
     def __init__(self, warehouse: Warehouse, *words: str) -> None:
         self.errors = warehouse.path.with_name(f"stderr-{time.monotonic_ns()}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        environment["PYTHONFAULTHANDLER"] = "1"
         command = [sys.executable, "-m", "flows.cli", "booth", "quick", "--port", "0"]
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
@@ -162,7 +163,13 @@ class Served:
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """End it in order; return its exit code and last words."""
         self.process.send_signal(number)
-        said, _ = self.process.communicate(timeout=60)
+        try:
+            said, _ = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            # It says where its threads are.
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait(30)
+            pytest.fail(self.errors.read_text())
         return self.process.returncode, said
 
 

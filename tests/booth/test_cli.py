@@ -1,5 +1,7 @@
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,30 @@ from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]
 Serve = Callable[..., Any]
+# Ctrl-C at the n-th call of a function while the booth waits for it, for each n there is.
+ANY_MOMENT = """
+import signal, sys, threading
+from booth.cli import _signals, _until_told
+
+serving = threading.Thread(target=threading.Event().wait, daemon=True)
+serving.start()
+for number in range(1, 12):
+    told, seen = _signals(), 0
+
+    def strike(frame, event, _):
+        global seen
+        seen += event in ("call", "c_call")
+        if seen == number:
+            seen += 1
+            signal.raise_signal(signal.SIGINT)
+
+    # Where so many calls are not made.
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+    sys.setprofile(strike)
+    _until_told(told, serving)
+    sys.setprofile(None)
+    print(number, flush=True)
+"""
 
 
 def run(warehouse: Path, *words: str) -> Result:
@@ -75,6 +101,13 @@ def test_a_booth_ends_in_order(audited: Audited, served: Serve, number: int) -> 
     assert "a booth of study 'quick' is open in another process" in other.output
     code, said = booth.stop(number)
     assert (code, said.splitlines()[0]) == (0, "ann: 0 of 12")
+
+
+def test_ctrl_c_ends_it_at_whatever_moment_it_comes() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ANY_MOMENT], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.split() == [str(number) for number in range(1, 12)]
 
 
 def test_what_voters_are_shown_is_kept(audited: Audited) -> None:
