@@ -48,9 +48,11 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        By model and pair of models that have labels: theta, cut to [0, 1], with a t interval, and
-        beside it that of a cluster bootstrap of labelled and unlabelled contests. ``n`` counts the
-        unlabelled contests, ``clusters`` those of the labels' side that has fewer.
+        By model and pair of models that have labels: theta, cut to [0, 1], with the interval of
+        all theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
+        errors of 0 (Fieller 1954), and beside it that of a cluster bootstrap of labelled and
+        unlabelled contests. ``n`` counts the unlabelled contests, ``clusters`` those of the labels'
+        side that has fewer.
 
     Notes
     -----
@@ -59,9 +61,14 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     where labels are random ``ppi`` is much narrower. Each binomial variance is multiplied by
     ``max(1, deff)``, deff by clusters as in ``win_rate``. Null where se + sp - 1 < .2.
 
+    An interval of theta +- t standard errors, as methods.md has it, takes the variance at the
+    estimate, however far that strays where se + sp - 1 is small: it held the truth in .99 of
+    simulated studies with 71 labels. Fieller's takes it at each theta that is tried: .96.
+
     References
     ----------
-    Rogan and Gladen (1978), Am. J. Epidemiol. 107, 71-76; Lee et al. (2025), arXiv:2511.21140.
+    Rogan and Gladen (1978), Am. J. Epidemiol. 107, 71-76; Lee et al. (2025), arXiv:2511.21140;
+    Fieller (1954), J. R. Stat. Soc. B 16, 175-185.
 
     Examples
     --------
@@ -154,14 +161,37 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("error") < 1e-12).then(pl.lit(CONSTANT))
     )  # fmt: skip
     df = found["clusters"].to_numpy().clip(2) - 1
-    half = pl.Series(t_quantile(df, (1 + LEVEL) / 2)) * pl.col("error")
+    low, high = _held(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()
     return found.with_columns(
         estimate=pl.when(known | (pl.col("reason") == CONSTANT)).then(pl.col("theta").clip(0, 1)),
         standard_error=pl.when(known).then(pl.col("error")),
-        low=pl.when(known).then((pl.col("theta") - half).clip(0, 1)),
-        high=pl.when(known).then((pl.col("theta") + half).clip(0, 1)),
+        low=pl.when(known).then(pl.Series(low)),
+        high=pl.when(known).then(pl.Series(high)),
         level=pl.when(known).then(LEVEL),
         **{end: pl.when(known).then(end) for end in BOOT},
-        method=pl.when(known).then(pl.lit("Rogan-Gladen, t")).otherwise(pl.lit("none")),
+        method=pl.when(known).then(pl.lit("Rogan-Gladen, Fieller t")).otherwise(pl.lit("none")),
     )
+
+
+def _held(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
+    """Return the ends, within [0, 1], of all theta that the rates do not contradict (Fieller)."""
+    p, se, sp, var_p, var_se, var_sp = (
+        cells[name].cast(pl.Float64).to_numpy()
+        for name in ("p", "se", "sp", "var_p", "var_se", "var_sp")
+    )
+    above, tells, square = p + sp - 1, se + sp - 1, quantile**2
+    # (above - theta tells)^2 <= t^2 var(theta): a theta^2 - 2 b theta + c <= 0.
+    a = tells**2 - square * (var_se + var_sp)
+    b = above * tells - square * var_sp
+    c = above**2 - square * (var_p + var_sp)
+    root = np.sqrt(np.maximum(b**2 - a * c, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, last = np.sort([(b - root) / a, (b + root) / a], axis=0).clip(0, 1)
+    # Rates too uncertain to divide by: what lies between the roots is contradicted, if they differ.
+    outside = (a <= 0) & (root > 0)
+    low = np.where(a > 0, first, np.where(outside & (first == 0), last, 0.0))
+    high = np.where(a > 0, last, np.where(outside & (last == 1), first, 1.0))
+    # Where nothing within [0, 1] is left, the end next to theta is.
+    theta = cells["theta"].cast(pl.Float64).to_numpy().clip(0, 1)
+    return np.minimum(low, theta), np.maximum(high, theta)

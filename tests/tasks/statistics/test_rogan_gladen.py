@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.statistics._bootstrap import formulas_only, weights
@@ -33,8 +35,11 @@ def test_docstring_example_with_its_error(make_contests: Make) -> None:
     error = np.sqrt(variance) / 0.7
     assert row["estimate"] == pytest.approx(theta)
     assert row["standard_error"] == pytest.approx(error)
-    half = stats.t.ppf(0.975, 19) * error
-    assert (row["low"], row["high"]) == pytest.approx((theta - half, theta + half))
+    # Fieller's ends are where the rates are just t errors of theirs away.
+    for end in (row["low"], row["high"]):
+        spread = 0.24 / 99 + end**2 * 0.09 / 19 + (1 - end) ** 2 * 0.16 / 19
+        assert abs(0.4 - 0.7 * end) == pytest.approx(stats.t.ppf(0.975, 19) * np.sqrt(spread))
+    assert 0 < row["low"] < theta < row["high"] < 1
     assert (row["n"], row["clusters"]) == (100, 20)
 
 
@@ -42,6 +47,31 @@ def test_a_perfect_judge_is_taken_at_its_word(make_contests: Make) -> None:
     row = row_of(contests(make_contests, (20, 20, 20, 20, 70, 100)))
     assert row["estimate"] == 0.7
     assert row["standard_error"] == pytest.approx(np.sqrt(0.21 / 99))
+
+
+@given(
+    right_1=st.integers(0, 20), right_0=st.integers(0, 12), won=st.integers(0, 50),
+)  # fmt: skip
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@example(right_1=20, right_0=3, won=10)  # theta below 0, and what lies above is contradicted
+@example(right_1=11, right_0=8, won=25)  # nothing is
+def test_the_interval_has_all_that_is_not_contradicted(
+    make_contests: Make, right_1: int, right_0: int, won: int
+) -> None:
+    with formulas_only():
+        row = row_of(contests(make_contests, (right_1, 20, right_0, 12, won, 50)))
+    p, se, sp = won / 50, right_1 / 20, right_0 / 12
+    if se + sp - 1 < 0.2 or row["low"] is None:
+        return
+    # A second implementation: try them.
+    grid = np.linspace(0, 1, 20001)
+    spread = p * (1 - p) / 49 + grid**2 * se * (1 - se) / 19 + (1 - grid) ** 2 * sp * (1 - sp) / 11
+    kept = grid[
+        np.abs(p + sp - 1 - grid * (se + sp - 1)) <= stats.t.ppf(0.975, 11) * np.sqrt(spread)
+    ]
+    ends = (*kept[[0, -1]],) if kept.size else (row["estimate"],) * 2
+    assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-4)
+    assert row["low"] <= row["estimate"] <= row["high"]
 
 
 @pytest.mark.parametrize(
