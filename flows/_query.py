@@ -1,6 +1,5 @@
-"""Looking at what is there: SQL, reports and catalogues."""
+"""Looking at what is there: SQL and reports."""
 
-import inspect
 import json
 from pathlib import Path
 from typing import cast
@@ -12,19 +11,10 @@ from rich.console import Console
 
 from flows._pages import report_path, stored_page, write_page
 from flows._sheets import guarded
-from flows._terminal import plain_table, print_rows
-from flows.studies import STUDIES
+from flows._terminal import print_rows
 from schemas.judging import Shifts
 from schemas.keys import PEOPLE
-from tasks._beside import BESIDE
-from tasks._catalogue import unknown
-from tasks.datasets import DATASETS
-from tasks.perturbations import PERTURBATIONS
-from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, provider_of
 from tasks.scorecard import acceptability, least_margins
-from tasks.scorings import SCORINGS
-from tasks.statistics import STATISTICS
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 
@@ -123,45 +113,3 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
         "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
         "move a judge least. Both hide what the scorecard shows: weights decide who wins."
     )
-
-
-def explain(name: str) -> None:
-    """Print what a statistic, or the one that makes a row of that name, measures and how.
-
-    Likewise of what is told beside estimates.
-    """
-    if beside := BESIDE.get(name):
-        click.echo(f"{name}: {beside.about}\n")
-        click.echo(inspect.getdoc(beside.made_by))
-        return
-    makers = {row: entry for entry in STATISTICS.values() for row in entry.gives}
-    found = {**makers, **STATISTICS}
-    if name not in found:
-        raise unknown("statistic", name, sorted([*found, *BESIDE]))
-    entry = found[name]
-    click.echo(f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n")
-    click.echo(inspect.getdoc(entry.measure))
-
-
-def show_catalogues() -> None:
-    """Print every name that an option takes."""
-    console = Console()
-    shelves = {
-        "datasets": [(name, entry.summary) for name, entry in DATASETS.items()],
-        "perturbations": [
-            (name, f"{entry.kind}, {entry.bias}: {entry.summary}")
-            for name, entry in PERTURBATIONS.items()
-        ],
-        "judges": [
-            (name, ("simulated: " if provider_of(name).simulated else "") + judge.about)
-            for name, judge in JUDGES.items()
-        ],
-        "judge prompts": [(name, prompt.source) for name, prompt in PROMPTS.items()],
-        "statistics": [(name, entry.summary) for name, entry in STATISTICS.items()],
-        "beside estimates": [(name, entry.about) for name, entry in BESIDE.items()],
-        "metrics": [(name, entry.summary) for name, entry in SCORINGS.items()],
-        "studies": [(name, file.about) for name, file in STUDIES.items()],
-    }
-    for title, rows in shelves.items():
-        console.print(plain_table(("name", "about"), rows, title))
-        console.print()

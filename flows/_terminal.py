@@ -25,6 +25,7 @@ def number(value: float | None, *, signed: bool = False) -> str:
     """Format a rate or shift: ``.21``, ``+.21``, or a dash for null."""
     if value is None:
         return "-"
+    value = round(value, 2) + 0.0  # no minus before a zero
     text = f"{value:+.2f}" if signed else f"{value:.2f}"
     return text.replace("0.", ".", 1)
 

@@ -255,14 +255,17 @@ def booth(context: click.Context) -> None:
 
 
 @main.command(name="list")
-@click.argument("statistic", required=False)
+@click.argument("name", required=False)
 @clear_errors
-def list_(statistic: str | None) -> None:
-    """List every name that an option takes, or explain a STATISTIC, a row or a column."""
-    from flows._query import explain, show_catalogues
+def list_(name: str | None) -> None:
+    """List every name that an option takes, or explain a NAME: a statistic, a row, a column.
 
-    if statistic:
-        explain(statistic)
+    The name of a list, such as `metrics`, prints that list alone.
+    """
+    from flows._listing import explain, show_catalogues
+
+    if name:
+        explain(name)
     else:
         show_catalogues()
 

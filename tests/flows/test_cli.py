@@ -12,10 +12,7 @@ from click.testing import CliRunner, Result
 from flows import _audit_here
 from flows._record import Record
 from flows.cli import main
-from flows.studies import STUDIES, Study
-from tasks._beside import BESIDE
-from tasks.perturbations import PERTURBATIONS
-from tasks.providers import JUDGES
+from flows.studies import Study
 from warehouse.store import Warehouse
 
 GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target": "Therefore."}
@@ -240,48 +237,3 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
     enough = " ".join(voirdire("plan", *words).stdout.split())
     assert "The budget of 0.05 USD " in enough
     assert "would not begin" not in enough
-
-
-def test_everything_is_listed() -> None:
-    listed = CliRunner().invoke(main, ["list"], env={"COLUMNS": "200"})
-    assert listed.exit_code == 0, listed.output
-    for name in (
-        *STUDIES,
-        *JUDGES,
-        *PERTURBATIONS,
-        *BESIDE,
-        "bloom",
-        "humans_or_llms",
-        "pair_v1",
-        "asr",
-    ):
-        assert name in listed.stdout
-
-
-@pytest.mark.parametrize("name", ["asr", "dasr", "sham_floor", "s1_macro"])
-def test_every_row_is_explained(name: str) -> None:
-    result = CliRunner().invoke(main, ["list", name])
-    assert result.exit_code == 0
-    assert name in result.output.split("\n")[0]
-    assert "Examples" in result.output
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("p_holm", "Holm 1979"), ("p_by", "Benjamini & Yekutieli 2001"),
-        ("e_rejected", "Wang & Ramdas 2022"), ("shrunk", "DerSimonian & Laird (1986)"),
-        ("shrunk_error", "tau^2"), ("scorecard", "methods.md, section 11"),
-    ],
-)  # fmt: skip
-def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> None:
-    result = CliRunner().invoke(main, ["list", name])
-    assert result.exit_code == 0
-    assert result.output.startswith(f"{name}: ")
-    assert told in result.output
-
-
-def test_a_row_that_is_not_known_is_named() -> None:
-    result = CliRunner().invoke(main, ["list", "sham_flour"])
-    assert result.exit_code == 2
-    assert "Did you mean 'sham_floor'?" in result.output
