@@ -15,10 +15,10 @@ from flows._calibration import (
     keep_calibration,
     labels_of,
     make_calibration,
+    newer_votes,
     require_free,
 )
 from flows._calibration_shown import as_objects, as_rows, show_table
-from flows._people import newer_line
 from flows._terminal import number, plain_table
 from tasks._margins import Kind, Test
 from tasks.plan_annotators import describe_people, plan_annotators
@@ -58,8 +58,7 @@ def show_calibration(
     if save:
         require_free(calibration, place)
     found = calibrate_labels(calibration, place)
-    votes = calibration.study if not calibration.humans else None
-    if votes and (newer := newer_line(votes, place)):
+    if newer := newer_votes(calibration, place):
         click.echo(f"{newer}.", err=True)
     if form == "json":
         click.echo(json.dumps(as_objects(found, curve=curve), indent=1))

@@ -215,8 +215,15 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
             "are."
         )
     voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
-    newer = newer_line(calibration.study, warehouse) if humans is None else ""
+    newer = newer_votes(calibration, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
+    """Say how many votes the labels of people lack; empty if none, or if a file has them."""
+    if calibration.humans or calibration.study is None:
+        return ""
+    return newer_line(calibration.study, warehouse)
 
 
 def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:

@@ -9,11 +9,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows._pages import report_path, stored_page, write_page
+from flows._pages import PERSONS, report_path, stored_page, write_page
 from flows._sheets import guarded
 from flows._terminal import print_rows
 from schemas.judging import Shifts
-from schemas.keys import PEOPLE
 from tasks.scorecard import acceptability, least_margins
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
@@ -83,9 +82,8 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     results = pl.DataFrame({"study": [study]})
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
     # People, who may have judged few samples, would narrow what models are compared on.
-    models = warehouse.read(Shifts, among=results).filter(
-        ~pl.col("judge").str.starts_with(f"{PEOPLE}/")
-    )
+    persons = warehouse.query(PERSONS, [study])["judge"]
+    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons))
     chances = acceptability(cast("DataFrame[Shifts]", models))
     both = (
         least_margins(gates)

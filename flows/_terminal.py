@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks._families import holm
-from tasks._words import p_value
+from tasks._words import listing, p_value
 from tasks.defaults import ALPHA
 
 COLOURS = {"biased": "red", "no relevant bias": "green"}
@@ -180,12 +180,16 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     over = OVER[sham, not sham or any(row["statistic"] == "mps" for row in rows)]
     floor = any(row["sham_floor"] is not None for row in rows)
     edit = f"{'the sham' if sham else SHAM}{'' if floor else ' (none here)'}"
+    flaws = listing(sorted({_clip(r["perturbation"]) for r in rows if r["kind"] == "detract"}))
     return (
         "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, "
         f"{over}, in n samples. floor: the attack success rate (ASR) of {edit}. PC: position "
-        "consistency. A flaw (factual error, gender bias) should cost votes: there a negative "
-        "shift is good (detects), none (overlooks) or a positive one (rewards) a bias."
-    )
+        "consistency."
+    ) + (
+        f" A flaw ({flaws}) should cost votes: there a negative shift is good (detects), none "
+        "(overlooks) or a positive one (rewards) a bias."
+        if flaws else ""
+    )  # fmt: skip
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:

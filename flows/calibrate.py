@@ -12,6 +12,7 @@ from flows._calibration import (
     calibrate_labels,
     in_words,
     keep_calibration,
+    newer_votes,
     require_free,
 )
 from flows._calibration_page import publish_calibration
@@ -35,4 +36,7 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     page = publish_calibration(found, row, place)
     told = in_words(calibration, found.tests)
     get_run_logger().info("%s. Report: %s", told, page)
+    if newer := newer_votes(calibration, place):
+        get_run_logger().warning("%s.", newer)
+        told = f"{told}. {newer}"
     return Completed(message=told)

@@ -175,15 +175,24 @@ def _provenance(
         "adjustment": f"Benjamini-Hochberg over {count(findings['p_adjusted'].count(), 'cell')}"
         " with a p-value and ten questions or more",
         "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
+        **_calls(facts),
+        "run": facts.run,
+        "code version": facts.code_version,
+        "run begun": facts.when,
+        "warehouse": facts.warehouse,
+    }
+
+
+def _calls(facts: ReportFacts) -> dict[str, str]:
+    """Return what asking took."""
+    if facts.from_file:
+        return {"votes": "from a file, which tells neither calls nor tokens nor cost"}
+    return {
         "ballots asked in this run": thousands(facts.asked),
         "served from the warehouse": thousands(facts.from_warehouse),
         "failed": thousands(facts.failed),
         "tokens": thousands(facts.tokens),
         "cost": "not known" if facts.cost_usd is None else f"{facts.cost_usd:.2f} USD",
-        "run": facts.run,
-        "code version": facts.code_version,
-        "run begun": facts.when,
-        "warehouse": facts.warehouse,
     }
 
 

@@ -5,9 +5,12 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
+from prefect.logging import disable_run_logger
 
 from booth._booth import open_booth
 from booth._seats import write_choice
+from flows import calibrate as flow_of_calibrations
+from flows._calibration import Steps, make_calibration
 from flows.cli import main
 from schemas.judging import Verdicts, VoteLog
 from tasks.people import CHOSEN
@@ -115,7 +118,9 @@ def test_the_report_shows_people_and_is_of_the_run_that_measured(
     assert "people/ann" in out.read_text(encoding="utf-8")
 
 
-def test_votes_that_were_not_measured_are_told_and_not_taken(voted: Warehouse) -> None:
+def test_votes_that_were_not_measured_are_told_and_not_taken(
+    voted: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]
     told = "votes of people came after quick was last measured: run `voirdire remeasure quick`"
     result = CliRunner().invoke(main, [*command, "--no-save"])
@@ -132,6 +137,13 @@ def test_votes_that_were_not_measured_are_told_and_not_taken(voted: Warehouse) -
     assert f"12 {told}" in result.stderr
     people = {row["annotator"] for each in json.loads(result.stdout) for row in each["annotators"]}
     assert people == {"people/ann", "people/ben"}
+    # As a flow too, here without Prefect around its steps.
+    monkeypatch.setattr(flow_of_calibrations, "Steps", lambda *_: Steps())
+    with disable_run_logger():
+        state = flow_of_calibrations.calibrate.fn(
+            make_calibration(study="quick", min_instances=5), str(voted.path)
+        )
+    assert f"12 {told}" in state.message
 
 
 def test_the_judges_of_a_study_are_calibrated_by_its_voters(voted: Warehouse) -> None:

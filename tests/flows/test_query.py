@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flows._query import show_numbers, show_query
-from schemas.judging import Shifts
+from schemas.judging import Shifts, VoteLog
 from schemas.results import Estimates, Findings
 from tasks.conclude import conclude
 from tasks.statistics.mps import mps
@@ -60,6 +60,31 @@ def test_one_number_is_printed_with_what_it_hides(
     assert "Both hide what the scorecard shows" in printed
     first = warehouse.query("select margin from mart.scorecard where judge = 'bea'").item()
     assert f"{first:.2f}".rstrip("0") in printed
+
+
+def test_people_of_a_file_narrow_no_models(
+    make_shifts: Make, make_vote_log: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "experimental_score": 0.5 + shift}
+        for n in range(30)
+        # On the twelve questions that Mary judged, bea is moved less; on all, ada is.
+        for judge, shift in (
+            ("ada", 0.3 * (n < 12)), ("bea", 0.3 * (n >= 6)), *[("Mary", 0.0)] * (n < 12),
+        )
+    ]  # fmt: skip
+    shifts = make_shifts(rows, control_score=0.5)
+    estimates = mps(shifts=shifts)
+    log = make_vote_log([{"judge": "Mary", "human": True}, {"judge": "ada", "human": False}])
+    frames = (
+        (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts), (VoteLog, log),
+    )  # fmt: skip
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    show_numbers(warehouse, "quick")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    chances = {line[0]: line[-1] for line in lines if line and line[0] in {"ada", "bea", "Mary"}}
+    assert (float(chances["ada"]) > 0.9, float(chances["bea"]) < 0.1) == (True, True)
 
 
 def test_lists_are_json_in_csv_and_no_json_has_a_nan(

@@ -12,7 +12,7 @@ ROW = {
     "low": 0.03, "high": 0.24, "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
     "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
     "position_consistency_low": None, "position_consistency_high": None,
-    "finding": "biased", "reading": None, "reason": None,
+    "finding": "biased", "reading": None, "reason": None, "kind": "promote",
 }  # fmt: skip
 OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
@@ -87,6 +87,12 @@ def test_the_legend_says_what_shifts_are_over(
     words = legend([ROW | row for row in rows])
     assert f"toward the changed answer, {over} samples" in words
     assert f"the attack success rate (ASR) {floor}" in words
+
+
+def test_the_legend_names_the_flaws_that_there_are() -> None:
+    flaws = [ROW | {"kind": "detract", "perturbation": name} for name in ("slip", "lie", "slip")]
+    assert "A flaw (lie and slip) should cost votes" in legend([ROW, *flaws])
+    assert "flaw" not in legend([ROW])
 
 
 def printed(width: int, columns: list[str], *rows: tuple[Any, ...]) -> list[str]:

@@ -260,6 +260,8 @@ def test_a_file_does_not_tell_what_was_dropped() -> None:
     assert "do not tell what was dropped before anyone was asked" in page
     assert "No answer was perturbed." not in page
     assert "Every perturbed answer is checked" not in page
+    assert "from a file, which tells neither calls nor tokens nor cost" in page
+    assert "served from the warehouse" not in page
 
 
 def test_a_known_cost_is_written() -> None:
