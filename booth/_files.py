@@ -34,13 +34,24 @@ class _Row(NamedTuple):
 
 
 def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
-    """Write the ballots of a voter that have no choice yet, in the voter's order."""
+    """Write the ballots of a voter that have no choice yet, in the voter's order.
+
+    Raises
+    ------
+    ValueError
+        If there is none: no file is written.
+    """
     suffix = _form(path)
     rows = [
         {**_shown(booth, seat, ballot), "choice": ""}
         for ballot in seat.order
         if ballot not in seat.chosen and ballot not in seat.sealed
     ]
+    if not rows:
+        raise ValueError(
+            f"{seat.voter} has a choice on each of {len(seat.order)} ballots: nothing to export. "
+            "A higher --limit, or 0 for none, shows more."
+        )
     if suffix == ".jsonl":
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         draft = text.encode()
@@ -97,6 +108,7 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
         ids = [vote["ballot_id"] for vote in new]
         ballots = Ballots.of(seat.every.filter(pl.col("ballot_id").is_in(ids)))
         booth.office.save(seat.voter, ballots, Votes.of(pl.DataFrame(new)))
+        seat.seal(ids)
     return (
         f"{len(new)} votes of {seat.voter} saved; {len(there)} were there, "
         f"{len(read) - len(filled)} rows have no choice. `voirdire remeasure {booth.study}` puts "

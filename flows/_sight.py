@@ -208,7 +208,8 @@ def advice(
             f"No shift can be seen, however large: below {FEWEST_CLUSTERS} independent questions "
             f"nothing is concluded, and the perturbation with fewest has {questions}. The smallest "
             f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
-            f"perturbation with {study.votes_per_pair} votes per pair (80 % power)."
+            f"perturbation with {study.votes_per_pair} votes per pair (80 % power; of the judge "
+            "that takes most)."
         )
         return
     blind = [row for row in rows if row.smallest > MINIMUM]

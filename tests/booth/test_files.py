@@ -126,6 +126,9 @@ def test_a_vote_never_changes(audited: Audited, opened: Open, place: Path) -> No
         import_votes(booth, seat, place)
     write_jsonl(place, rows)
     import_votes(booth, seat, place)
+    with pytest.raises(ValueError, match="ann has a choice on each of 3 ballots: nothing to exp"):
+        export_ballots(booth, seat, place.with_name("none.jsonl"))
+    assert not place.with_name("none.jsonl").exists()
     write_jsonl(place, [{**rows[0], "choice": "2"}])
     with pytest.raises(ValueError, match="has the vote 'first' already, and votes never change"):
         import_votes(booth, seat, place)
