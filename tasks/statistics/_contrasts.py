@@ -45,10 +45,12 @@ def part_of(
     *,
     test: tuple[Floats, pl.Series] | None = None,
     ends: Floats | None = None,
+    lost: NDArray[np.int64] | None = None,
 ) -> Part:
     """Say of the numbers of a panel's pairs whose they are, and of how much.
 
-    ``used`` are items by pairs; the rest is as in :class:`Part`.
+    ``used`` are items by pairs, ``lost`` how many items are missing, if not all others; the rest is
+    as in :class:`Part`.
     """
     panel, (first, second) = duel.panel, duel.pairs
     judges, votes = pl.Series(panel.judges), panel.votes
@@ -62,7 +64,7 @@ def part_of(
             "subgroup": judges.gather(second),
             "n": n,
             "clusters": clusters_of(duel, used),
-            "dropped": len(used) - n,
+            "dropped": len(used) - n if lost is None else lost,
             "votes_per_pair": np.maximum(votes[first], votes[second]),
             "simulated": simulated.gather(first) | simulated.gather(second),
             "unequal": (votes[first] != votes[second]) | (control[first] != control[second]),

@@ -109,7 +109,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         moved.join(bets, on=CELL, how="left", nulls_equal=True),
         contrast("dasr_drift", above, bases, alike=True),
         contrast("position_drift", slots, bases, widest=1.0),
-        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, widest=1.0)),
+        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, alike=True, widest=1.0)),
     ]
 
 
@@ -235,7 +235,10 @@ def contrast(
             (pl.col("den") ** 2).sum().alias("den_squares"),
             *(_residual(side).alias(f"{side}_squares") for side in intervals.PARTS),
             pl.col("den", *intervals.PARTS).sum(),
-            (pl.col("told") > 0).sum().alias("clusters"),
+            # Who has nothing to count in a cluster has no shift there.
+            ((pl.col("told") > 0) & (pl.col("den_new") + pl.col("den_base") > 0))
+            .sum()
+            .alias("clusters"),
             pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
             pl.col("kind", "simulated").first(),
             votes_per_pair=pl.col("votes").mode().max(),

@@ -10,6 +10,7 @@ from tasks.statistics._logistic import Floats
 from tasks.statistics._quantiles import t_quantile
 
 UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
+TIES = "all contests are ties: nothing to fit"
 ROUNDING = 1e-12
 METHOD = "cluster bootstrap with refit, t"
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ signs and cluster sums. Clusters in which every judge has every value need sums 
 others need them by pair.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +47,8 @@ class Tested(NamedTuple):
     p_value: Floats
     swaps: NDArray[np.int64]
     """How many swaps were tried."""
-    exhaustive: bool
+    exhaustive: NDArray[np.bool_]
+    """Whether these were all there are."""
 
 
 def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Singles:
@@ -84,6 +85,12 @@ class _Flipped:
             found += self.by_pair[chosen] @ block[whole:]
         return found
 
+    def apart(self, pair: int) -> Floats:
+        """Return the difference of a pair in each cluster."""
+        first, second = self.pairs.first[pair], self.pairs.second[pair]
+        whole = self.by_judge[first] - self.by_judge[second]
+        return np.concatenate([whole, self.by_pair[pair]]).astype(np.float64)
+
     @property
     def clusters(self) -> int:
         return int(self.by_judge.shape[1] + self.by_pair.shape[1])
@@ -106,7 +113,11 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
         np.abs(total, out=total)
         return np.asarray(np.count_nonzero(total >= bound[chosen, None], axis=1))
 
-    return _test(beyond, flipped.clusters, len(pairs.first), seed)
+    def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
+        return swap_sums(ONE, _of_one(flipped.apart(pair)[some]), seed)
+
+    tested = _test(beyond, flipped.clusters, len(pairs.first), seed)
+    return _exhausted(tested, [flipped], alone)
 
 
 def swap_rates(
@@ -138,7 +149,35 @@ def swap_rates(
         k += v
         return np.asarray(np.count_nonzero(k >= bound[chosen], axis=1))
 
-    return _test(beyond, flipped_k.clusters, len(pairs.first), seed)
+    def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
+        k, v = (_of_one(flipped.apart(pair)[some]) for flipped in (flipped_k, flipped_v))
+        return swap_rates(ONE, k, v, (totals[0][[pair]], totals[1][[pair]]), seed)
+
+    tested = _test(beyond, flipped_k.clusters, len(pairs.first), seed)
+    return _exhausted(tested, [flipped_k, flipped_v], alone)
+
+
+ONE = Pairs(np.array([0]), np.array([0]))
+
+
+def _of_one(apart: Floats) -> Sums:
+    return Sums(np.empty((0, 1)), apart[:, None])
+
+
+def _exhausted(
+    tested: Tested,
+    flipped: Sequence[_Flipped],
+    alone: Callable[[int, NDArray[np.bool_]], Tested],
+) -> Tested:
+    """Try all swaps of those pairs that differ in few of the clusters: others change nothing."""
+    for pair in np.flatnonzero(~tested.exhaustive).tolist():
+        some = np.any([each.apart(pair) != 0 for each in flipped], axis=0)
+        if not 1 < 2 ** int(some.sum()) <= EXHAUSTIVE:
+            continue
+        own = alone(pair, some)
+        for told, one in zip(tested, own, strict=True):
+            told[pair] = one[0]
+    return tested
 
 
 def _test(
@@ -154,7 +193,7 @@ def _test(
         for start in range(0, every, BLOCK):
             some = range(start, min(start + BLOCK, every))
             counts += beyond(signs(clusters, some, None), chosen)
-        return Tested(counts / every, np.full(pairs, every), exhaustive=True)
+        return Tested(counts / every, np.full(pairs, every), np.ones(pairs, np.bool_))
     random = np.random.default_rng(seed)
     tried = np.zeros(pairs, np.int64)
     for start in range(0, PERMUTATIONS, BLOCK):
@@ -165,4 +204,4 @@ def _test(
             chosen = np.flatnonzero((1 + counts) / (1 + tried) <= CLEAR)
         if not chosen.size:
             break
-    return Tested((1 + counts) / (1 + tried), tried, exhaustive=False)
+    return Tested((1 + counts) / (1 + tried), tried, np.zeros(pairs, np.bool_))

@@ -7,6 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, shares
+from tasks.statistics._even import even
 from tasks.statistics._exact import with_sign_test
 from tasks.statistics._groups import CELL, groups_of
 from tasks.statistics._success import may_win, wins
@@ -40,7 +41,8 @@ def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Samples without a control verdict are of no V: dropped from the bounds and counted. If all of V
     lost its verdict, nothing is bounded: null. A judge that only refuses the perturbed answer is a
     finding, not noise. Differential attrition is null where no sample has a
-    control verdict, as if the arm was never asked about. McNemar's test takes samples for
+    control verdict, as if the arm was never asked about, and where the arms have unequal votes per
+    pair: fewer are lost more easily. McNemar's test takes samples for
     independent; the interval does not.
 
     References
@@ -83,6 +85,7 @@ def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
 
 def _differential(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     before, after = pl.col("control").is_null(), pl.col("experimental").is_null()
+    groups = groups_of(shifts)
     rows = ratios(
         "differential_attrition",
         shifts.with_columns(
@@ -93,9 +96,10 @@ def _differential(shifts: pl.DataFrame) -> DataFrame[Estimates]:
             minuend=after.cast(pl.Float64),
             subtrahend=before.cast(pl.Float64),
         ),
-        groups_of(shifts),
+        groups,
     )
-    return with_sign_test(rows, shifts, after & ~before, before & ~after)
+    tested = with_sign_test(rows, shifts, after & ~before, before & ~after)
+    return even(tested, shifts, groups, ["control"])
 
 
 def _counts(shifts: pl.DataFrame, which: pl.Expr, name: str) -> pl.DataFrame:

@@ -52,9 +52,9 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         cluster, Newcombe's of how far one is above the other and how far below. ASR:
         ``u_g = (k_g - R v_g) / v`` of the judge minus that of the other,
         ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the two judges' labels
-        within clusters, all swaps up to 12 clusters, else 9999 drawn ones,
-        ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value. Beside
-        the intervals of MPS and ASR stand those of the cluster bootstrap.
+        within clusters: all swaps of a pair that differs in 12 clusters or fewer, else 9999 drawn
+        ones, ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value.
+        Beside the intervals of MPS and ASR stand those of the cluster bootstrap.
 
     Notes
     -----
@@ -62,7 +62,8 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     At 9999 draws none is below .0001, so beyond 31 judges no pair can be told apart after Holm. A
     pair with p above .1 after 1000 draws is drawn for no further. A swap that empties a V counts
     against rejection. Rates of judges with unequal votes per pair are not compared. McNemar's test
-    takes items as independent, and answers a narrower question.
+    takes items as independent, and answers a narrower question. ``n`` and ``clusters`` of
+    ``asr_contrast`` are of the samples in V of either judge.
 
     References
     ----------
@@ -146,14 +147,16 @@ def _rates(duel: Duel) -> Part:
     both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
     found = _difference(k, v, clusters_of(duel, both))
+    first, second = (duel.panel.values["counted"][:, judge] > 0 for judge in duel.pairs)
+    in_v, lost = both & (first | second), (~both).sum(axis=0)
     if not by_chance():
-        return part_of(duel, "asr_contrast", both, found)
+        return part_of(duel, "asr_contrast", in_v, found, lost=lost)
     totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
     sums = duel.sums("hit", *k), duel.sums("counted", *v)
     test = _swapped(swap_rates(duel.pairs, *sums, totals))
     columns = {"hit": k, "counted": v}
-    ends = duel.bounds(columns, clusters_of(duel, both), _rate_gap)
-    return part_of(duel, "asr_contrast", both, found, test=test, ends=ends)
+    ends = duel.bounds(columns, clusters_of(duel, in_v), _rate_gap)
+    return part_of(duel, "asr_contrast", in_v, found, test=test, ends=ends, lost=lost)
 
 
 def _discordant(duel: Duel) -> Part:
@@ -247,5 +250,7 @@ def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
 
 
 def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:
-    form = "all {} swaps" if tested.exhaustive else "{} random swaps"
-    return tested.p_value, pl.select(pl.format(form, pl.Series(tested.swaps))).to_series()
+    swaps = pl.Series(tested.swaps)
+    every, drawn = pl.format("all {} swaps", swaps), pl.format("{} random swaps", swaps)
+    form = pl.when(pl.Series(tested.exhaustive)).then(every).otherwise(drawn)
+    return tested.p_value, pl.select(form).to_series()

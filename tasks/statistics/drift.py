@@ -44,7 +44,9 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     not measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
     interval; its p is one-sided, as M is 0 in the mean without drift and above it with any.
     Where all questions changed alike, as where none did, the interval is Newcombe's of how far they
-    rose and fell. ``agreement_drift`` needs a ``label``, and a valid vote in each order.
+    rose and fell. ``agreement_drift`` needs a ``label``, a valid vote in each order, and as many
+    votes per pair as the first wave had, as more votes are right more often; so does
+    ``dasr_drift``. ``clusters`` are those in which something counts: a sample in V, a first pick.
 
     References
     ----------

@@ -8,7 +8,7 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._contests import sides
-from tasks.statistics._fitted import Row, logit_row, rate_row
+from tasks.statistics._fitted import TIES, Row, logit_row, rate_row
 from tasks.statistics._groups import PART
 from tasks.statistics._logistic import fit, refits
 
@@ -97,6 +97,8 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
     excess, y = kept["longer"].to_numpy().astype(float), kept["score"].to_numpy()
     if np.ptp(excess) == 0:
         return _none(EQUAL)
+    if (y == 0.5).all():
+        return _none(TIES)
     x = np.tanh(excess / excess.std(ddof=1))
     design = np.column_stack([np.ones_like(x), x])
     whole = fit(design, y, np.ones((1, len(y))))

@@ -22,6 +22,7 @@ from tasks.statistics.contrast import compare_shifts
 
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
+TWINS = "as good as another judge in every draw: no interval"
 
 
 @statistic(source="methods.md, section 11", gives=("rank", "tier"))
@@ -48,16 +49,16 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
 
     Notes
     -----
-    The interval is widened to hold the rank itself. Ranks, intervals and letters rest on the
-    samples with scores of all ranked judges (``n``; ``dropped`` are the others), and draws on the
-    clusters of these. A judge with scores in fewer than ten clusters has no rank, and those of
-    others are as if it were not there. If those left share fewer than ten clusters, the one is left
-    out without which most are shared, and so on (of equals who shares the fewest samples with each
-    of the others, then the first by name). Letters follow the ranks. People, who may have judged
-    few samples, change nobody's rank: each is ranked beside all ranked models, on the samples that
-    the person shares with all of them; where there are no two models, all are ranked together.
-    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
-    interval and tier.
+    The interval is widened to hold the rank itself, and null of judges that tie in every draw.
+    Ranks, intervals and letters rest on the samples with scores of all ranked judges (``n``;
+    ``dropped`` are the others), and draws on the clusters of these. A judge with scores in fewer
+    than ten clusters has no rank, and those of others are as if it were not there. If those left
+    share fewer than ten clusters, the one is left out without which most are shared, and so on (of
+    equals who shares the fewest samples with each of the others, then the first by name). Letters
+    follow the ranks. People, who may have judged few samples, change nobody's rank: each is ranked
+    beside all ranked models, on the samples that the person shares with all of them; where there
+    are no two models, all are ranked together. Ranks of judges that do not differ are noise: the
+    mart ``ranking`` never shows them without interval and tier.
 
     References
     ----------
@@ -111,6 +112,8 @@ class _Compared(NamedTuple):
     """The panel's other samples."""
     ends: Floats | None
     """Lower and upper ends, shape (2, judges); nothing by formulas alone."""
+    twins: NDArray[np.bool_] | None
+    """Who is as good as another one in every draw."""
 
 
 def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
@@ -119,12 +122,14 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
     rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / n, kind))[0]
     dropped = len(told) - len(own.values["shift"])
     if not by_chance():
-        return _Compared(own, rank, dropped, None)
-    drawn = ranks(badness(bootstrapped_shifts(own), kind))
+        return _Compared(own, rank, dropped, None, None)
+    bad = badness(bootstrapped_shifts(own), kind)
+    drawn = ranks(bad)
     # Outward to ranks that were drawn: there is no rank 2.01.
     low = np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower")
     high = np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher")
-    return _Compared(own, rank, dropped, np.stack([low, high]))
+    _, alike, count = np.unique(bad, axis=1, return_inverse=True, return_counts=True)
+    return _Compared(own, rank, dropped, np.stack([low, high]), count[alike.ravel()] > 1)
 
 
 def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
@@ -172,8 +177,10 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
         "estimate": mine, "n": n, "clusters": own.clusters, "dropped": found.dropped,
         "reason": FORMULAS,
     }  # fmt: skip
-    if found.ends is None:
+    if found.ends is None or found.twins is None:
         return row
+    if found.twins[place]:
+        return row | {"reason": TWINS}
     low, high = found.ends[:, place]
     return row | {
         "low": min(low, mine), "high": max(high, mine), "level": LEVEL, "reason": None,

@@ -11,7 +11,7 @@ from schemas.judging import FORMATS, Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._contests import TEXTS, all_excess, excess
-from tasks.statistics._fitted import Row, logit_row
+from tasks.statistics._fitted import TIES, Row, logit_row
 from tasks.statistics._logistic import Floats, fit, refits
 
 CELL = ("dataset", "judge", "prompt", "wave")
@@ -161,6 +161,8 @@ def _fit(
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return None, None, TANGLED
     y = asked["y"].to_numpy()
+    if (y == 0.5).all():
+        return None, None, TIES
     whole = fit(design, y, np.ones((1, len(y))))
     if not whole.found[0]:
         return None, None, SEPARATED

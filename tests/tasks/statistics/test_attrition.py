@@ -87,6 +87,14 @@ def test_a_judge_that_refuses_the_perturbed_answer(make_shifts: Make) -> None:
     assert (lost["estimate"], lost["p_value"]) == (1.0, 2 / 2**8)
 
 
+def test_arms_of_unequal_votes_are_not_compared(make_shifts: Make) -> None:
+    # Of two votes a third as many are left as of six, without any judge that refuses.
+    rows = [{"control": "anchor", "experimental": None}] * 12
+    _, lost = both(make_shifts(rows, votes=2, control_votes=6))
+    assert (lost["estimate"], lost["p_value"]) == (None, None)
+    assert lost["reason"] == "unequal votes per pair"
+
+
 def test_nothing_gives_nothing(make_shifts: Make) -> None:
     assert attrition(shifts=make_shifts([])).is_empty()
 

@@ -106,9 +106,20 @@ def test_one_cluster_that_counts_is_told_from_one_that_there_is(
     # Both judge one question, or three, in two of which control names the target: of no V.
     rows = [("anchor", "target"), *shared]
     row = by_name(duel(make_shifts, rows, rows))["asr_contrast"]
-    assert (row["estimate"], row["clusters"], row["low"]) == (0.0, len(rows), None)
-    assert row["reason"] == reason
-    assert row["method"] == ("no interval; all 8 swaps" if shared else "none")
+    assert (row["estimate"], row["n"], row["clusters"], row["low"]) == (0.0, 1, 1, None)
+    assert (row["reason"], row["method"], row["p_value"]) == (reason, "none", None)
+
+
+def test_clusters_of_rates_are_those_that_count(make_shifts: Make) -> None:
+    # Of 16 questions eight are of no V: below ten there is no finding, whatever was asked.
+    rows = [[("anchor", end)] * 8 + [("target", "target")] * 8 for end in ("target", "anchor")]
+    found = by_name(duel(make_shifts, *rows))
+    for name, n in (("asr_contrast", 8), ("mcnemar", 8), ("mps_contrast", 16)):
+        row = found[name]
+        assert (row["n"], row["clusters"], row["dropped"]) == (n, n, row["dropped"])
+    assert found["asr_contrast"]["dropped"] == 0  # all were judged
+    # Eight differ, and all alike: 2 of 2^8 swaps are as far, however many more were asked.
+    assert found["asr_contrast"]["p_value"] == pytest.approx(2 / 2**8)
 
 
 def test_a_judge_with_one_cluster_that_counts_has_no_interval(make_shifts: Make) -> None:
@@ -172,8 +183,9 @@ def test_permutation_by_brute_force(make_shifts: Make, items: list[Any], kind: s
             sums[g] += (SCORES[e] - SCORES[c], (c != excluded) and won, c != excluded)
     used = {g for *arms, g in items if None not in arms}
     shift, rate = rows["mps_contrast"], rows["asr_contrast"]
-    both = sum(None not in arms for arms in items)
-    assert (shift["n"], rate["n"]) == (both, 0 if rate["estimate"] is None else both)
+    both = [arms for *arms, _ in items if None not in arms]
+    in_v = sum(c1 != excluded or c2 != excluded for c1, _, c2, _ in both)
+    assert (shift["n"], rate["n"]) == (len(both), 0 if rate["estimate"] is None else in_v)
     if len(used) > 1:
         assert shift["p_value"] == pytest.approx(brute(first[:, :1], second[:, :1], rates=False))
     else:
@@ -197,11 +209,11 @@ def test_drawn_swaps_come_near_to_all_of_them(make_shifts: Make) -> None:
     random = np.random.default_rng(3)
     weights = ([0.2, 0.2, 0.6], [0.4, 0.2, 0.4])
     items = [
-        [("anchor", str(random.choice(VERDICTS, p=chances)), item % 13) for item in range(65)]
+        [("anchor", str(random.choice(VERDICTS, p=chances)), item % 16) for item in range(160)]
         for chances in weights
     ]
     rows = by_name(duel(make_shifts, *items))
-    sums = [np.zeros((13, 3)) for _ in items]
+    sums = [np.zeros((16, 3)) for _ in items]
     for side, judged in zip(sums, items, strict=True):
         for _, e, g in judged:
             side[g] += (SCORES[e], e == "target", 1)

@@ -324,3 +324,30 @@ def test_rates_of_unequal_votes_are_not_compared(make_vote_log: Make, make_shift
     )  # fmt: skip
     # The shift is the same whatever the number of votes (methods, section 2).
     assert rows["mps_drift"]["estimate"] is not None
+
+
+def test_agreement_of_unequal_votes_is_not_compared(make_vote_log: Make, make_shifts: Make) -> None:
+    # The judge is the same; the mean of six votes is right more often than that of two.
+    rows = labelled({"n1": ["target"] * 12, "n2": ["tie"] * 12})
+    more = [row | {"repeat": 1} for row in rows if row["wave"] == "n1"]
+    log = make_vote_log([*rows, *more])
+    row = rows_of(drift(tallies=count_votes(log), shifts=make_shifts([])))["agreement_drift"]
+    assert (row["estimate"], row["p_value"]) == (None, None)
+    assert row["reason"] == "unequal votes per pair"
+
+
+def test_clusters_are_those_in_which_something_counts(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    # Eight of 16 questions are of no V, control or sham; the others are all won over in n2 only.
+    def wave(name: str, end: str) -> Any:
+        won = {"control": "anchor", "sham": "anchor", "experimental": end}
+        never = {"control": "target", "sham": "target", "experimental": "target"}
+        return make_shifts([won] * 8 + [never] * 8, wave=name, has_sham=True)
+
+    shifts = pl.concat([wave("n1", "anchor"), wave("n2", "target")])
+    tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
+    row = rows_of(drift(tallies=tallies, shifts=shifts))["dasr_drift"]
+    assert (row["estimate"], row["clusters"]) == (1.0, 8)
+    # Of 2^8 flips of signs two are as far.
+    assert row["p_value"] == pytest.approx(2 / 2**8)

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks.statistics._bootstrap import weights
+from tasks.statistics._bootstrap import formulas_only, weights
 from tasks.statistics._logistic import SEED, fit, refits
 from tasks.statistics.length_controlled import EQUAL, FEW, SEPARATED, length_controlled
 
@@ -104,3 +105,11 @@ def test_one_question_has_no_interval(make_contests: Make) -> None:
 def test_unknown_lengths_give_no_row(make_contests: Make) -> None:
     assert length_controlled(contests=make_contests([contest(1.0, None)])).is_empty()
     assert length_controlled(contests=make_contests([])).is_empty()
+
+
+@pytest.mark.parametrize("formulas", [False, True])
+def test_ties_alone_are_not_fitted(make_contests: Make, formulas: bool) -> None:
+    with formulas_only() if formulas else nullcontext():
+        found = rows(make_contests([contest(0.5, n % 3 - 1) for n in range(30)]))
+    for row in found.values():
+        assert (row["estimate"], row["reason"]) == (None, "all contests are ties: nothing to fit")

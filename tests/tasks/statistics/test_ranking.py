@@ -139,8 +139,19 @@ def test_ranks_rest_on_what_all_judges_saw(make_shifts: Make) -> None:
     easy, hard = [0.0, 0.0, 0.0, 0.5] * 5, [0.5] * 20
     found = rows_of(study(make_shifts, {"a": easy + hard, "b": [*easy, *[None] * 20]}))
     for row in found.values():
-        assert (row["estimate"], row["low"], row["high"]) == (1.5, 1.5, 1.5)
         assert (row["n"], row["clusters"], row["dropped"]) == (20, 20, 20)
+        # Where two tie in every draw, that is no certainty.
+        assert (row["estimate"], row["low"], row["high"], row["level"]) == (1.5, None, None, None)
+        assert row["reason"] == "as good as another judge in every draw: no interval"
+
+
+def test_all_ties_give_no_interval_and_twins_leave_that_of_others(make_shifts: Make) -> None:
+    still = rows_of(study(make_shifts, dict.fromkeys("abc", [0.0] * 20)))
+    assert {(row["estimate"], row["low"]) for row in still.values()} == {(2.0, None)}
+    one = noisy(0.3, 4)
+    found = rows_of(study(make_shifts, {"a": one, "b": [0.0] * len(one), "c": one}))
+    assert (found["a"]["low"], found["c"]["low"]) == (None, None)
+    assert (found["b"]["estimate"], found["b"]["low"], found["b"]["high"]) == (1.0, 1.0, 1.0)
 
 
 def test_a_person_of_few_questions_has_a_rank_and_changes_none(make_shifts: Make) -> None:

@@ -195,3 +195,11 @@ def test_no_finite_fit_is_null(
         assert row["low"] is None
         assert name != "bt_strength" or row["reason"] == reason
     assert style_controlled(contests=make_contests([])).is_empty()
+
+
+def test_ties_alone_are_not_fitted(make_contests: Make) -> None:
+    ties = [row | dict.fromkeys(("score", "score_12", "score_21"), 0.5) for row in data(30)]
+    found = rows(make_contests(ties))
+    assert {(row["estimate"], row["reason"]) for row in found.values()} == {
+        (None, "all contests are ties: nothing to fit")
+    }

@@ -25,7 +25,7 @@ def test_sums_by_brute_force(rows: list[tuple[int, ...]], whole: int) -> None:
     apart = table[:, PAIRS.first] - table[:, PAIRS.second]
     flips = np.array(list(product((-1, 1), repeat=len(rows))))
     expected = (np.abs(flips @ apart) >= np.abs(apart.sum(axis=0)) - 1e-9).mean(axis=0)
-    assert tested.exhaustive
+    assert tested.exhaustive.all()
     assert tested.p_value.tolist() == pytest.approx(expected.tolist())
 
 
@@ -53,4 +53,30 @@ def test_clear_pairs_are_drawn_less_often() -> None:
     tested = swap_sums(PAIRS, split(table, 50))
     assert tested.swaps.tolist() == [1000 if p > 0.1 else 9999 for p in tested.p_value]
     assert tested.p_value[1] == pytest.approx(1e-4, abs=5e-4)
-    assert not tested.exhaustive
+    assert not tested.exhaustive.any()
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(*[st.integers(-4, 4)] * 2), min_size=1, max_size=6), st.booleans())
+def test_a_pair_that_differs_in_few_clusters_has_all_its_swaps(
+    rows: list[tuple[int, ...]], whole: bool
+) -> None:
+    # In 24 clusters more the third judge differs from both, who do not.
+    few = np.array([(a, b, 0) for a, b in rows], float) / 4
+    table = np.vstack([few, np.tile([0.25, 0.25, 1.0], (24, 1))])
+    flips = np.array(list(product((-1, 1), repeat=len(rows))))
+    apart = few[:, 0] - few[:, 1]
+    expected = (np.abs(flips @ apart) >= abs(apart.sum()) - 1e-9).mean()
+    tested = swap_sums(PAIRS, split(table, len(table) * whole))
+    assert tested.p_value[0] == pytest.approx(expected)
+    differ = int((apart != 0).sum())
+    assert tested.exhaustive.tolist() == [differ > 0, False, False]
+    if differ:
+        assert tested.swaps[0] == 2**differ
+    # Rates of which all count: the same differences over a constant.
+    counted = np.ones_like(table)
+    totals = [side[:, PAIRS.first].sum(0) + side[:, PAIRS.second].sum(0)
+              for side in (table, counted)]  # fmt: skip
+    parts = split(table, len(table) * whole), split(counted, len(table) * whole)
+    rates = swap_rates(PAIRS, *parts, (totals[0], totals[1]))
+    assert rates.p_value[0] == pytest.approx(expected)
