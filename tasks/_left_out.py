@@ -1,7 +1,7 @@
 """Labels of people and judges as numbers, and how often either fits the others better."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -115,8 +115,9 @@ def count_each(
     # Rows of an item are sorted by code.
     lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
     present, first = np.unique(who, return_index=True)
-    known = np.zeros(len(values), np.bool_)
-    known[panel.code] = True
+    # Numbers may be near and equal none, and what a function of the user's is of, who knows.
+    named = scoring.labels in ("text", "set")
+    known = _names(values, panel.code) if named else set()
     places = Places.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
     for start, stop in pairwise(bounds):
@@ -138,10 +139,17 @@ def count_each(
         there, lost, _ = outcomes
         spread = spread_of(places, (there, there - lost), (n, n - better), least)
         alike = bool(lowest[asked >= 0].min() == highest[asked >= 0].max())
-        strange = scoring.labels == "text" and not known[asked[asked >= 0]].any()
+        strange = named and known.isdisjoint(_names(values, asked[asked >= 0]))
         yield LeftOut(
             n, better, worse, spread, kept, dropped, labelled=True, alike=alike, strange=strange
         )
+
+
+def _names(values: Sequence[Any], codes: Codes) -> set[Any]:
+    """Return the names in some labels; a set that is empty is a name of its own."""
+    labels = [values[code] for code in np.unique(codes).tolist()]
+    one = [label if isinstance(label, frozenset) and label else [label] for label in labels]
+    return {name for names in one for name in names}
 
 
 def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:

@@ -188,16 +188,24 @@ def test_a_file_may_hold_items_that_the_study_lacks(
     assert "no item has a label of a judge and of two people" in done.stderr
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "jaccard", "hamming", "macro_jaccard"])
+@pytest.mark.parametrize("lists", [False, True])
 def test_labels_that_nobody_else_gives_are_doubted(
-    call: Callable[..., Result], write: Callable[..., str]
+    call: Callable[..., Result], write: Callable[..., str], metric: str, lists: bool
 ) -> None:
-    shouted = {
-        who: {item: each.upper() for item, each in own.items()} for who, own in JUDGES.items()
-    }
-    done = call(
-        "calibrate", "--humans", write("people", PEOPLE), "--judges", write("loud", shouted)
-    )
-    assert done.output.count("the judge names nothing that people name") == len(JUDGES)
+    def told(labels: Labels, form: Callable[[str], str]) -> Labels:
+        return {
+            who: {item: [form(each), form("z")] if lists else form(each)
+                  for item, each in own.items()}
+            for who, own in labels.items()
+        }  # fmt: skip
+
+    people = write("people", told(PEOPLE, str))
+    doubt = "the judge names nothing that people name"
+    for form, doubted in ((str.upper, len(JUDGES)), (str, 0)):
+        judges = write("judges", told(JUDGES, form))
+        done = call("calibrate", "--humans", people, "--judges", judges, "--metric", metric)
+        assert done.output.count(doubt) == doubted, done.output
 
 
 def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
