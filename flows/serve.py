@@ -11,6 +11,14 @@ import click
 from flows._server import DEFAULT, SETTINGS, find_server
 from warehouse.peek import VARIABLE
 
+# Serves until its standard input ends, so it cannot outlive us, however we end.
+PROGRAM = """
+import os, runpy, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+sys.argv = ["prefect", "server", "start", "--host", "127.0.0.1"]
+runpy.run_module("prefect", run_name="__main__")
+"""
+
 
 def serve_studies(warehouse: Path | None = None) -> None:
     """Serve all studies, one run at a time, with a Prefect server if none is running."""
@@ -31,9 +39,13 @@ def serve_studies(warehouse: Path | None = None) -> None:
 
 
 def _start_server() -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1"]
     server = subprocess.Popen(  # noqa: S603 - our own program
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # A Ctrl-C is for the runner, which has schedules to pause before its server ends.
+        start_new_session=True,
     )
     until = time.monotonic() + 120
     while not find_server():

@@ -1,0 +1,68 @@
+"""``voirdire serve`` with a server of its own: both end together, however that comes."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+PATIENCE = 120
+# As `voirdire serve`, at a port that nobody else of this machine has.
+SERVE = """
+import sys
+from flows import _server, serve
+port = sys.argv[1]
+serve.DEFAULT = _server.DEFAULT = f"http://127.0.0.1:{port}/api"
+serve.PROGRAM = serve.PROGRAM.replace('"127.0.0.1"]', f'"127.0.0.1", "--port", "{port}"]')
+serve.serve_studies()
+"""
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _until(told: Callable[[], bool]) -> bool:
+    until = time.monotonic() + PATIENCE
+    while not told() and time.monotonic() < until:
+        time.sleep(0.2)
+    return told()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_its_server_ends_with_it(
+    environment: dict[str, str], tmp_path: Path, how: signal.Signals
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {name: value for name, value in environment.items() if name != "PREFECT_API_URL"}
+    said = tmp_path / "said"
+    with said.open("wb") as file:
+        serving = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(port)], cwd=tmp_path, env=own,
+            stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        assert _until(lambda: "being served" in said.read_text()), said.read_text()
+        time.sleep(2)
+        # As a terminal sends Ctrl-C: to the command and all that it started in its group.
+        os.killpg(serving.pid, how)
+        code = serving.wait(timeout=PATIENCE)
+    finally:
+        if serving.poll() is None:
+            serving.kill()
+    assert _until(lambda: not _answers(port))
+    if how != signal.SIGKILL:
+        assert code == 0
+        # Its server, interrupted too, once no longer answered: a minute of errors.
+        assert "All deployments have been paused" in said.read_text()
+        assert "Traceback" not in said.read_text()
