@@ -47,6 +47,7 @@ ALLOWED = {
     "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
     "label": VERDICTS,
 }  # fmt: skip
+RESERVED = ("jury/all", "judges/all", "judges", "humans")
 PAIR = ("dataset", "sample", "arm", "perturbation")
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
@@ -247,7 +248,7 @@ def _columns(names: Sequence[str]) -> str:
 def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
     kind = TYPES.get(column, str)
     if kind is float:
-        values = [float(v) if type(v) is int and v in (0, 1) else v for v in values]
+        values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
         row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
         rule = WORDS[kind] + (_as_text(values[row]) if kind is str else "")
@@ -292,6 +293,9 @@ def _check_values(values: pl.Series, place: Place) -> None:
     if column in SHARES:
         inside = values.is_between(0, 1, closed="right" if column == "label_chance" else "both")
         broken.append((~inside, "above 0, at most 1" if column == "label_chance" else "0 to 1"))
+    if column == "judge":
+        used = values.is_in(RESERVED)
+        broken.append((used, f"another name: results use {', '.join(RESERVED)} for several judges"))
     if column.endswith("_author"):
         broken.append((values.str.contains(VERSUS, literal=True), f"without {VERSUS!r}"))
     for rows, rule in broken:
@@ -306,7 +310,7 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
     pair = ("dataset", "sample", "arm", "perturbation")
-    optional = [c for c in ("label", "human") if c not in votes.columns]
+    optional = [c for c in ("label", "human", "simulated") if c not in votes.columns]
     votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
         "a control or replicate vote serves every perturbation, so its perturbation and kind "
@@ -323,6 +327,9 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         "a pair must have one label in all its votes, of whatever judge; take the right one, or "
         "null": (pl.col("label").n_unique().over(pair) > 1),
         "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
+        "a judge must be simulated or not": (
+            pl.col("simulated").drop_nulls().n_unique().over("judge") > 1
+        ),
         **{
             f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
             for column in MODELS

@@ -138,6 +138,8 @@ STRANGE = [
     ("judge", None, "must be given"),
     ("judge", "", "must be given"),
     ("judge", {"name": "x"}, "must be a text"),
+    ("judge", "jury/all", "must be another name: results use jury/all"),
+    ("judge", "humans", "must be another name"),
     ("judge", "\ud800", "must be text that UTF-8 can hold"),
     ("sample", None, "must be given"),
     ("cluster", "", "must be given"),
@@ -153,7 +155,8 @@ STRANGE = [
     ("human", 0, "must be true or false"),
     ("human_score", 1.5, "must be 0 to 1"),
     ("human_score", -0.1, "must be 0 to 1"),
-    ("human_score", 2, "must be a number"),
+    ("human_score", 2.0, "must be 0 to 1"),
+    ("human_score", 2**70, "must be a number"),
     ("human_score", "1", "must be a number"),
     ("human_score", True, "must be a number"),
     ("label_chance", 0.0, "must be above 0, at most 1"),
@@ -277,6 +280,18 @@ def test_a_judge_is_a_person_or_not(write: Write) -> None:
     assert "a judge must be a person or not" in refusal(write(rows))
     other = [{**rows[0]}, {**rows[1], "judge": "bea"}]
     assert read_votes(write(other))["human"].to_list() == [True, False]
+
+
+def test_a_whole_number_is_a_number(write: Write) -> None:
+    assert "human_score 3.0 must be 0 to 1" in refusal(write([{**CONTROL, "human_score": 3}]))
+
+
+def test_a_judge_is_simulated_or_not(write: Write) -> None:
+    rows = [{**CONTROL, "repeat": at, "simulated": told} for at, told in enumerate((True, False))]
+    assert "a judge must be simulated or not" in refusal(write(rows))
+    # Not known is no contradiction.
+    rows[1]["simulated"] = None
+    assert read_votes(write(rows))["simulated"].to_list() == [True, None]
 
 
 def test_a_pair_may_have_another_label_once_perturbed(write: Write) -> None:
