@@ -42,22 +42,29 @@
   const count = (left = false) => {
     if (since !== null) seen += performance.now() - since;
     since = left || document.hidden ? null : performance.now();
-    return String(Math.floor(seen));
+    return Math.floor(seen);
   };
 
   // A page that is hidden may never come back, and one that is left says so once; the booth keeps the
   // longest time of each page. It is told after a choice too, which may not have arrived.
-  let told = "0";
-  const tell = () => {
-    const time = count(true);
+  let told = 0;
+  const tell = (left = false) => {
+    const time = count(left);
     const form = ballot();
     if (!form || time === told) return;
     told = time;
-    const body = new URLSearchParams({ nonce: form.elements.nonce.value, seen: time });
+    const body = new URLSearchParams({ nonce: form.elements.nonce.value, seen: String(time) });
     navigator.sendBeacon(form.dataset.left, body);
   };
-  addEventListener("pagehide", tell);
+  addEventListener("pagehide", () => tell(true));
   document.addEventListener("visibilitychange", () => (document.hidden ? tell() : count()));
+  // A browser that quits says nothing, so a page speaks after 4 s, 8 s, 16 s: half of it or more is known.
+  let next = 4000;
+  setInterval(() => {
+    if (count() < next) return;
+    tell();
+    next *= 2;
+  }, 1000);
 
   addEventListener("DOMContentLoaded", () => {
     // Wide code and tables scroll by themselves, so keys must reach them.
@@ -73,7 +80,7 @@
         return;
       }
       sent = true;
-      form.elements.seen.value = count();
+      form.elements.seen.value = String(count());
       if (event.submitter) event.submitter.classList.add("sent");
       form.setAttribute("aria-busy", "true");
     });

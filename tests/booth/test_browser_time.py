@@ -6,14 +6,15 @@ on how long a step takes.
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserType, Page, expect
 
 from warehouse.store import Warehouse
 
 ABSENCE = 6.0
-"""Seconds; on the page people are for less than one."""
+"""Seconds that a ballot is not on the page."""
 SECONDS = """
     select seconds from votes join ballots using (ballot_id)
     where starts_with(judge, 'people/') order by cast_at
@@ -85,6 +86,31 @@ def test_time_between_two_looks_does_not_count(
     later.goto(booth.links["ann"])
     seconds, cast = voted(warehouse, booth, later)
     assert 0.5 <= seconds <= cast - began - absent
+
+
+def test_a_browser_that_quits_has_told_of_half_the_look_or_more(
+    audited: Audited, served: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
+) -> None:
+    warehouse = audited()
+    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    kind, how = chromium
+    began = time.monotonic()
+    context = kind.launch_persistent_context(tmp_path / "profile", **how)
+    page = context.new_page()
+    page.goto(booth.links["ann"])
+    page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_role("status")).to_have_text("1 of 6")
+    told_looks(warehouse, 1)
+    context.close()
+    closed = time.monotonic()
+    time.sleep(ABSENCE)
+    absent = time.monotonic() - closed
+    context = kind.launch_persistent_context(tmp_path / "profile", **how)
+    page = context.new_page()
+    page.goto(booth.links["ann"])
+    seconds, cast = voted(warehouse, booth, page)
+    context.close()
+    assert 4 <= seconds <= cast - began - absent
 
 
 def test_time_on_an_earlier_ballot_counts_there_only(
