@@ -1,14 +1,11 @@
 """One study's booth: its voters, their links and sessions, and what each page may do."""
 
-import base64
-import binascii
 import hashlib
 import hmac
 import json
 import re
 import secrets
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -18,6 +15,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from booth._ledger import Ledger, open_ledger
+from booth._looks import Page, packed, shown, unpacked
 from booth._sealing import Office, seal
 from booth._seats import (
     Seat,
@@ -27,6 +25,7 @@ from booth._seats import (
     seats_of,
     write_choice,
     write_done,
+    write_look,
 )
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
@@ -135,7 +134,6 @@ class Booth:
             ballot = seat.ballot_at(back)
             if ballot is None:
                 return None
-            seat.look(ballot)
             question, answers = self.texts_of(seat, ballot)
             before = seat.chosen[ballot].label if ballot in seat.chosen else ""
             return Shown(
@@ -161,22 +159,35 @@ class Booth:
         votes = self._warehouse.read(Votes, among=among)
         return dict(votes.select("ballot_id", "choice").iter_rows())
 
-    def vote(self, seat: Seat, nonce: str, label: str, away: float) -> str | None:
+    def leave(self, seat: Seat, nonce: str, seen: float | None) -> None:
+        """Take note for how many seconds a page was seen, if it is one that was shown.
+
+        A page whose ballot has a choice since then, or whose time is known, changes nothing.
+        """
+        with self.lock:
+            page = self._read(seat, nonce)
+            if page is not None and seat.may_look(page):
+                write_look(self.ledger, seat, page, seen)
+
+    def vote(self, seat: Seat, nonce: str, label: str, seen: float | None) -> str | None:
         """Take a choice, if its page is the last one shown; return the ballot.
 
-        A page that was sent twice, or that another page has overtaken, changes nothing.
+        A page that was sent twice, or that another page has overtaken, changes nothing. ``seen``
+        are the seconds that the page says it was visible; null if it says nothing.
         """
         if label not in CHOSEN:
             return None
         with self.lock:
-            read = self._read(seat, nonce)
-            if read is None:
+            page = self._read(seat, nonce)
+            if page is None or page.turn != seat.turns:
                 return None
-            ballot, shown_at = read
-            write_choice(self.ledger, seat, ballot, label, seat.seconds_of(ballot, shown_at, away))
+            if page.ballot not in (seat.next_ballot(), *seat.changeable):
+                return None
+            seconds = seat.seconds_with(page, seen)
+            write_choice(self.ledger, seat, page.ballot, label, seconds)
             if seat.ripe():
                 self._ripe.set()
-            return ballot
+            return page.ballot
 
     def hand_in(self, seat: Seat) -> None:
         """Let all choices of a voter become votes."""
@@ -233,21 +244,16 @@ class Booth:
 
     def _nonce(self, seat: Seat, ballot: str) -> str:
         """Return what a page proves with that it was shown, for this turn of this voter only."""
-        told = json.dumps([ballot, seat.turns, time.time()]).encode()
-        packed = base64.urlsafe_b64encode(told).decode()
-        return f"{packed}.{self.ledger.sign('nonce', seat.voter, seat.generation, packed)}"
+        page = packed(shown(ballot, seat.turns))
+        return f"{page}.{self.ledger.sign('nonce', seat.voter, seat.generation, page)}"
 
-    def _read(self, seat: Seat, nonce: str) -> tuple[str, float] | None:
-        packed, _, signature = nonce.partition(".")
-        expected = self.ledger.sign("nonce", seat.voter, seat.generation, packed)
+    def _read(self, seat: Seat, nonce: str) -> Page | None:
+        """Return the page that a nonce is of; null if this voter was shown none such."""
+        page, _, signature = nonce.partition(".")
+        expected = self.ledger.sign("nonce", seat.voter, seat.generation, page)
         if not hmac.compare_digest(signature.encode(), expected.encode()):
             return None
-        try:
-            ballot, turn, shown_at = json.loads(base64.urlsafe_b64decode(packed))
-        except (binascii.Error, ValueError):
-            return None
-        fresh = turn == seat.turns and ballot in (seat.next_ballot(), *seat.changeable)
-        return (ballot, shown_at) if fresh else None
+        return unpacked(page)
 
 
 def _digest(text: str) -> str:

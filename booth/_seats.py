@@ -1,6 +1,5 @@
 """Voters: who may sit down, what each is shown next, and what each has chosen so far."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,14 +8,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from booth._ledger import Ledger
+from booth._looks import Page, seen_for, total
 from schemas.judging import Ballots
 from tasks.people import CHOSEN, Draw
 
 STILL_OPEN = 10
 """So many of a voter's last choices can be changed, at least."""
-
-SAME_LOOK_SECONDS = 300.0
-"""A page that is loaded again within this time goes on being read."""
 
 
 class Choice(NamedTuple):
@@ -27,6 +24,8 @@ class Choice(NamedTuple):
     """On the page, over all looks at it."""
     times: int
     at: datetime
+    turn: int
+    """The voter's first turn after it."""
 
 
 @dataclass
@@ -51,8 +50,8 @@ class Seat:
     turns: int = 0
     """Choices made so far."""
     done: bool = False
-    looks: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """When a ballot was first and last put before the voter, by a clock that is never set."""
+    looks: dict[str, dict[float, float]] = field(default_factory=dict)
+    """By ballot, and by when its page was shown: the seconds it was seen, since the last choice."""
 
     @property
     def order(self) -> list[str]:
@@ -80,30 +79,31 @@ class Seat:
         before = self.changeable
         return before[-back] if 0 < back <= len(before) else None
 
-    def look(self, ballot: str) -> None:
-        """Put a ballot before the voter."""
-        now = time.monotonic()
-        first, last = self.looks.get(ballot, (now, now))
-        self.looks[ballot] = (first if now - last <= SAME_LOOK_SECONDS else now, now)
+    def may_look(self, page: Page) -> bool:
+        """Tell whether a page's time can still count: no choice since it was shown, none saved."""
+        ballot = page.ballot
+        if ballot in self.sealed or ballot in self.sealing:
+            return False
+        return ballot not in self.chosen or page.turn >= self.chosen[ballot].turn
 
-    def seconds_of(self, ballot: str, shown_at: float, away: float) -> float:
-        """Return how long a ballot has been looked at, less the time it was hidden.
+    def look(self, ballot: str, shown_at: float, seconds: float) -> None:
+        """Take note for how long a page has been seen so far; told again, it adds nothing."""
+        looks = self.looks.setdefault(ballot, {})
+        looks[shown_at] = max(seconds, looks.get(shown_at, 0.0))
 
-        ``shown_at`` (seconds since 1970) serves where this process has not shown it.
-        """
-        if ballot in self.looks:
-            passed = time.monotonic() - self.looks[ballot][0]
-        else:
-            passed = max(0.0, time.time() - shown_at)
-        before = self.chosen[ballot].seconds if ballot in self.chosen else 0.0
-        return before + passed - min(max(away, 0.0), passed)
+    def seconds_with(self, page: Page, claim: float | None) -> float:
+        """Return how long a ballot has been looked at, with the page that is voted from."""
+        looks = self.looks.get(page.ballot, {})
+        last = max(seen_for(page, claim), looks.get(page.shown_at, 0.0))
+        before = self.chosen[page.ballot].seconds if page.ballot in self.chosen else 0.0
+        return before + total({**looks, page.shown_at: last})
 
     def choose(self, ballot: str, label: str, seconds: float, at: datetime) -> None:
         """Take a choice; a later one on the same ballot replaces it."""
         times = self.chosen[ballot].times + 1 if ballot in self.chosen else 1
-        self.chosen[ballot] = Choice(label, seconds, times, at)
-        self.looks.pop(ballot, None)
         self.turns += 1
+        self.chosen[ballot] = Choice(label, seconds, times, at, self.turns)
+        self.looks.pop(ballot, None)
         self.done = False
 
     def ripe(self) -> list[str]:
@@ -117,6 +117,7 @@ class Seat:
         """Take note that votes are in the warehouse."""
         for ballot in list(ballots):
             self.chosen.pop(ballot, None)
+            self.looks.pop(ballot, None)
             self.sealing.discard(ballot)
             self.sealed.add(ballot)
 
@@ -160,6 +161,8 @@ def _replay(line: dict[str, Any], seats: dict[str, Seat]) -> None:
     elif what == "vote" and line["choice"] in CHOSEN:
         at = datetime.fromisoformat(line["at"]).astimezone(UTC)
         seat.choose(str(line["ballot"]), str(line["choice"]), float(line["seconds"]), at)
+    elif what == "look":
+        seat.look(str(line["ballot"]), float(line["shown_at"]), float(line["seconds"]))
     elif what == "done":
         seat.done = True
 
@@ -172,6 +175,17 @@ def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: f
          "seconds": round(seconds, 3), "at": at.isoformat()}
     )  # fmt: skip
     seat.choose(ballot, label, round(seconds, 3), at)
+
+
+def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
+    """Keep for how long a page has been seen so far, if that is news."""
+    seconds = round(seen_for(page, claim), 3)
+    if seconds > seat.looks.get(page.ballot, {}).get(page.shown_at, 0.0):
+        ledger.write(
+            {"what": "look", "voter": seat.voter, "ballot": page.ballot,
+             "shown_at": page.shown_at, "seconds": seconds}
+        )  # fmt: skip
+        seat.look(page.ballot, page.shown_at, seconds)
 
 
 def write_done(ledger: Ledger, seat: Seat) -> None:

@@ -25,7 +25,7 @@ KEYS = {"Answer 1": "1", "Answer 2": "2", "Tie": "3 t", "Not familiar": "n"}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
@@ -158,7 +158,7 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
         return page(
             "ballot", asked=QUESTION, shown=shown, keys=KEYS, labels=list(CHOSEN),
             question=rendered(shown.question), answers=[rendered(a) for a in shown.answers],
-            action=place(seat, steps), earlier=place(seat, steps + 1),
+            action=place(seat, steps), left=f"{place(seat)}/left", earlier=place(seat, steps + 1),
             later=place(seat, steps - 1),
         )  # fmt: skip
 
@@ -166,9 +166,14 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
     def vote(request: Request, slug: str, form: Form, back: str = "0") -> Response:
         """Take a choice and go on; a page that was overtaken changes nothing."""
         seat, steps = desk.voter(request, slug), _number(back)
-        hidden = _number(form.get("away", "0")) / 1000
-        taken = booth.vote(seat, form.get("nonce", ""), form.get("choice", ""), hidden)
+        taken = booth.vote(seat, form.get("nonce", ""), form.get("choice", ""), _seen(form))
         return RedirectResponse(place(seat, steps - 1 if taken else steps), 303)
+
+    @app.post("/b/{slug}/left")
+    def left(request: Request, slug: str, form: Form) -> Response:
+        """Let a page that is left or hidden say for how long it was seen; no answer is read."""
+        booth.leave(desk.voter(request, slug), form.get("nonce", ""), _seen(form))
+        return Response(status_code=204)
 
     @app.post("/b/{slug}/finish")
     def finish(request: Request, slug: str) -> Response:
@@ -240,6 +245,16 @@ def _add_guard(app: FastAPI, known: str | None) -> None:
         return answer
 
 
+def _count(text: str) -> int | None:
+    """Read a count that a browser sent; nonsense is null."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
+
+
 def _number(text: str) -> int:
-    """Read a count that a browser sent; nonsense is 0."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else 0
+    return _count(text) or 0
+
+
+def _seen(form: dict[str, str]) -> float | None:
+    """Return the seconds that a page says it was visible; null if it has no script to say so."""
+    milliseconds = _count(form.get("seen", ""))
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,5 +1,5 @@
 "use strict";
-// Keys, the time that the page was hidden, and one submission per page. Without it the page works too.
+// Keys, the time that the page is seen, and one submission per page. Without it the page works too.
 // It is there before the page is seen, so that no key is lost.
 (() => {
   const ballot = () => document.getElementById("ballot");
@@ -37,13 +37,34 @@
     }
   });
 
-  let hidden = 0;
-  let since = document.hidden ? performance.now() : null;
-  const count = () => {
-    if (since !== null) hidden += performance.now() - since;
-    since = document.hidden ? performance.now() : null;
+  let seen = 0;
+  let since = document.hidden ? null : performance.now();
+  const count = (left = false) => {
+    if (since !== null) seen += performance.now() - since;
+    since = left || document.hidden ? null : performance.now();
+    return Math.floor(seen);
   };
-  document.addEventListener("visibilitychange", count);
+
+  // A page that is hidden may never come back, and one that is left says so once; the booth keeps the
+  // longest time of each page. It is told after a choice too, which may not have arrived.
+  let told = 0;
+  const tell = (left = false) => {
+    const time = count(left);
+    const form = ballot();
+    if (!form || time === told) return;
+    told = time;
+    const body = new URLSearchParams({ nonce: form.elements.nonce.value, seen: String(time) });
+    navigator.sendBeacon(form.dataset.left, body);
+  };
+  addEventListener("pagehide", () => tell(true));
+  document.addEventListener("visibilitychange", () => (document.hidden ? tell() : count()));
+  // A browser that quits says nothing, so a page speaks after 4 s, 8 s, 16 s: half of it or more is known.
+  let next = 4000;
+  setInterval(() => {
+    if (count() < next) return;
+    tell();
+    next *= 2;
+  }, 1000);
 
   addEventListener("DOMContentLoaded", () => {
     // Wide code and tables scroll by themselves, so keys must reach them.
@@ -59,8 +80,7 @@
         return;
       }
       sent = true;
-      count();
-      form.elements.away.value = String(Math.round(hidden));
+      form.elements.seen.value = String(count());
       if (event.submitter) event.submitter.classList.add("sent");
       form.setAttribute("aria-busy", "true");
     });

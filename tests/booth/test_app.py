@@ -52,6 +52,8 @@ def test_every_answer_has_the_headers(booth: Booth) -> None:
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
         assert "unsafe" not in policy
+        # The page tells nobody but the booth for how long it was seen.
+        assert "connect-src 'self';" in policy
         # With no-referrer the origin of our own forms would be "null", as that of others is.
         assert headers["referrer-policy"] == "same-origin"
         assert (headers["x-frame-options"], headers["x-content-type-options"]) == (

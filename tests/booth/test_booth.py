@@ -1,13 +1,12 @@
 import base64
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from booth import _booth, _seats
+from booth import _booth
 from booth._booth import Booth
 from booth._seats import STILL_OPEN, Seat, write_choice
 from schemas.judging import Votes
@@ -200,47 +199,6 @@ def test_neither_tokens_nor_sessions_are_kept(audited: Audited, opened: Open) ->
         assert session
         assert session.encode() not in file.read_bytes()
         assert booth.token(seat).encode() not in file.read_bytes()
-
-
-def test_time_is_that_on_the_page(
-    audited: Audited, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    booth = opened(audited())
-    seat = booth.seat("ann")
-    clock = [100.0]
-    monkeypatch.setattr(_seats.time, "monotonic", lambda: clock[0])
-
-    def look(passed: float, back: int = 0) -> str:
-        shown = booth.show(seat, back)
-        clock[0] += passed
-        assert shown
-        return shown.nonce
-
-    look(8)  # loaded again after 8 s: goes on
-    ballot = booth.vote(seat, look(4), "Tie", 2.5)
-    assert ballot
-    assert seat.chosen[ballot].seconds == 9.5  # 8 + 4 - 2.5 hidden
-    booth.vote(seat, look(3, back=1), "Answer 1", 0.0)
-    assert seat.chosen[ballot][:3] == ("Answer 1", 12.5, 2)
-    look(4000)  # the night
-    other = booth.vote(seat, look(5), "Tie", 99.0)
-    assert other
-    assert seat.chosen[other].seconds == 0  # all of it hidden
-    look(4000)
-    last = booth.vote(seat, look(5), "Tie", -7.0)
-    assert last
-    assert seat.chosen[last].seconds == 5
-
-
-def test_time_of_a_page_from_before_a_restart(audited: Audited, opened: Open) -> None:
-    booth = opened(audited())
-    seat = booth.seat("ann")
-    shown = booth.show(seat, 0)
-    assert shown
-    seat.looks.clear()
-    assert seat.seconds_of(seat.order[0], time.time() - 30, 0.0) == pytest.approx(30, abs=1)
-    # A clock that was set back.
-    assert seat.seconds_of(seat.order[0], time.time() + 30, 0.0) == 0
 
 
 def test_choices_on_pairs_that_are_gone_are_told(

@@ -37,7 +37,7 @@ class Voter(threading.Thread):
                 while place := PLACE.search(page.text):
                     self.acknowledged = int(place[1]) - 1
                     self.sent.append(LABELS[len(self.sent) % 4])
-                    form = {"nonce": _found(page, NONCE), "away": "0", "choice": self.sent[-1]}
+                    form = {"nonce": _found(page, NONCE), "seen": "9", "choice": self.sent[-1]}
                     page = client.post(_address(page, ACTION), data=form, headers=_own(page))
             except httpx.TransportError:
                 return
