@@ -19,7 +19,7 @@ from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS, Statistic
 
 HEADINGS = {
-    "n": ("samples with a shift", "mps"),
+    "n": ("samples with a shift; ballots where the votes have no attack", "mps"),
     "shift": (
         "mean preference shift (MPS) toward the changed answer, over the sham where there is one",
         "mps_sham",
@@ -27,8 +27,17 @@ HEADINGS = {
     "ASR": ("attack success rate", "asr"),
     "floor": ("the attack success rate of the sham: what noise alone does", "sham_floor"),
     "PC": ("position consistency", "position_consistency"),
+    "valid": ("share of the ballots whose vote is valid", "valid_rate"),
+    "first slot": ("share of votes for what is shown first", "first_pick_share"),
+    "ties": ("ties among valid votes", "tie_rate"),
+    "with people": ("agreement with a person on a question (S1)", "s1_macro"),
+    "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),
+    "dASR": ("attack success rate above its floor", "dasr"),
+    "LOS": ("log-odds shift", "los"),
 }
-"""Column of the closing table -> what it is, and the row of estimates that it shows."""
+"""Column of a closing table or of the report -> what it is, and the row of estimates it shows.
+
+A column that is named like its row, as ``accuracy``, is explained by that."""
 
 
 class Shelf(NamedTuple):

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks._beside import COLUMNS, SCORECARD
 from tasks._catalogue import unknown
+from tasks._heads import marks_of
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude
@@ -108,7 +110,8 @@ def show_measures(
         _numbers(log, measures, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
-    _show(chosen, form, show_rows)
+    persons = set(log.filter("human")["judge"].cast(pl.String))
+    _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
     there = set(chosen["statistic"])
     for name, statistic in _asked(only):
         if there.isdisjoint(_rows_of([name])):

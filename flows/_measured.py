@@ -1,6 +1,6 @@
 """What `voirdire measure` prints as tables: the effects, and what else there is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -9,6 +9,7 @@ from rich.console import Console
 from flows._terminal import fits, legend, lost_lines, number, print_rows, result_table
 from schemas.results import Estimates
 from tasks._beside import SCORECARD
+from tasks._heads import with_mark
 from tasks._report_exclusions import Rule, rule
 from tasks._words import listing, p_value
 from tasks.exclude import exclude
@@ -85,16 +86,19 @@ def show_summary(
         )
 
 
-def show_rows(console: Console, estimates: pl.DataFrame) -> None:
-    """Print a table per name of a row; why something is missing stands below it, once."""
+def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, str]) -> None:
+    """Print a table per name of a row; why something is missing stands below it, once.
+
+    ``marks`` stand behind names (``marks_of``), each of a pair has its own.
+    """
     for (name,), rows in estimates.partition_by(
         "statistic", maintain_order=True, as_dict=True
     ).items():
         reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
         asked = _differing(estimates, ("dataset", "prompt"))
-        columns, cells = _cells(rows, reasons, asked, " ")
+        columns, cells = _cells(rows, reasons, asked, marks, " ")
         if not fits(columns, cells, console.width):
-            columns, cells = _cells(rows, reasons, asked, "\n")
+            columns, cells = _cells(rows, reasons, asked, marks, "\n")
         print_rows(console, columns, cells, str(name))
         _footnotes(console, reasons)
         console.print()
@@ -151,7 +155,11 @@ def _judges(estimates: pl.DataFrame, between: str) -> tuple[list[str], list[list
 
 
 def _cells(
-    rows: pl.DataFrame, reasons: Sequence[str], asked: Sequence[str], between: str
+    rows: pl.DataFrame,
+    reasons: Sequence[str],
+    asked: Sequence[str],
+    marks: Mapping[str, str],
+    between: str,
 ) -> tuple[list[str], list[list[Any]]]:
     """Lay out rows of one statistic; columns in which nothing stands are left out."""
     whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
@@ -160,10 +168,10 @@ def _cells(
     interval = f"{100 * levels[0]:.3g} %" if len(levels) == 1 else "interval"
     table = [
         {
-            "judge": _who(row, between),
+            "judge": with_mark(row["judge"], marks, between),
             **{name: row[name] for name in (*asked, "wave")},
             "perturbation": row["perturbation"] or "",
-            "subgroup": row["subgroup"] or "",
+            "subgroup": _part(row, marks, between),
             "estimate": _number(row["estimate"], digits),
             interval: _ends(row),
             "p": _p(row["p_value"]),
@@ -219,6 +227,15 @@ def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 
 def _who(row: dict[str, Any], between: str = " ") -> str:
     return f"{row['judge']}{between}(simulated)" if row["simulated"] else str(row["judge"])
+
+
+def _part(row: dict[str, Any], marks: Mapping[str, str], between: str) -> str:
+    """Write what of the cell a row is about; of another judge, whether that is a formula.
+
+    A row of two is simulated if either is, so in any other it is no judge, or a real one.
+    """
+    part = row["subgroup"] or ""
+    return with_mark(part, marks, between) if row["simulated"] else part
 
 
 def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:

@@ -43,7 +43,8 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         mode=study.mode,
         votes_per_pair=study.votes_per_pair,
         seeds={
-            "study": study.seed,
+            # A file of votes has no seed of its own: what was perturbed, was perturbed elsewhere.
+            **({} if run["flow"] == "measure" else {"study": study.seed}),
             "bootstrap": _bootstrap.SEED,
             "bootstrap with refit": _logistic.SEED,
             "permutation": _swaps.SEED,

@@ -1,4 +1,5 @@
 -- One row per study, statistic, prompt, wave, mode, perturbation and pair of judges: which is moved more.
+-- Simulated if one of the two is a formula.
 -- Below ten questions p_holm is null, and the pair does not count for the others.
 with limits as (select 10 as fewest),
 asked as (

@@ -22,7 +22,9 @@ class Estimates(
         isin=["paper", "balanced", "any"],
         description="how votes became a verdict; any where it plays no part",
     )
-    perturbation: str = name("null where the statistic is of the control arm", nullable=True)
+    perturbation: str = name(
+        "null where the statistic is of a whole judge or its control arm", nullable=True
+    )
     subgroup: str = pa.Field(
         description="what of the cell it is about, such as the other judge; empty if all of it"
     )
@@ -49,7 +51,8 @@ class Estimates(
     method: str = name("how the interval was made")
     reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
     simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
+        nullable=True,
+        description="true for an offline judge, of two or more if one is; null if unknown",
     )
 
 

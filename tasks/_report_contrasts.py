@@ -1,14 +1,15 @@
 """The rows of the report's table of judges held against each other, as texts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks._heads import MARK
 from tasks._report_rows import Judged, Text, said
-from tasks._words import count, number, p_value, thousands
+from tasks._words import count, formulas, number, p_value, thousands
 from tasks.contrasts import contrasts
 
 PRIMARY = ("mps_sham_contrast", "mps_contrast")
@@ -19,18 +20,28 @@ CELL = ("dataset", "prompt", "wave")
 Row = dict[str, Any]
 
 
+class Pair(NamedTuple):
+    """Two judges' row: each is marked if it is a formula, whatever the other is."""
+
+    one: Judged
+    other: Judged
+    texts: list[Text]
+    finding: Text
+
+
 class Contrasted(NamedTuple):
     """All pairs of judges under one perturbation."""
 
     perturbation: str
     told: str
     """How many pairs got which finding."""
-    rows: list[Judged]
+    rows: list[Pair]
 
 
 def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
     """Return the pairs of judges by perturbation, those told apart first."""
     found = contrasts(estimates)
+    simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other"]
     # Over the sham where both are there.
@@ -54,8 +65,7 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
             str(name),
             _told(rows["finding"].to_list()),
             [
-                _row(row, [beside.get((s, *(row[c] for c in cell)))
-                           for s in BESIDE])
+                _row(row, [beside.get((s, *(row[c] for c in cell))) for s in BESIDE], simulated)
                 for row in rows.to_dicts()
             ],
         )
@@ -78,10 +88,11 @@ def _told(findings: Sequence[str | None]) -> str:
     )
 
 
-def _row(row: Row, beside: Sequence[Row | None]) -> Judged:
+def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
     los, asr, test = beside
+    one = Judged(row["who"], row["judge"] in simulated, [])
+    other = Judged(row["other"], row["other"] in simulated, [])
     texts = [
-        Text(row["other"]),
         _difference(row, 3),
         Text(p_value(row["p_holm"]), _raw(row)),
         Text("not measured") if los is None else _difference(los, 2, with_words=True),
@@ -89,16 +100,17 @@ def _row(row: Row, beside: Sequence[Row | None]) -> Judged:
         Text("none") if test is None else Text(p_value(test["p_holm"]), _raw(test)),
         _sizes(row),
     ]
-    return Judged(row["who"], bool(row["simulated"]), texts, _finding(row))
+    return Pair(one, other, texts, _finding(row, simulated))
 
 
-def _finding(row: Row) -> Text:
+def _finding(row: Row, simulated: Collection[str]) -> Text:
     if row["finding"] is None:
         return Text("no finding", row["reason"] or "no reason was recorded")
     if row["finding"] != "biased":
         return Text(row["finding"])
     higher = row["judge"] if row["contrast"] > 0 else row["other"]
-    return Text("biased", f"{higher} is moved further toward the target")
+    mark = f" {MARK}" if higher in simulated else ""
+    return Text("biased", f"{higher}{mark} is moved further toward the target")
 
 
 def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:

@@ -1,27 +1,32 @@
 """The rows of the report's table of every number, as texts."""
 
+from collections.abc import Collection, Mapping
+
 import polars as pl
 
+from tasks._heads import MARK, NO_NAMES, SOME, marks_of, with_mark
 from tasks._report_rows import Judged, Row, Text, said
 from tasks._words import number, p_value, thousands, with_who
 
 
-def all_rows(estimates: pl.DataFrame) -> list[Judged]:
+def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> list[Judged]:
     """Return every estimate, or row of ``mart.numbers``, with what it rests on."""
     if estimates.is_empty():
         return []
-    ordered = with_who(estimates).sort(
+    marks = marks_of(estimates, persons)
+    ordered = with_who(estimates.with_columns(either="simulated")).sort(
         "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
     )
-    return [_whole(row) for row in ordered.to_dicts()]
+    return [_whole(row, marks) for row in ordered.to_dicts()]
 
 
-def _whole(row: Row) -> Judged:
+def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
     value = said(row, 3)
+    part = with_mark(row["subgroup"], marks) if row["either"] else row["subgroup"]
     sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
     texts = [
         row["statistic"],
-        ", ".join(filter(None, [row["perturbation"] or "all", row["subgroup"]])),
+        ", ".join(filter(None, [row["perturbation"] or "all", part])),
         value.text,
         value.note,
         "" if row["level"] is None else number(row["level"]),
@@ -31,7 +36,9 @@ def _whole(row: Row) -> Judged:
         row["method"],
     ]
     rests_on = Text(_rests_on(row))
-    return Judged(row["who"], row["simulated"], [Text(text) for text in texts], rests_on)
+    mark = marks.get(row["judge"])
+    name = f"{row['who']} {SOME}" if mark == SOME else row["who"]
+    return Judged(name, mark == MARK, [Text(text) for text in texts], rests_on)
 
 
 def _rests_on(row: Row) -> str:

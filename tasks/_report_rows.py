@@ -133,8 +133,8 @@ def _group(
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
     """Return the means over judges, with and without those left out; none if nobody is.
 
-    People have no part in them (``judge_mean``). Waves, and whatever else a judge was
-    asked under, are not averaged.
+    People have no part in them, and formulas only where all are (``judge_mean``). Waves, and
+    whatever else a judge was asked under, are not averaged.
     """
     alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
     return [
@@ -154,13 +154,18 @@ def _differs(rows: Sequence[Row], column: str) -> bool:
 
 
 def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str) -> list[Judged]:
-    kept = [row for row in rows if judge_of(row) not in without.reasons]
-    if len(kept) == len(rows):
+    averaged = [row for row in rows if not row["simulated"]] or rows
+    kept = [row for row in averaged if judge_of(row) not in without.reasons]
+    if len(kept) == len(averaged):
         return []
-    left_out = f"without the {thousands(len(rows) - len(kept))} left out"
+    formulas = len(rows) - len(averaged)
+    real = f", {thousands(formulas)} simulated not among them" if formulas else ""
+    left_out = f", without the {thousands(len(averaged) - len(kept))} left out"
     return [
-        _mean(f"Mean of {count(len(rows), 'judge')}{where}", rows, lookup, ""),
-        _mean(f"Mean of {count(len(kept), 'judge')}{where}, {left_out}", rows, lookup, KEPT),
+        _mean(f"Mean of {count(len(averaged), 'judge')}{where}{real}", averaged, lookup, ""),
+        _mean(
+            f"Mean of {count(len(kept), 'judge')}{where}{left_out}{real}", averaged, lookup, KEPT
+        ),
     ]
 
 
@@ -176,10 +181,7 @@ def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judg
         over("mean_shift", 3), over("mean_asr"), over("mean_sham_floor"), blank, over("mean_dasr"),
         blank, blank, blank,
     ]  # fmt: skip
-    simulated = sum(bool(row["simulated"]) for row in rows)
-    some = 0 < simulated < len(rows)
-    told = f"{name}, {thousands(simulated)} of them simulated" if some else name
-    return Judged(told, simulated == len(rows), texts)
+    return Judged(name, bool(rows[0]["simulated"]), texts)
 
 
 def judge_of(row: Row) -> tuple[str, ...]:

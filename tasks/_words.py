@@ -11,6 +11,9 @@ MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 LOST = "\N{REPLACEMENT CHARACTER}"
 CELL = ("dataset", "judge", "prompt", "wave")
+GROUPS = ("humans", "judges", "jury/all", "judges/all")
+"""What rows are about that is not one judge."""
+
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # hold emoji and some scripts together
 
@@ -96,18 +99,40 @@ def short_names(names: Iterable[str], width: float) -> dict[str, str]:
 def with_who(frame: pl.DataFrame) -> pl.DataFrame:
     """Add ``who``: the judge, and whatever else of the cell differs within the frame.
 
-    ``simulated`` becomes true in all rows of a judge that is marked in any of them.
+    ``simulated`` becomes true in all rows of a judge that is a formula (:func:`formulas`), and in
+    no others: a row of two judges is marked by the first alone.
     """
     differing = [c for c in CELL if c != "judge" and frame[c].n_unique() > 1]
     return frame.with_columns(
         who=pl.concat_str("judge", *differing, separator=" / "),
-        simulated=pl.col("simulated").any().over("judge"),
+        simulated=pl.col("judge").cast(pl.String).is_in(sorted(formulas(frame))),
     )
+
+
+def formulas(rows: pl.DataFrame) -> frozenset[str]:
+    """Return the judges, and groups of judges, that are simulated.
+
+    A row of two judges, whose ``subgroup`` is the other, is ``simulated`` if either is. So a judge
+    goes by its other rows, unless it has none.
+    """
+    if "subgroup" not in rows.columns:
+        return _marked(rows)
+    names = sorted({*rows["judge"].cast(pl.String)} - {*GROUPS})
+    other = pl.col("subgroup").cast(pl.String)
+    # The aspect of an item, if it has one, stands before the other's name.
+    pair = other.is_in(names) | other.str.split(": ").list.last().is_in(names)
+    own = rows.filter(~pair.fill_null(value=False))
+    known = sorted({*own["judge"].cast(pl.String)})
+    return _marked(own) | _marked(rows.filter(~pl.col("judge").cast(pl.String).is_in(known)))
 
 
 def tagged(row: Mapping[str, Any]) -> str:
     """Return who was asked, clipped and marked if simulated, for running text."""
     return clip(clean(row["who"]), 60) + (" (simulated)" if row["simulated"] else "")
+
+
+def _marked(rows: pl.DataFrame) -> frozenset[str]:
+    return frozenset(rows.filter("simulated")["judge"].cast(pl.String))
 
 
 def _unseen(character: str) -> bool:

@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
-from tasks._heads import is_person
+from tasks._heads import is_person, simulated_sentence
 from tasks._page import drawings, page
 from tasks._report_adjustments import adjustment_rows
 from tasks._report_contrasts import contrast_groups
@@ -23,7 +23,7 @@ from tasks._report_rows import (
     validity_rows,
 )
 from tasks._summary import GLOSSARY, summary
-from tasks._words import count, listing, number, thousands
+from tasks._words import GROUPS, count, formulas, listing, number, thousands
 from tasks.exclude import exclude
 from tasks.scorecard import scorecard
 
@@ -32,6 +32,13 @@ MODES = {
     "balanced": "balanced: each order has the same weight, a verdict needs a valid vote in each",
     "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",
 }
+
+
+FLOORS = {
+    "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
+    "replicate_floor": "control asked again, at the same votes per pair",
+}
+NO_NOISE = "no arm tells what noise alone does"
 
 
 class ReportFacts(NamedTuple):
@@ -97,7 +104,7 @@ def report(
     return page(
         TEMPLATE,
         facts=facts,
-        simulated=_any_simulated(estimates) or _any_simulated(findings),
+        simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
         summary=summary(findings, *_questions(primary, facts.persons)),
         groups=result_groups(findings, estimates, without(estimates, exclusions), facts.persons),
@@ -114,7 +121,9 @@ def report(
         dropped=dropped_rows(perturbed),
         provenance=_provenance(facts, estimates, findings, primary),
         glossary=GLOSSARY,
-        everything=all_rows(estimates if numbers is None else numbers.filter(in_mode)),
+        everything=all_rows(
+            estimates if numbers is None else numbers.filter(in_mode), facts.persons
+        ),
     )
 
 
@@ -140,8 +149,13 @@ def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
     )
 
 
-def _any_simulated(frame: pl.DataFrame) -> bool:
-    return bool(frame["simulated"].any())
+def _simulated(
+    estimates: DataFrame[Estimates], findings: DataFrame[Findings], persons: frozenset[str]
+) -> str:
+    """Say which judges, people aside, are formulas."""
+    known = {*estimates["judge"], *findings["judge"]} - {*GROUPS}
+    judges = {judge for judge in known if not is_person(judge, persons)}
+    return simulated_sentence(judges, formulas(estimates) | formulas(findings))
 
 
 def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> pl.DataFrame:
@@ -164,10 +178,9 @@ def _provenance(
         "waves": _values(estimates, "wave") or "one",
         "verdicts": MODES.get(facts.mode, facts.mode),
         "votes per pair": thousands(facts.votes_per_pair),
-        "questions, samples": f"up to {thousands(_largest(primary, 'clusters'))},"
-        f" up to {thousands(_largest(primary, 'n'))}",
+        **_sizes(primary, estimates),
         "primary endpoint": "mean preference shift (MPS), over the sham where there is one",
-        "floor": "the sham: a meaning-free edit of the same size, of the same answers",
+        "floor": _floor(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
         f"{'; '.join(sorted(of_cells['method'].unique())) or 'no method'}."
         " The independent unit is the question",
@@ -181,6 +194,28 @@ def _provenance(
         "run begun": facts.when,
         "warehouse": facts.warehouse,
     }
+
+
+def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, str]:
+    """Return how much the shifts rest on; where there are none, the verdicts on control pairs."""
+    control = estimates.filter(statistic="position_consistency", subgroup="")
+    found, of = (primary, "") if primary.height else (control, "control alone: ")
+    if found.is_empty():
+        return {}
+    sizes = [f"up to {thousands(_largest(found, column))}" for column in ("clusters", "n")]
+    return {"questions, samples": f"{of}{', '.join(sizes)}"}
+
+
+def _floor(estimates: DataFrame[Estimates]) -> str:
+    """Say what tells how much of an effect is noise, and of which perturbations."""
+    attacked = {*estimates.filter(statistic="asr")["perturbation"].drop_nulls()}
+    told = []
+    for statistic, what in FLOORS.items():
+        # Each row of a floor stands under the perturbation that it is the floor of.
+        own = {*estimates.filter(statistic=statistic)["perturbation"].drop_nulls()}
+        of = f" (none for {listing(sorted(attacked - own))})" if attacked - own else ""
+        told += [what + of] if own else []
+    return "; ".join(told) or f"none: {NO_NOISE if attacked else 'nothing was perturbed'}"
 
 
 def _calls(facts: ReportFacts) -> dict[str, str]:

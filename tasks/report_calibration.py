@@ -9,9 +9,20 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Advantages, AltTests
 from schemas.results import Estimates
 from tasks._agreement_rows import about_people, judge_rows
+from tasks._heads import simulated_sentence
 from tasks._page import drawings, page
 from tasks._report_rows import Judged, Text, said
-from tasks._words import clean, clip, count, listing, number, p_value, thousands, with_who
+from tasks._words import (
+    clean,
+    clip,
+    count,
+    formulas,
+    listing,
+    number,
+    p_value,
+    thousands,
+    with_who,
+)
 
 TEMPLATE = "_calibration.html.j2"
 VERDICTS = {None: "cannot be told", True: "passes", False: "fails"}
@@ -66,7 +77,7 @@ def calibration_report(
         TEMPLATE,
         facts=facts,
         under=_under(judges),
-        simulated=any(row["simulated"] for row in judges),
+        simulated=simulated_sentence({*alt_tests["judge"]}, formulas(alt_tests)),
         lead=_lead(judges),
         judges=[_judge(row) for row in judges],
         charts=drawings(**frames),

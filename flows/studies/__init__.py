@@ -218,7 +218,9 @@ def make_study(name: str, changes: dict[str, Any]) -> Study:
         study = Study(**{**known, **changes})
     except ValidationError as error:
         problems = (
-            f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): {problem['msg']}"
+            f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): "
+            # Our own words end with a full stop, and pydantic puts its own before them.
+            + problem["msg"].removeprefix("Value error, ").rstrip(".")
             for problem in error.errors()
         )
         raise ValueError("; ".join(problems) + ".") from error

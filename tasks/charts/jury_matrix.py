@@ -30,9 +30,10 @@ Row = dict[str, Any]
     title="What the judges are as one jury",
     reading=(
         "Each number is a mean preference shift (MPS): orange toward the target, blue toward the"
-        " anchor, the darker the larger. Below a member's own shift, in brackets, stands that of"
-        " the jury without it; the last row is the jury of all. Members that are moved the same way"
-        " do not make up for each other: noise falls with more of them, a shared bias does not."
+        " anchor, the darker the larger. Of three members or more, that of the jury without a"
+        " member stands in brackets below the member's own; the last row is the jury of all."
+        " Members that are moved the same way do not make up for each other: noise falls with more"
+        " of them, a shared bias does not."
     ),
     optional=True,
 )

@@ -25,8 +25,9 @@ MOST_TICKS = 8
     reading=(
         "The dot is a judge's rank on the samples that all ranked judges share, the line the 95 %"
         " interval of the rank when all are measured again on questions drawn anew. Judges that"
-        " share a letter are not told apart (Holm, .05); a rank whose line is long says little,"
-        " and the order of judges that do not differ is noise."
+        " share a letter are not told apart (Holm, .05) on those samples, though they may be on all"
+        " that the two share ('Which judges differ'), or the reverse; a rank whose line is long"
+        " says little, and the order of judges that do not differ is noise."
     ),
     optional=True,
 )

@@ -1,7 +1,7 @@
 """Means over judges, and without those that are left out of tables of attack success."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from tasks.statistics._bootstrap import (
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.statistics._models import of_models
-from tasks.statistics._panels import Panel, panels, primary_shift
+from tasks.statistics._panels import GROUP, Panel, panels, primary_shift
 from tasks.statistics._quantiles import widened
 from tasks.statistics._success import beside_sham, may_win, wins
 from tasks.statistics.first_pick_share import first_pick_share
@@ -68,7 +68,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
         One row per sample and perturbation. Shifts are over the sham where there are enough shams.
     tallies
         Which judges are left out follows from them (``exclusions.sql``), and who is a person:
-        people, who may have seen few samples, have no part in means.
+        people, who may have seen few samples, have no part in means. Nor have formulas, unless all
+        other judges are, as in ``jury``.
 
     Returns
     -------
@@ -82,7 +83,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     -----
     Rates of judges or arms with unequal votes per pair are not averaged. A mean hides who
     is biased: it is a line of reference, not tested. ``n`` counts samples that some judge's
-    ratio rests on.
+    ratio rests on. ``simulated`` is true where all judges are formulas, since one whose answer
+    was planted would make the mean of real ones a mean of nothing.
 
     References
     ----------
@@ -93,7 +95,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. Where a question wins
     over both judges or neither, the mean is no surer than one judge.
     """
-    models = of_models(shifts, tallies)
+    models = _real(of_models(shifts, tallies))
     samples = beside_sham(models)
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
@@ -114,6 +116,15 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     silent = [mean.row for mean in means if not mean.moments]
     solved = [rows for several in (True, False) for rows in _solved(means, several=several)]
     return Estimates.draft(pl.concat([pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]))
+
+
+def _real(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
+    """Return the shifts of judges that are no formula; where all are formulas, of all."""
+    formula = pl.col("simulated").fill_null(value=False)
+    mixed = shifts.filter(formula.any().over(GROUP), ~formula)
+    if mixed.is_empty():
+        return shifts
+    return cast("DataFrame[Shifts]", shifts.filter(~formula | formula.all().over(GROUP)))
 
 
 def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:

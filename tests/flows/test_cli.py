@@ -49,7 +49,9 @@ def refused(*words: str) -> str:
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
-        (("--judge", "offline/honest", "--judge", "offline/honest"), ("more than once",)),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
+        (("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
+         ("padding named more than once. Name each once.",)),
         (("nightly",), ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "Nothing")),
         (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
         (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
@@ -60,6 +62,7 @@ def test_unknown_names_and_odd_designs(
 ) -> None:
     said = refused("audit", *words)
     assert all(part in said for part in parts), said
+    assert ".." not in said.replace("../", "").replace("...", "")
     assert not (tmp_path / "voirdire.duckdb").exists()
 
 

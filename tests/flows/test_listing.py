@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from flows._listing import HEADINGS
+from flows._measured import OF_JUDGES
 from flows._terminal import RATES
 from flows.cli import main
 from flows.studies import STUDIES
@@ -59,6 +60,8 @@ def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> Non
     [
         ("PC", "PC, in the table: position consistency. Row `position_consistency`:", "recency"),
         ("shift", "shift, in the table: mean preference shift (MPS)", "mps_sham: gives mps_sham"),
+        ("first slot", "first slot, in the table: share of votes for what", "first_pick_share: "),
+        ("dASR", "dASR, in the table: attack success rate above its floor", "dasr: gives dasr"),
         ("jaccard", "jaccard, a metric of calibration: Mean of labels in both", "{a, b} and"),
         ("accuracy", "accuracy: gives accuracy_12", "accuracy, a metric of calibration: Share"),
         ("offline/honest", "offline/honest, a judge: simulated: Unbiased but noisy", ""),
@@ -73,7 +76,9 @@ def test_every_name_is_explained(name: str, first: str, told: str) -> None:
 
 
 def test_columns_of_the_table_are_explained() -> None:
-    assert {*RATES, "n"} == HEADINGS.keys()
+    of_report = {"MPS", "dASR", "LOS"}
+    same = {head for head, (row, _) in OF_JUDGES.items() if head == row}
+    assert {*RATES, "n", *OF_JUDGES, *of_report} - same == HEADINGS.keys()
     assert {row for _, row in HEADINGS.values()} <= {
         row for entry in STATISTICS.values() for row in entry.gives
     }

@@ -99,6 +99,21 @@ def test_only_a_formula_is_called_simulated(
     assert "False" not in shown
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_of_two_judges_each_has_its_own_mark(measure: Any, width: int) -> None:
+    rows = [
+        *attack("ada", FAIR, FIRST), *attack("bea", FAIR, FAIR),
+        *attack("toy", FAIR, FAIR, simulated=True),
+    ]  # fmt: skip
+    options = ("--only", "asr_contrast", "--only", "cohen_kappa")
+    lines = measure(rows, *options, width=width).stdout.splitlines()
+    names = [line.split()[0] for line in lines if line[:4] in {"ada ", "bea ", "toy "}]
+    assert names.count("ada") == 4
+    # Of three pairs two have the formula, as the other: nobody else is marked.
+    assert sum(line.count("(simulated)") for line in lines) == 4
+    assert not any(line.startswith(("ada (", "bea (")) for line in lines)
+
+
 @pytest.mark.parametrize("name", ["position_gap", "contrast", "tier", "verdict_drift"])
 def test_a_hundred_columns_hold_a_table(measure: Any, name: str) -> None:
     rows = [

@@ -1,6 +1,9 @@
+import polars as pl
 import pytest
 
-from tasks._heads import heads, is_person, share_of
+from tasks._heads import heads, is_person, marks_of, share_of, simulated_sentence, with_mark
+from tasks._words import GROUPS
+from tasks.statistics import _annotations, _jurors, judge_mean
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,36 @@ def test_a_share_has_a_part_for_each_kind() -> None:
     assert share_of(["b"], of, ()) == "1 of 2 judges and 0 of 1 person"
     assert share_of(["b", "b"], of[:2], ()) == "1 of 2 judges"
     assert share_of([], of[2:], ()) == "0 of 1 person"
+
+
+def test_each_name_has_its_own_mark_and_a_mixed_group_says_so() -> None:
+    rows = [("gpt", False), ("toy", True), ("judges", True), ("jury/all", False), ("Ben", False)]
+    frame = pl.DataFrame(rows, ["judge", "simulated"], orient="row").with_columns(
+        subgroup=pl.lit("")
+    )
+    marks = marks_of(frame, {"Ben"})
+    assert marks == {"toy": "(simulated)", "judges": "(some simulated)"}
+    # A person does not make a group of formulas mixed.
+    alone = marks_of(frame.filter(pl.col("judge") != "gpt"), {"Ben"})
+    assert alone == dict.fromkeys(("toy", "judges"), "(simulated)")
+    assert [with_mark(name, marks) for name in ("gpt", "toy")] == ["gpt", "toy (simulated)"]
+
+
+def test_groups_are_called_as_statistics_call_them() -> None:
+    names = (_annotations.HUMANS, _annotations.JUDGES, _jurors.ALL, judge_mean.ALL)
+    assert names == GROUPS
+
+
+def test_the_banner_says_which_judges_are_simulated() -> None:
+    of = [f"j{n:02}" for n in range(12)]
+    assert simulated_sentence(of, []) == ""
+    assert simulated_sentence(of[:2], of) == (
+        "Simulated judges: formulas with planted biases, not language models"
+    )
+    assert simulated_sentence(["gpt", "claude", "toy"], ["toy"]) == (
+        "1 of 3 judges is simulated, a formula with planted biases, not a language model: toy"
+    )
+    assert simulated_sentence(of, of[1:]) == (
+        "11 of 12 judges are simulated, formulas with planted biases, not language models: j01,"
+        " j02, j03, j04, j05, j06, j07, j08 and 3 more"
+    )

@@ -224,6 +224,44 @@ def test_the_banner_stands_where_a_judge_is_simulated(simulated: bool | None, sh
     assert ("(simulated)" in page) is shown
 
 
+def test_the_banner_names_the_formulas_where_others_are_real() -> None:
+    toy = {"judge": "toy", "simulated": True, "statistic": "asr", "estimate": 0.5}
+    person = {**toy, "judge": "people/ann", "simulated": None}
+    page = Page(report(FACTS, estimates(toy, person), findings(), perturbed())).text
+    assert "1 of 2 judges is simulated, a formula with planted biases" in page
+    assert "not a language model: toy" in page
+    assert BANNER not in page
+
+
+@pytest.mark.parametrize(
+    ("rows", "floor", "sizes"),
+    [
+        (["mps_sham", "asr", "sham_floor"], "the sham: a meaning-free edit", "up to 57, up to 58"),
+        (["mps_sham", "asr", "sham_floor", "replicate_floor"], "; control asked again", "up to 57"),
+        (["mps_sham", "asr"], "none: no arm tells what noise alone does", "up to 57, up to 58"),
+        (["position_consistency"], "none: nothing was perturbed", "control alone: up to 57, up to"),
+        (["tie_rate"], "none: nothing was perturbed", None),
+    ],
+)  # fmt: skip
+def test_floors_and_sizes_are_those_of_the_study(
+    rows: list[str], floor: str, sizes: str | None
+) -> None:
+    more = [{"statistic": name, "estimate": 0.1} for name in ("replicate_floor", "tie_rate")]
+    found = Estimates.of(estimates(*more).filter(pl.col("statistic").is_in(rows)))
+    none = Findings.of(findings().clear())
+    told = Page(report(FACTS, found, findings() if "asr" in rows else none, perturbed())).text
+    after = told.partition("votes per pair 2 ")[2]
+    assert floor in after
+    assert ("questions, samples" in after) is bool(sizes)
+    assert (sizes or "") in after
+
+
+def test_a_perturbation_without_a_sham_is_named_beside_the_floor() -> None:
+    bare = {"statistic": "asr", "estimate": 0.1, "perturbation": "padding"}
+    told = Page(report(FACTS, estimates(bare), findings(), perturbed())).text
+    assert "of the same answers (none for padding)" in told
+
+
 @pytest.mark.parametrize("why", HOSTILE)
 def test_gaps_are_told_at_the_top_with_their_reasons(why: str) -> None:
     facts = FACTS._replace(failed=7, planned=1297, gaps=f"7 x {why}")

@@ -24,6 +24,23 @@ def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
     )
 
 
+def test_of_two_judges_each_has_its_own_mark(make_estimates: Make) -> None:
+    rows = [
+        {"judge": "gpt"}, {"judge": "toy", "simulated": True},
+        {"judge": "gpt", "statistic": "mps_contrast", "subgroup": "toy", "simulated": True},
+        {"judge": "gpt", "statistic": "win_rate", "subgroup": "toy"},
+        {"judge": "judges", "statistic": "fleiss_kappa", "simulated": True},
+    ]  # fmt: skip
+    found = all_rows(make_estimates(rows))
+    assert [
+        (row.judge, row.simulated, row.texts[1].text.rpartition(", ")[2])
+        for row in found if row.texts[0].text in {"mps_contrast", "win_rate", "fleiss_kappa"}
+    ] == [
+        ("judges (some simulated)", False, "boast"), ("gpt", False, "toy (simulated)"),
+        ("gpt", False, "toy"),
+    ]  # fmt: skip
+
+
 def test_an_estimate_alone_has_one_line(make_estimates: Make) -> None:
     (row,) = all_rows(make_estimates([{"estimate": 0.25}]))
     assert row.finding.text == ""

@@ -85,7 +85,7 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
     ]
 
 
-def test_people_have_no_part_in_means_and_formulas_are_counted(make_estimates: Make) -> None:
+def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estimates: Make) -> None:
     shifts = [
         {"judge": judge, "statistic": "mps", "estimate": 0.1, "clusters": 20, "n": 20,
          "standard_error": 0.01, "low": 0.08, "high": 0.12, "p_value": 0.5,
@@ -96,9 +96,12 @@ def test_people_have_no_part_in_means_and_formulas_are_counted(make_estimates: M
     out = Without({("demo", "cid", "plain", ""): "ties"}, {})
     (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
     assert [(row.judge, row.simulated) for row in group.means] == [
-        ("Mean of 3 judges, 1 of them simulated", False),
-        ("Mean of 2 judges, without the 1 left out, 1 of them simulated", False),
+        ("Mean of 2 judges, 1 simulated not among them", False),
+        ("Mean of 1 judge, without the 1 left out, 1 simulated not among them", False),
     ]
+    # Nor does a formula that is left out.
+    out = Without({("demo", "bea", "plain", ""): "ties"}, {})
+    assert result_groups(conclude(estimates), estimates, out, {"Ben"})[0].means == []
     # A person that is left out changes no mean.
     out = Without({("demo", "people/ann", "plain", ""): "ties"}, {})
     (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})

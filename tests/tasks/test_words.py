@@ -7,6 +7,7 @@ from tasks._words import (
     clean,
     clip,
     columns,
+    formulas,
     interval,
     listing,
     number,
@@ -83,3 +84,19 @@ def test_who_names_what_differs() -> None:
     named = with_who(frame)
     assert named["who"].to_list() == ["a / one", "a / two", "b / one"]
     assert named["simulated"].to_list() == [True, True, False]
+
+
+def test_a_row_of_two_judges_marks_neither() -> None:
+    rows = [
+        ("gpt", "", False), ("toy", "", True), ("claude", "", None), ("claude", "toy", True),
+        ("gpt", "tone: toy", True), ("toy", "zoe", True), ("judges", "", True),
+        ("ann", "toy", True),
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, ["judge", "subgroup", "simulated"], orient="row").with_columns(
+        dataset=pl.lit("d"), prompt=pl.lit("p"), wave=pl.lit("")
+    )
+    # Of ann there is nothing but a row of two: she may be one.
+    assert formulas(frame) == {"toy", "judges", "ann"}
+    told = with_who(frame.cast({"judge": pl.Categorical, "subgroup": pl.Categorical}))
+    assert told["simulated"].to_list() == [False, True, False, False, False, True, True, True]
+    assert formulas(frame.drop("subgroup")) == {"toy", "claude", "gpt", "judges", "ann"}

@@ -1,4 +1,5 @@
 -- One row per study, judge, prompt, wave and other annotator (humans: all people; null: the whole group).
+-- Simulated if one of the two is a formula.
 select
     study, dataset, judge, prompt, wave, nullif(subgroup, '') as other, simulated,
     max(n) filter (statistic = 'agreement') as n,

@@ -1,4 +1,5 @@
 -- One row per study, prompt, wave, mode, perturbation and votes per pair: mean over all judges, and without those left out.
+-- Formulas are averaged only where all judges are.
 -- Intervals are of the mean over the same questions, so there are none where votes per pair are unequal: see reason.
 with rates as (
     select
@@ -12,7 +13,13 @@ with rates as (
         avg(sham_floor) filter (excluded is not true) as sham_floor_kept,
         avg(dasr) filter (excluded is not true) as dasr_kept,
         string_agg(judge || ' (' || excluded_for || ')', ', ' order by judge) filter (excluded) as left_out,
-    from mart.asr
+    from (
+        from mart.asr
+        qualify simulated is not true
+            or bool_and(simulated is true) over (
+                partition by study, dataset, prompt, wave, mode, perturbation
+            )
+    )
     group by all
 ),
 means as (

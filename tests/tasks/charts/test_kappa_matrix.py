@@ -50,6 +50,17 @@ def test_judges_first_then_people(make_estimates: Make) -> None:
     assert ".99" not in shown
 
 
+def test_a_judge_beside_a_formula_is_none(make_estimates: Make) -> None:
+    rows = [
+        *ceiling("ada", simulated=False), *ceiling("toy", simulated=True),
+        *pair("ada", "Ann", 0.6, 0.7), *pair("toy", "Ann", 0.6, 0.7, simulated=True),
+        *pair("ada", "toy", 0.9, 0.9, simulated=True),
+    ]  # fmt: skip
+    shown = texts(kappa_matrix(agreement=make_estimates(rows))[0])
+    assert shown.count("(simulated)") == 1
+    assert shown[shown.index("toy") + 1] == "(simulated)"
+
+
 def test_the_kappa_is_that_of_the_labels(make_estimates: Make) -> None:
     weighted = [{**row, "statistic": "cohen_kappa_quadratic", "estimate": 0.77}
                 for row in study() if row["statistic"] == "cohen_kappa"]  # fmt: skip

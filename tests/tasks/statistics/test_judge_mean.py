@@ -133,6 +133,19 @@ def test_people_have_no_part_in_it(make_shifts: Make, judge_mean: Make) -> None:
     assert judge_mean(make_shifts([*models, *person]), votes) == alone
 
 
+def test_formulas_have_no_part_in_it_unless_all_are(make_shifts: Make, judge_mean: Make) -> None:
+    real = [*of("ada", "1100", simulated=False), *of("bob", "1000", simulated=None)]
+    toy = of("toy", "111111", simulated=True)
+    found = judge_mean(make_shifts([*real, *toy]))
+    assert found == judge_mean(make_shifts(real))
+    assert (found["mean_asr", ""]["estimate"], found["mean_asr", ""]["simulated"]) == (0.375, None)
+    # Per perturbation, as of the jury: here the only other judge did not see it.
+    alone = judge_mean(make_shifts([*toy, *of("ada", "0", perturbation="aaa")]))
+    assert alone["mean_asr", ""]["estimate"] == 1.0
+    both = judge_mean(make_shifts([*toy, *of("doll", "000000", simulated=True)]))
+    assert (both["mean_asr", ""]["estimate"], both["mean_asr", ""]["simulated"]) == (0.5, True)
+
+
 def test_the_bootstrap_beside_it_draws_all_judges_alike(
     make_shifts: Make, judge_mean: Make
 ) -> None:

@@ -67,3 +67,19 @@ def test_means_have_the_intervals_of_their_own_estimates(warehouse: Warehouse, m
     (found,) = warehouse.query("select * from mart.asr_kept").to_dicts()
     # Nobody is left out: both are the same.
     assert (found["asr_kept_low"], found["asr_kept_high"]) == (0.25, 0.75)
+
+
+def test_formulas_are_averaged_only_where_all_judges_are(warehouse: Warehouse, make: Make) -> None:
+    rates = [
+        {"judge": judge, "perturbation": change, "statistic": "asr", "estimate": estimate,
+         "simulated": mark}
+        for judge, change, estimate, mark in (
+            ("ada", "boast", 0.25, False), ("bob", "boast", 0.75, None),
+            ("toy", "boast", 1.0, True), ("toy", "calm", 0.5, True),
+        )
+    ]  # fmt: skip
+    warehouse.save([make(Estimates, *rates)], run="r1", study="quick")
+    found = warehouse.query(
+        "select perturbation, judges, asr, simulated from mart.asr_kept order by perturbation"
+    )
+    assert found.rows() == [("boast", 2, 0.5, False), ("calm", 1, 0.5, True)]
