@@ -1,5 +1,5 @@
 -- One row per study, prompt, wave, mode, perturbation and votes per pair: mean over all judges, and without those left out.
--- Formulas are averaged only where all judges are.
+-- Formulas are averaged only where all judges are, and people never.
 -- Intervals are of the mean over the same questions, so there are none where votes per pair are unequal: see reason.
 with rates as (
     select
@@ -14,7 +14,9 @@ with rates as (
         avg(dasr) filter (excluded is not true) as dasr_kept,
         string_agg(judge || ' (' || excluded_for || ')', ', ' order by judge) filter (excluded) as left_out,
     from (
-        from mart.asr
+        from mart.asr as a
+        anti join (select distinct study, judge from vote_log where human) as p
+            on p.study = a.study and p.judge = a.judge
         qualify simulated is not true
             or bool_and(simulated is true) over (
                 partition by study, dataset, prompt, wave, mode, perturbation

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from schemas.judging import VoteLog
 from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
@@ -35,6 +36,21 @@ def test_nobody_left_out(warehouse: Warehouse, make: Make) -> None:
         "select judges, asr, judges_kept, asr_kept, left_out from mart.asr_kept"
     )
     assert found.rows() == [(1, 0.25, 1, 0.25, None)]
+
+
+def test_people_are_no_judges_of_the_mean(
+    warehouse: Warehouse, make: Make, make_vote_log: Callable[..., object]
+) -> None:
+    # One vote per pair, as people give: a row of their own would show the means of models.
+    rows = [
+        {"judge": "a", "statistic": "asr", "estimate": 0.25, "votes_per_pair": 2},
+        {"judge": "people/ann", "statistic": "asr", "estimate": 0.75, "votes_per_pair": 1},
+    ]
+    log = make_vote_log([{"judge": "people/ann", "human": True}, {"judge": "a", "human": None}])
+    frames = [make(Estimates, *rows), Saving(VoteLog, log)]  # type: ignore[arg-type]
+    warehouse.save(frames, run="r1", study="quick")
+    found = warehouse.query("select votes_per_pair, judges, asr from mart.asr_kept")
+    assert found.rows() == [(2, 1, 0.25)]
 
 
 def test_rates_of_unequal_votes_are_not_averaged(warehouse: Warehouse, make: Make) -> None:
