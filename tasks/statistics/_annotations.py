@@ -58,11 +58,16 @@ class Block:
         return ": ".join(filter(None, (self.aspect, name)))
 
     def groups(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """Yield the annotators that are alike, if two or more: people; judges asked alike."""
+        """Yield the annotators that are alike, if two or more: people; judges asked alike.
+
+        Formulas are judges only where all are, as in a jury.
+        """
         if self.human.sum() > 1:
             yield HUMANS, self.human
         models = self.who.with_row_index("at").filter(~pl.col("human"))
-        for _, rows in models.group_by("prompt", "wave", maintain_order=True):
+        for _, asked in models.group_by("prompt", "wave", maintain_order=True):
+            real = asked.filter(pl.col("simulated").ne_missing(other=True))
+            rows = asked if real.is_empty() else real
             if rows.height > 1:
                 chosen = np.zeros(self.who.height, dtype=bool)
                 chosen[rows["at"].to_numpy()] = True

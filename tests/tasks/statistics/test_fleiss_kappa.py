@@ -63,3 +63,21 @@ def test_judges_by_prompt(make_annotations: Make) -> None:
     assert (row["judge"], row["prompt"], row["n"]) == ("judges", "p", 4)
     # P = 3/4; p = 3/8, 5/8: (3/4 - 34/64) / (30/64)
     assert row["estimate"] == pytest.approx(14 / 30)
+
+
+def test_formulas_are_judges_only_where_all_are(make_annotations: Make) -> None:
+    def told(simulated: str) -> list[tuple[float, bool]]:
+        rows = [
+            {"annotator": judge, "item": f"i{at}", "label": label, "prompt": "p",
+             "simulated": judge in simulated.split()}
+            for judge, labels in (("ada", "aabb"), ("bea", "abbb"), ("cem", "bbbb"))
+            for at, label in enumerate(labels)
+        ]  # fmt: skip
+        found = fleiss_kappa(annotations=make_annotations(rows)).to_dicts()
+        return [(row["estimate"], row["simulated"]) for row in found]
+
+    # The two that are left, as above.
+    assert told("cem") == [(pytest.approx(14 / 30), False)]
+    assert told("bea cem") == []
+    # All three: P = (1/3 + 1/3 + 1 + 1) / 4; p = 3/12, 9/12.
+    assert told("ada bea cem") == [(pytest.approx((2 / 3 - 10 / 16) / (6 / 16)), True)]
