@@ -45,6 +45,8 @@ def test_its_server_ends_with_it(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     own = {name: value for name, value in environment.items() if name != "PREFECT_API_URL"}
+    # A command that ran in this process may have made the log silent.
+    own["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "INFO"
     said = tmp_path / "said"
     with said.open("wb") as file:
         serving = subprocess.Popen(
