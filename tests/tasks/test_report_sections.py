@@ -1,0 +1,172 @@
+"""Sections of the report that stand only where there is something to tell."""
+
+import html
+import re
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.results import Drifts, Estimates
+from tasks.conclude import conclude
+from tasks.report import report
+
+MINUS = "\N{MINUS SIGN}"
+Row = dict[str, Any]
+WHOLE: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
+
+
+def test_models_have_a_section_only_where_they_are_known(parts: Any) -> None:
+    title = "What the verdicts say about models"
+    assert title not in report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    pair = {**parts.OVERALL, "subgroup": "ant vs bee"}
+    found = parts.estimates(
+        {**pair, "statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6},
+        {**pair, "statistic": "ppi_win_rate", "estimate": None, "reason": "<b>few</b>"},
+        {**pair, "statistic": "bias_bound", "perturbation": "padding", "estimate": 0.0714},
+        {**pair, "statistic": "tipping_shift", "perturbation": "padding", "estimate": 0.12},
+        {**pair, "statistic": "bias_bound", "perturbation": "rich", "estimate": 0.05},
+        {**pair, "statistic": "tipping_shift", "perturbation": "rich", "estimate": 0.3},
+    )
+    page = report(parts.FACTS, found, parts.findings(), parts.perturbed())
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
+    assert title in text
+    assert "ant vs bee" in text
+    assert "conclusion not robust to padding (a shift of .12 reverses it)" in text
+    assert "not estimable(<b>few</b>)" in text
+    assert "rich (a shift" not in text
+    assert " none conclusion not robust" in " ".join(parts.Page(page).text.split())
+
+
+def test_an_asr_stands_beside_what_the_lost_samples_hide(parts: Any) -> None:
+    # 27 of 57 that are left, 3 lost: 27/60 and 30/60.
+    bounds = {"statistic": "asr_bounds", "estimate": 27 / 57, "low": 0.45, "high": 0.5, "n": 60}
+    page = parts.Page(
+        report(parts.FACTS, parts.estimates(bounds), parts.findings(), parts.perturbed())
+    )
+    assert ".47 [.36, .58]; 3 lost: .45 to .50" in page.text
+    whole = parts.estimates({**bounds, "low": 0.45, "high": 0.45})
+    assert (
+        "lost:"
+        not in parts.Page(report(parts.FACTS, whole, parts.findings(), parts.perturbed())).text
+    )
+
+
+@pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
+def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: str) -> None:
+    rows = [
+        {"judge": judge, "statistic": name, "estimate": 0.1, "low": 0.0, "high": 0.2}
+        for judge, name in (
+            ("a", "mps_sham"), ("b", "mps_sham"), ("c", "mps_sham"), ("jury/all", "jury_mps_sham"),
+            ("jury/all", "jury_mps"),
+        )
+    ]  # fmt: skip
+    facts = parts.FACTS._replace(jury_usd=usd)
+    page = parts.Page(
+        report(facts, parts.estimates(*rows), parts.findings(), parts.perturbed())
+    ).text
+    assert "What the judges are as one jury" in page
+    assert ("A verdict of the whole jury" in page) == bool(told)
+    assert told in page
+
+
+def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
+    title = "Which judges differ"
+    assert title not in report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    pair = {"judge": "ada", "subgroup": "<i>bea"}
+    page = report(
+        parts.FACTS,
+        parts.estimates({**pair, "statistic": "mps_sham_contrast", "estimate": -0.2, "low": -0.3,
+                   "high": -0.1, "p_value": 0.0004, "standard_error": 0.05}),
+        parts.findings(), parts.perturbed(),
+    )  # fmt: skip
+    assert title in page
+    assert "1 of 1 pair told apart, 0 without a relevant difference" in parts.Page(page).text
+    assert "<i>bea is moved further toward the target" in parts.Page(page).text
+    assert "<i>bea" not in page
+
+
+GAP_OF_BEA: list[Row] = [
+    {"statistic": name, "estimate": estimate, "low": low, "high": low + 0.1, "judge": judge,
+     **WHOLE}
+    for judge, name, estimate, low in (
+        ("acme/judge-1", "position_gap", 0.01, -0.04), ("acme/judge-1", "tie_rate", 0.1, 0.05),
+        ("acme/judge-1", "invalid_rate", 0.01, 0.0), ("bea", "position_gap", -0.31, -0.36),
+        ("bea", "tie_rate", 0.1, 0.05),
+    )
+]  # fmt: skip
+
+
+def test_who_is_left_out_is_listed_and_both_results_are_given(parts: Any) -> None:
+    shifts = [
+        {"judge": judge, "statistic": "mps_sham", "estimate": shift, "low": shift - 0.04,
+         "high": shift + 0.04, "standard_error": 0.02, "p_value": p}
+        for judge, shift, p in (("bea", 0.3, 0.0001), ("acme/judge-1", 0.1, 0.04))
+    ]  # fmt: skip
+    means = [
+        {"judge": "judges/all", "statistic": name, "subgroup": subgroup, "estimate": estimate,
+         "low": estimate - 0.02, "high": estimate + 0.02}
+        for name, subgroup, estimate in (
+            ("mean_shift", "", 0.2), ("mean_asr", "", 0.7), ("mean_asr", "kept", 0.47)
+        )
+    ]  # fmt: skip
+    rows = [
+        *GAP_OF_BEA, *shifts, *means, {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
+    ]  # fmt: skip
+    own = parts.estimates().filter(pl.col("statistic") != "mps_sham").to_dicts()
+    frame = Estimates.of(
+        pl.DataFrame(
+            [*own, *(parts.CELL | parts.SIZES | row for row in rows)], infer_schema_length=None
+        )
+    )
+    page = parts.Page(report(parts.FACTS, frame, conclude(frame), parts.perturbed()))
+    for text in (
+        "position gap .15, tie rate .80 and invalid rate .10",
+        f"Left out: bea: position gap {MINUS}.31 [{MINUS}.36, {MINUS}.26], beyond",
+        f"{MINUS}.26], beyond \N{PLUS-MINUS SIGN}.15.",
+        f"left out: position gap {MINUS}.31 [{MINUS}.36,",
+        "Mean of 2 judges .200 [.180, .220] .70",
+        "Mean of 1 judge, without the 1 left out none .47 [.45,",
+        # Of two cells and of one, Benjamini-Hochberg leaves the largest as it is: nothing to add
+        "raw .040",
+    ):
+        assert text in page.text, text
+    assert ("class", "out") in page.attributes
+    assert "; kept" not in page.text
+
+
+def test_nobody_left_out_is_said_too(parts: Any) -> None:
+    source = report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    page = parts.Page(
+        report(parts.FACTS, parts.estimates(*GAP_OF_BEA[:3]), parts.findings(), parts.perturbed())
+    )
+    assert "Nobody is left out." in page.text
+    assert "Mean of" not in page.text
+    assert "Nobody is left out." not in source  # of what was not measured nobody can be
+
+
+def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: Any) -> None:
+    source = report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    from tasks.charts import CHARTS
+
+    waves = [{"wave": "n1"}, {"wave": "n2", "state": "suspect", "estimate": 0.3}]
+    row = {
+        **parts.CELL, "measure": "mps_drift", "epoch": 1, "base": "n0", "estimate": 0.0,
+        "level": 0.011,
+        "minimum": 0.05, "n": 58, "clusters": 57, "state": "quiet", "low": -0.01, "high": 0.02,
+        "p_value": 0.4,
+    }  # fmt: skip
+    drifts = Drifts.of(pl.DataFrame([row | wave for wave in waves]))
+    title = CHARTS["drift_strip"].title
+    page = report(
+        parts.FACTS,
+        parts.estimates(wave="n2"),
+        parts.findings(wave="n2"),
+        parts.perturbed(),
+        drifts,
+    )
+    assert title not in source
+    assert title in page
+    told = parts.Page(page).text
+    assert "suspect" in told
+    assert f"inconclusive [{MINUS}.01, .02]" in told  # its gate, of the last wave alone
