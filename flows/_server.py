@@ -20,10 +20,12 @@ SETTINGS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
 }
 PATIENCE_SECONDS = 120.0
-# Serves until its standard input ends, so it cannot outlive us, however we end.
-PROGRAM = """
+# A process that begins so ends with its standard input: it cannot outlive us, however we end.
+ENDS_WITH_US = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+"""
+PROGRAM = f"""{ENDS_WITH_US}
 import uvicorn
 uvicorn.run("prefect.server.api.server:create_app", factory=True, host="127.0.0.1",
             port=int(sys.argv[1]), log_level="error", lifespan="on")

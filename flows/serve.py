@@ -8,13 +8,11 @@ from pathlib import Path
 
 import click
 
-from flows._server import DEFAULT, SETTINGS, find_server
+from flows._server import DEFAULT, ENDS_WITH_US, SETTINGS, find_server
 from warehouse.peek import VARIABLE
 
-# Serves until its standard input ends, so it cannot outlive us, however we end.
-PROGRAM = """
-import os, runpy, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+PROGRAM = f"""{ENDS_WITH_US}
+import runpy
 sys.argv = ["prefect", "server", "start", "--host", "127.0.0.1"]
 runpy.run_module("prefect", run_name="__main__")
 """

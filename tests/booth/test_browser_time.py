@@ -24,10 +24,6 @@ Serve = Callable[..., Any]
 Enter = Callable[..., Page]
 
 
-def place(page: Page) -> str:
-    return page.get_by_role("status").inner_text()
-
-
 def told_looks(warehouse: Warehouse, count: int) -> None:
     """Wait until pages have told of so many looks."""
     (journal,) = warehouse.path.parent.rglob("quick.jsonl")
@@ -39,7 +35,7 @@ def told_looks(warehouse: Warehouse, count: int) -> None:
 
 def voted(warehouse: Warehouse, booth: Any, page: Page) -> tuple[float, float]:
     """Choose, and end the booth; return the seconds of that vote, and when it was cast."""
-    before = place(page)
+    before = page.get_by_role("status").inner_text()
     page.keyboard.press("1")
     expect(page.get_by_role("status")).not_to_have_text(before)
     cast = time.monotonic()
