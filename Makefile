@@ -77,7 +77,7 @@ $(PEER): Makefile | $(SET_UP)
 bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
 	$(BIN)/python benchmarks/engine.py
 
-LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --no-strip-extras
 
 lock: ## write the requirements anew, with hashes and without index addresses
 	$(BIN)/python -m pip install --quiet uv
