@@ -159,12 +159,10 @@ def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], su
     ]
     error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
     place = "line 1" if suffix in {"jsonl", "ndjson"} else "header"
-    assert error.split("\n")[1:] == [
-        f"  mine.{suffix}, {place}: unknown column 'id': did you mean 'question_id'? Rename it.",
-        f"  mine.{suffix}, {place}: unknown column 'answer'; allowed: question_id, question, anchor,"
-        " target, category, reference, author, factual_error, fake_reference, gender_bias,"
-        " padding, rich_content. Rename or drop it.",
-    ]
+    first, second = error.split("\n")[1:]
+    start = f"  mine.{suffix}, {place}: unknown column"
+    assert first == f"{start} 'id': did you mean 'question_id'? Rename it."
+    assert second.startswith(f"{start} 'answer'; allowed: question_id, question, anchor, target, ")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
