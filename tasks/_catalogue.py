@@ -16,9 +16,17 @@ class UnknownNameError(LookupError):
 
 def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
     """Return the error for a name that is not known, with a suggestion."""
-    near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(wanted, known)
+    hint = f" Did you mean {near!r}?" if near else ""
     return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {', '.join(known) or 'none'}.")
+
+
+def nearest(wanted: str, known: Sequence[str]) -> str | None:
+    """Return the known name that was probably meant: one spelt alike, or the one it is part of."""
+    if near := difflib.get_close_matches(wanted, known, n=1):
+        return near[0]
+    whole = [name for name in known if wanted.lower() in name.split("_")]
+    return whole[0] if len(whole) == 1 else None
 
 
 class Catalogue(Mapping[str, Entry]):
