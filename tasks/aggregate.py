@@ -54,11 +54,12 @@ def log_votes(
     *,
     waiting: pl.Series,
     stops: pl.DataFrame,
+    categories: pl.DataFrame | None = None,
 ) -> DataFrame[VoteLog]:
     """Lay each ballot beside its pair and its vote; those not in ``waiting`` were cast before.
 
     ``stops`` tells which were not needed, see ``mark_stops``. Repeats of a replicate are numbered
-    from 0, as those of any arm.
+    from 0, as those of any arm. ``categories`` has the ``category`` of each ``question_id``.
     """
     cast = pl.col("choice").is_not_null()
     log = (
@@ -74,6 +75,9 @@ def log_votes(
             .otherwise(pl.col("repeat")),
         )
     )
+    if categories is not None:
+        named = categories.select("category", cluster="question_id")
+        log = log.join(named, on="cluster", how="left")
     return VoteLog.of(log)
 
 

@@ -35,7 +35,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
-         "sequential_stop", "e_value", "e_stop", "standardised_effect", "jury_correlation",
+         "sequential_stop", "e_value", "e_stop", "category_shift", "jury_correlation",
          "jury_size"),
         SHIFT,
     ),
