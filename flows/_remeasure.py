@@ -24,13 +24,12 @@ from tasks.aggregate import (
     count_votes,
     match_groups,
     measure_all,
-    shifts_of,
     tally_votes,
-    verdicts_of,
 )
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
 from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics._verdicts import shifts_of, verdicts_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tasks._families import holm
 from tasks._words import listing, p_value
-from tasks.defaults import ALPHA
+from tasks.defaults import ALPHA, LOST_MINIMUM
 
 COLOURS = {"biased": "red", "no relevant bias": "green"}
 
@@ -95,24 +95,28 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Tell of rows of ``mart.bias`` which lose other shares of verdicts than without the change.
+    """Say of rows of ``mart.bias`` which lose more, or fewer, votes for the perturbed answer.
 
-    By McNemar's test, adjusted over the rows (Holm): that is a finding (methods, section 1), and
-    the shift is of the samples that were left.
+    Five percentage points or more and p below .05, adjusted over the rows (Holm): that is a finding
+    of its own (methods, section 16).
     """
-    p_values = pl.Series([row["attrition_p"] for row in rows], dtype=pl.Float64)
+    p_values = pl.Series([row["lost_p"] for row in rows], dtype=pl.Float64)
     for row, p in zip(rows, holm(p_values), strict=True):
-        apart = row["differential_attrition"]
-        if p is None or p >= ALPHA:
+        apart = row["lost_difference"]
+        if p is None or p >= ALPHA or abs(apart) < LOST_MINIMUM:
             continue
         names = [_clip(row[column]) for column in (*_telling(rows), "perturbation")]
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
-            bounds = f"; whatever they hide, ASR lies within [{', '.join(ends)}]"
+            bounds = (
+                "; whatever the unreadable votes would have said, the ASR of complete votes lies "
+                f"within [{', '.join(ends)}]"
+            )
         yield (
-            f"Verdicts lost, a finding too: {' / '.join(names)}: in {number(abs(apart))} of the "
-            f"samples {'more' if apart > 0 else 'fewer'} than without it (p {p_value(p)}){bounds}."
+            f"Verdicts lost: {' / '.join(names)}: {number(abs(apart))} "
+            f"{'more' if apart > 0 else 'fewer'} of the votes on the perturbed answer cannot be "
+            f"read (p {p_value(p)}){bounds}."
         )
 
 

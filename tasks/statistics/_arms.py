@@ -8,6 +8,8 @@ from tasks.statistics._position import ORDERS, VOTES
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 CELL = ("perturbation", "kind", "cluster", "simulated")
+LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
+"""Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
 
 
 @once
@@ -40,19 +42,29 @@ def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
     one after another it is that of the first vote, as in every mean of scores.
     """
     stopped = (tallies["stopped"] > 0).any()
-    scored = tallies.select(
-        *GROUP, "perturbation", "arm",
-        **{f"at_{order}": _order_score(order, stopped=stopped) for order in ORDERS},
-    )  # fmt: skip
+    return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
+
+
+@once
+def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes cast in each experimental pair's arms, and how many cannot be read.
+
+    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked about.
+    """
+    return _arms_beside(tallies, {"voted": pl.col("voted"), "lost": LOST})
+
+
+def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
+    """Return values of each experimental pair beside those of its sham and control."""
+    told = tallies.select(*GROUP, "perturbation", "arm", **values)
+    planted = [*GROUP, "perturbation"]
     arms = {
-        arm: scored.filter(pl.col("arm") == arm).select(
-            *GROUP,
-            *(() if arm == "control" else ("perturbation",)),
-            *(pl.col(f"at_{order}").alias(f"{arm}_{order}") for order in ORDERS),
+        arm: told.filter(pl.col("arm") == arm).select(
+            *(GROUP if arm == "control" else planted),
+            *(pl.col(name).alias(f"{arm}_{name}") for name in values),
         )
         for arm in ("experimental", "sham", "control")
     }
-    planted = [*GROUP, "perturbation"]
     return (
         arms["experimental"]
         .join(arms["sham"], on=planted, how="left", maintain_order="left")

@@ -16,7 +16,8 @@ with families(family, members) as (
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
-            'missing_rate', 'cached_rate', 'saved_rate', 'differential_attrition'
+            'missing_rate', 'cached_rate', 'saved_rate', 'lost_over_control',
+            'lost_over_sham', 'lost_rate'
         ]),
         ('position', [
             'position_consistency', 'primacy', 'recency', 'preference_fairness',
