@@ -36,8 +36,9 @@ async def publish(
         shift=pl.col("estimate").round(3),
         low=pl.col("low").round(3),
         high=pl.col("high").round(3),
+        over_control=pl.col("control").round(3),
+        detected=pl.col("detected").round(3),
         finding="finding",
-        reading="reading",
         reason="reason",
     )
     await acreate_table_artifact(

@@ -79,7 +79,7 @@ def measure_anew(
     del masks
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, compared, modes[0]))
-    findings = conclude(endpoints(estimates))
+    findings = conclude(endpoints(estimates), parameters.detects_at)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [

@@ -87,7 +87,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             "annotations": (annotations := stages.annotate(tallies)),
         }
         estimates = stages.measure(**frames)
-        findings = stages.conclude_findings(endpoints(estimates))
+        findings = stages.conclude_findings(endpoints(estimates), study.detects_at)
         drifts = drift_of(study, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
