@@ -17,6 +17,7 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    left_out_line,
     questions_of,
     sample_table,
     sight,
@@ -96,8 +97,14 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     console.print(_cost_table(costs))
     for line in _hindrances(study, costs):
         console.print(line, markup=False, highlight=False)
-    table, samples = sample_table(pairs, perturbed, study)
+    table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
+    if line := left_out_line(by_perturbation, perturbed):
+        console.print(line, markup=False, highlight=False)
+    # A perturbation that is left out says nothing of what the others can show.
+    compared = {name: number for name, number in by_perturbation.items() if number}
+    samples = min(compared.values(), default=0)
+    study = study.model_copy(update={"perturbations": list(compared)})
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
     questions = questions_of(pairs)
     if seen and questions >= FEWEST_CLUSTERS:

@@ -1,5 +1,6 @@
 """Estimates by hand; a price of its own, so that no table's prices matter."""
 
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from flows import _plan
-from flows._plan import Cost, _cost, _cost_table, _estimate, _prepare
+from flows._plan import Cost, _cost, _cost_table, _estimate, _prepare, show_plan
 from flows.studies import Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
@@ -23,6 +24,7 @@ from tasks.providers._engine import worst_case
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
+TEXT = "Water boils at a lower temperature where the pressure of the air is lower."
 NAME = "desk/one"
 
 
@@ -231,3 +233,25 @@ def test_replicates_cost_as_much_as_control() -> None:
     )
     # Five samples; two votes in each of three arms, or four.
     assert (three.cast + three.calls, four.calls - three.calls) == (30, 10)
+
+
+def test_a_perturbation_without_samples_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        json.dumps(
+            {"question_id": str(n), "question": "Why?", "anchor": f"As {n}.", "target": TEXT}
+        )
+        for n in range(12)
+    ]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(rows))
+    judges = ["offline/honest", "offline/random"]
+    show_plan(Study(name="own", dataset=str(path), judges=judges), tmp_path / "none.duckdb")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Left out, without a sample: factual_error (no version: neither" in said
+    assert "gender_bias (no version" in said
+    assert "The smallest shift seen with 12 samples" in said
+    # Two judges by the two perturbations that have samples.
+    assert "adjusted over the study's 4 cells" in said
+    assert "No sample is left" not in said
