@@ -16,6 +16,7 @@ ROW = {
     "position_consistency_low": None, "position_consistency_high": None,
     "finding": "biased", "reason": None, "kind": "promote",
 }  # fmt: skip
+BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] .42 [.27, .58] .18 [.10, .30]"
 OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
 
@@ -31,8 +32,7 @@ def shown(width: int, *rows: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (140, ["boast 20 +.12 [+.03, +.24] +.08 [+.01, +.15] .42 [.27, .58] .18 [.10, .30]"
-               " .40 biased"]),
+        (140, [f"boast 20 {BESIDE} .40 biased"]),
         (120, ["boast 20 +.12 +.08 .42 .18 .40 biased",
                "[+.03, +.24] [+.01, +.15] [.27, .58] [.10, .30]"]),
         (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
