@@ -130,10 +130,10 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
 
 def sample_table(
     pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study
-) -> tuple[object, int]:
-    """Lay out how many samples each perturbation has; return also the fewest."""
+) -> tuple[object, dict[str, int]]:
+    """Lay out how many samples each perturbation has; return those that its endpoint rests on."""
     rows: list[tuple[Any, ...]] = []
-    seen = []
+    seen: dict[str, int] = {}
     for name in study.perturbations:
         arms = pairs.filter(pl.col("perturbation") == name)
         samples = arms.filter(pl.col("arm") == "experimental").height
@@ -141,9 +141,22 @@ def sample_table(
         dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
         rows.append((name, samples, shams, dropped))
         # The primary endpoint is over the sham where there is one.
-        seen.append(shams or samples)
+        seen[name] = shams or samples
     columns = ("perturbation", "samples", "with sham", "dropped")
-    return plain_table(columns, rows, "What would be compared"), min(seen)
+    return plain_table(columns, rows, "What would be compared"), seen
+
+
+def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers]) -> str | None:
+    """Name the perturbations without samples and why; null if each has some, or none has."""
+    empty = [name for name, number in samples.items() if not number]
+    if not empty or len(empty) == len(samples):
+        return None
+    reasons = []
+    for name in empty:
+        failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
+        why = failures.mode().sort().first() if failures.len() else "the dataset has no answers"
+        reasons.append(f"{name} ({why})")
+    return f"Left out, without a sample: {', '.join(reasons)}."
 
 
 def sight_table(rows: list[Sight], samples: int) -> object:
