@@ -23,7 +23,7 @@ SINCE_6 = (
 SINCE_14 = tuple(
     f"{side}_{kind}" for kind in ("header", "list", "bold") for side in ("anchor", "target")
 )
-SINCE_15 = ("category",)
+SINCE_16 = ("category",)
 SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason", "e_value", "e_rejected")
 VIEWS = f"""
     select view_name from duckdb_views()
@@ -158,7 +158,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
-            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_15)),
+            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_16)),
             *(f"alter table findings drop column {name}" for name in SINCE_7),
             "alter table findings alter column finding set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
@@ -210,7 +210,7 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
         marts = connection.execute(VIEWS).fetchall()
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
-        for name in (*SINCE_14, *SINCE_15):
+        for name in (*SINCE_14, *SINCE_16):
             connection.execute(f"alter table vote_log drop column {name}")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
@@ -218,7 +218,7 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
     assert found.rows() == [(3, 5, None, None, None, None, None, None)]
 
 
-def test_votes_of_schema_14_get_the_category_of_their_question(
+def test_votes_of_schema_15_get_the_category_of_their_question(
     tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
 ) -> None:
     warehouse = Warehouse(tmp_path / "old.duckdb")
@@ -230,7 +230,7 @@ def test_votes_of_schema_14_get_the_category_of_their_question(
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
         connection.execute("alter table vote_log drop column category")
-        connection.execute("update meta set schema_version = 14")
+        connection.execute("update meta set schema_version = 15")
     found = warehouse.query("select cluster, category from vote_log order by all")
     assert found.rows() == [("d/1", "sums"), ("d/2", None)]
 
