@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -14,10 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from tasks._families import holm
 from tasks._summary import detected
 from tasks._words import listing, p_value
-from tasks.defaults import ALPHA, LOST_MINIMUM
 
 COLOURS = {
     **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
@@ -104,17 +101,12 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say of rows of ``mart.bias`` which lose more, or fewer, votes for the perturbed answer.
-
-    Five percentage points or more and p below .05, adjusted over the rows (Holm): that is a finding
-    of its own (methods, section 16).
-    """
-    p_values = pl.Series([row["lost_p"] for row in rows], dtype=pl.Float64)
-    for row, p in zip(rows, holm(p_values), strict=True):
-        apart = row["lost_difference"]
-        if p is None or p >= ALPHA or abs(apart) < LOST_MINIMUM:
+    """Say of rows of ``mart.bias`` which lose other shares of votes for the perturbed answer."""
+    for row in rows:
+        if row["lost_finding"] is None:
             continue
         names = [_clip(row[column]) for column in (*_telling(rows), "perturbation")]
+        apart = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
@@ -125,7 +117,7 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield (
             f"Verdicts lost: {' / '.join(names)}: {number(abs(apart))} "
             f"{'more' if apart > 0 else 'fewer'} of the votes on the perturbed answer cannot be "
-            f"read (p {p_value(p)}){bounds}."
+            f"read than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
         )
 
 

@@ -24,6 +24,7 @@ from schemas.judging import (
 from schemas.masks import COMPARED, LAST_REPEAT, masks_sql
 from schemas.results import Estimates
 from tasks._masks import count_masks, with_compared
+from tasks._worst_cases import worst_cases
 from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
@@ -172,4 +173,7 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS
         ]
-        return Estimates.of(pl.concat(draft.result() for draft in drafts))
+        rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
+    if {"tallies", "shifts"} <= {*frames}:
+        rows.append(worst_cases(frames["tallies"], frames["shifts"]))
+    return Estimates.of(pl.concat(rows))

@@ -281,7 +281,7 @@ def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> Non
     said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
     assert (
         "Verdicts lost: ada / boast: .20 more of the votes on the perturbed answer cannot be read "
-        "(p .003); whatever the unreadable votes would have said, the ASR of complete votes lies "
-        "within [.40, .60]."
+        "than on the control (p .003); whatever the unreadable votes would have said, the ASR of "
+        "complete votes lies within [.40, .60]."
     ) in said
     assert "Verdicts lost" not in measure(rows, width=width).stdout
