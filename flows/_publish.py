@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -29,6 +30,22 @@ async def publish(
     page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
     path = report_path(record.warehouse.path, record.study.name)
     write_page(page, path)
+    await acreate_table_artifact(
+        artifact_rows(findings),
+        key="findings",
+        description=f"Mean preference shift, study {record.study.name}",
+    )
+    places = f"Report: `{path}`\n\nWarehouse: `{record.warehouse.path}`"
+    await acreate_markdown_artifact(
+        f"{_literal(record.summary())}.\n\n{places}",
+        key="report",
+        description=f"Where the results of study {record.study.name} are",
+    )
+    return path
+
+
+def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of the table artifact: findings with their shift, rounded."""
     shown = findings.select(
         judge=pl.col("judge")
         + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
@@ -40,18 +57,7 @@ async def publish(
         reading="reading",
         reason="reason",
     )
-    await acreate_table_artifact(
-        shown.to_dicts(),
-        key="findings",
-        description=f"Mean preference shift, study {record.study.name}",
-    )
-    places = f"Report: `{path}`\n\nWarehouse: `{record.warehouse.path}`"
-    await acreate_markdown_artifact(
-        f"{_literal(record.summary())}.\n\n{places}",
-        key="report",
-        description=f"Where the results of study {record.study.name} are",
-    )
-    return path
+    return shown.to_dicts()
 
 
 def _literal(text: str) -> str:

@@ -134,7 +134,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
-        str(row["n"]), number(row["shift"], signed=True),
+        "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
         number(row["asr"]), number(row["sham_floor"]), _finding(row),
     )  # fmt: skip

@@ -75,7 +75,7 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
             table.add_row(who)
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
-            str(row["n"]),
+            _shown(row["n"]) or "-",
             *(_bounded(row, name, between) for name in RATES),
             _finding(row, "\n"),
         )
@@ -88,7 +88,8 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
         if who:
             yield Text.from_markup(who)
         told = [f"{name} {_bounded(row, name, ' ')}" for name in RATES]
-        head = f"{escape(_clip(row['perturbation']))}, n {row['n']}: {_finding(row, ' ')}"
+        name, size = escape(_clip(row["perturbation"])), _shown(row["n"]) or "-"
+        head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
         for some in (told[:2], told[2:]):
             yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)

@@ -33,7 +33,7 @@ def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
         *sizes,
         "" if row["p_value"] is None else p_value(row["p_value"]),
         "" if row.get("p_adjusted") is None else p_value(row["p_adjusted"]),
-        row["method"],
+        row["method"] or "",
     ]
     rests_on = Text(_rests_on(row))
     mark = marks.get(row["judge"])

@@ -136,9 +136,11 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     warehouse: Warehouse,
     environment: dict[str, str],
     ask_server: Callable[..., Any],
+    errors_of: Callable[[str], list[str]],
 ) -> None:
     done = voirdire("audit", "--limit", "6", "--name", "looked_at")
     assert done.returncode == 0, done.stderr
+    assert errors_of(warehouse.query("select run from runs").item()) == []
     tables = (
         "questions", "answers", "versions", "perturbations", "perturbed_answers", "pairs", "judges",
         "prompts", "ballots", "votes", "vote_log", "verdicts", "shifts", "estimates", "findings",
