@@ -17,6 +17,8 @@ def mean_shift(
     Of judges that saw every pair in one order it is the mean of the two halves.
     """
     told = pl.col("experimental_score").is_not_null() & pl.col(base).is_not_null()
+    # The shifts of a jury are those of judges who may have seen other orders.
+    shown_first = pl.col("shown_first") if "shown_first" in shifts.columns else pl.lit(None)
     items = shifts.with_columns(
         counted=told,
         dropped=~told,
@@ -24,7 +26,7 @@ def mean_shift(
         den=pl.lit(1.0),
         minuend=pl.col("experimental_score"),
         subtrahend=pl.col(base),
-        half=pl.col("shown_first") == "anchor",
+        half=(shown_first == "anchor").cast(pl.Boolean),
     )
 
     def measure(some: pl.DataFrame, own: Groups | None) -> DataFrame[Estimates]:
