@@ -232,6 +232,9 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"drop view mart.{view}")
         for name in SINCE_14:
             connection.execute(f"alter table vote_log drop column {name}")
+        for name in SINCE_15:
+            connection.execute(f"alter table findings drop column {name}")
+        connection.execute("alter table findings add column reading varchar")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")

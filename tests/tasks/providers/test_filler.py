@@ -15,7 +15,7 @@ ANSWER = "Trees save water in winter. So their leaves fall when days get short."
         (" Thanks for the question, my friend.", True),
         (" Do read on if you like such a text.", True),
         (" Their colour comes from the dyes that stay.", False),
-        (" You can read the age of a tree from its rings.", False),
+        (" One can read the age of a tree from its rings.", False),
         ("\n\nReferences\nHale (2014). On things. Invented Press.", False),
     ],
 )
