@@ -29,6 +29,7 @@ from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 from tasks.statistics._once import measured_together
+from tasks.statistics._one_order import only_order
 from tasks.statistics._verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
 
 AT_ONCE, MANY_ROWS = 3, 50_000
@@ -121,7 +122,9 @@ def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
 
     ``paper``: sign of the sum over all valid votes. ``balanced``: mean of the two orders' means,
     null unless each order has a valid vote; the sign is taken in integers, so it is exact. A person
-    who saw a pair in one order only is taken at that word, as by ``annotate``. Where
+    who saw a pair in one order only is taken at that word, as by ``annotate``. Of a judge that saw
+    every pair in one order only the score is that of this order, for means over both halves
+    (``tasks/statistics/_halves.py``), and there is no verdict. Where
     votes were asked one after another the score is that of the first vote in each order: the mean
     of votes that stop when they agree is too far from the middle (methods, section 4).
     """
@@ -137,14 +140,14 @@ def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
     """Take the control pairs whose answers two known models wrote, with the judge's scores.
 
     The score is the swap average, whatever the mode: null unless each order has a valid vote; of a
-    person who saw one order, that of this order.
+    person who saw one order, and of a judge that saw every pair in one order, that of this order.
     """
     return Contests.of(contests_of(tallies))
 
 
 def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`match_models`, unchecked, for millions of rows."""
-    told = tallies.filter(
+    told = tallies.with_columns(shown_first=only_order()).filter(
         pl.col("arm") == "control",
         pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
     )
@@ -154,7 +157,8 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
         mean = ratio(target - anchor, anchor + tie + target)
         first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
         scores.append(((first + 1) / 2).alias(f"score_{order}"))
-    alone = pl.when(one_order_of_a_person()).then(pl.coalesce("score_12", "score_21"))
+    one_order = one_order_of_a_person() | pl.col("shown_first").is_not_null()
+    alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
     return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
         score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
     )

@@ -3,6 +3,7 @@
 import polars as pl
 
 from tasks.statistics._cells import stopped_early
+from tasks.statistics._one_order import only_order
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 BESIDE = ("control", "sham", "replicate")
@@ -22,18 +23,23 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     even_sign = d["12"] * n["21"] + d["21"] * n["12"]
     even_mean = (ratio(d["12"], n["12"]) + ratio(d["21"], n["21"])) / 2
     summed = pl.lit(value=True) if mode == "paper" else one_order_of_a_person()
+    shown_first = pl.lit(None, pl.String) if mode == "paper" else only_order()
+    alone = shown_first.is_not_null()
     sign = pl.when(summed).then(sum_sign).otherwise(even_sign)
-    mean = pl.when(summed).then(sum_mean).otherwise(even_mean)
-    once = (pl.col("once_12") + pl.col("once_21")) / 2
+    mean = pl.when(summed | alone).then(sum_mean).otherwise(even_mean)
+    once = pl.mean_horizontal("once_12", "once_21", ignore_nulls=False)
+    once = pl.when(alone).then(pl.coalesce("once_12", "once_21")).otherwise(once)
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
+    told = mean.is_not_null() & ~alone
     return tallies.select(
         *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
         mode=pl.lit(mode),
         votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
-        verdict=pl.when(mean.is_not_null()).then(named.otherwise(pl.lit("tie"))),
+        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
+        shown_first=shown_first,
     )  # fmt: skip
 
 
@@ -48,10 +54,11 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         control=pl.col("verdict"),
         control_score=pl.col("score"),
         control_votes=pl.col("votes"),
+        control_first=pl.col("shown_first"),
     )
     sham = by_arm["sham"].select(
         *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
-        sham_votes=pl.col("votes"), has_sham=pl.lit(value=True),
+        sham_votes=pl.col("votes"), sham_first=pl.col("shown_first"), has_sham=pl.lit(value=True),
     )  # fmt: skip
     replicate = by_arm["replicate"].select(
         *GROUP,
@@ -74,7 +81,17 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         .join(control, on=GROUP, how="left")
         .join(sham, on=[*GROUP, "perturbation"], how="left")
         .join(replicate, on=GROUP, how="left")
-        .with_columns(pl.col("has_sham", "has_replicate").fill_null(value=False))
+        .with_columns(
+            # Arms seen in different orders differ by the order too.
+            *(
+                pl.when(pl.col(f"{arm}_first").eq_missing(pl.col("shown_first")))
+                .then(f"{arm}_score")
+                .alias(f"{arm}_score")
+                for arm in ("control", "sham")
+            ),
+            pl.col("has_sham", "has_replicate").fill_null(value=False),
+        )
+        .drop("control_first", "sham_first")
     )
 
 

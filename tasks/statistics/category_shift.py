@@ -13,10 +13,10 @@ from schemas.results import Estimates
 from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import by_chance
-from tasks.statistics._cells import ratios
 from tasks.statistics._flips import sign_flip_test
 from tasks.statistics._groups import Groups, grouped, groups_of, numbered
 from tasks.statistics._primary import over_shams
+from tasks.statistics._shift import mean_shift
 
 Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
@@ -53,7 +53,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     Notes
     -----
     Nothing where no question has a category. A question whose samples name several has none. The
-    test takes the categories of ten questions or more. Residuals from the common mean keep their
+    test takes the categories of ten questions or more, of judges that saw both orders. Residuals from the common mean keep their
     size, and their signs are flipped by question: unlike permuted labels this keeps its size
     (simulated .04 to .06) where shifts vary more in one category than in another, permuted labels
     .13 to .17.
@@ -75,16 +75,15 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     base = pl.Series("over", over_shams(shifts, groups)[groups.cell])
     scores = pl.when("over").then("sham_score").otherwise("control_score")
     items = (
-        shifts.with_columns(base, at=pl.Series(groups.place))
+        shifts.with_columns(base)
         .join(known, on=["dataset", "cluster"], how="left", maintain_order="left")
-        .with_columns(minuend=pl.col("experimental_score"), subtrahend=scores)
-        .with_columns(num=pl.col("minuend") - pl.col("subtrahend"), den=pl.lit(1.0))
-        .with_columns(counted=pl.col("num").is_not_null())
-        .with_columns(dropped=~pl.col("counted"))
+        .with_columns(base_score=scores)
+        .with_columns(num=pl.col("experimental_score") - pl.col("base_score"))
+        .with_columns(counted=pl.col("num").is_not_null() & pl.col("shown_first").is_null())
     )
     named = items.filter(pl.col("category").is_not_null())
     parts = named.with_columns(subgroup=pl.col("category").cast(pl.String))
-    by_category = ratios("category_shift", parts, grouped(parts))
+    by_category = mean_shift("category_shift", parts, "base_score", grouped(parts))
     return Estimates.draft(pl.concat([by_category, _tested(items, groups)]))
 
 
