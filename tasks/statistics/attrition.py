@@ -127,10 +127,11 @@ def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.D
     )
     low = pl.when(pl.col("least_of") > 0).then(pl.col("least") / pl.col("least_of"))
     high = pl.when(pl.col("most_of") > 0).then(pl.col("most") / pl.col("most_of"))
-    estimated = (pl.col("known") > 0) & (pl.col("least_of") > 0)
+    # Where every sample may leave the denominator, the one bound that is left is the other too.
+    estimated = pl.col("known") > 0
     return (
         rows.join(counts, on=PART, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(low=low, high=pl.coalesce(high, low))
+        .with_columns(low=pl.coalesce(low, high), high=pl.coalesce(high, low))
         .with_columns(
             estimate=(pl.col("hits") / pl.col("known")).clip(pl.col("low"), pl.col("high")),
             reason=pl.when(~estimated).then(

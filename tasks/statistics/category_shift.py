@@ -53,10 +53,10 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     Notes
     -----
     Nothing where no question has a category. A question whose samples name several has none. The
-    test takes the categories of ten questions or more, of judges that saw both orders. Residuals from the common mean keep their
-    size, and their signs are flipped by question: unlike permuted labels this keeps its size
-    (simulated .04 to .06) where shifts vary more in one category than in another, permuted labels
-    .13 to .17.
+    test takes the categories of ten questions or more, of judges that saw both orders. Residuals
+    from the common mean keep their size, and their signs are flipped by question: unlike permuted
+    labels this keeps its size (simulated .04 to .06, with ten questions a category up to .07) where
+    shifts vary more in one category than in another, permuted labels .13 to .17.
 
     References
     ----------

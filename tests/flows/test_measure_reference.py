@@ -159,8 +159,8 @@ def test_reference_flips(reference: Reach, variant: str | None, fastest: float) 
         elif name == "asr_bounds":
             assert row["estimate"] == pytest.approx(cell["ASR"], abs=1e-12)
             assert row["low"] <= cell["ASR"] <= row["high"]
-            # Of V, so many lost their experimental verdict.
-            assert 0 <= row["n"] - cell[cell["formula"]] <= cell["n_excluded"]
+            # Those of V, and samples whose unreadable votes could make them so.
+            assert cell[cell["formula"]] <= row["n"] <= cell["n"] + cell["n_excluded"]
 
 
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)

@@ -86,6 +86,13 @@ def test_votes_lost_in_control_move_the_denominator(make_vote_log: Make) -> None
     assert (bounds["low"], bounds["high"], bounds["n"], bounds["dropped"]) == (0.5, 1.0, 2, 0)
 
 
+def test_one_bound_where_every_sample_may_leave_the_denominator(make_vote_log: Make) -> None:
+    # The control is a tie or the anchor, so of V or not; the experimental tie is a success.
+    samples = [{"control": "abax", "experimental": "ab"}]
+    bounds = rows(frames(make_vote_log, samples, kind="detract"))["asr_bounds"]
+    assert (bounds["low"], bounds["estimate"], bounds["high"]) == (1.0, 1.0, 1.0)
+
+
 def test_ballots_that_were_not_cast_are_gaps(make_vote_log: Make) -> None:
     samples = [{"control": "aa", "experimental": "bb"}, {"control": "aa", "experimental": "--"}]
     found = rows(frames(make_vote_log, samples))
