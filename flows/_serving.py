@@ -1,5 +1,6 @@
 """Register all deployments, show them, and run what is due."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 
@@ -23,11 +24,28 @@ TOOLS: dict[Flow[..., object], str] = {
     remeasure: "A study's results again, from its saved votes; asks nobody.",
     calibrate: "May a judge replace people? From files of labels, or a study's votes.",
 }
+SWITCH = (
+    "Schedules that can spend start off: `voirdire schedules --on NAME` switches one on, as does "
+    "its switch on the deployment's page."
+)
+
+
+class _Runner(Runner):
+    """Runs what is due; SIGTERM ends it like Ctrl-C. Prefect's own handler leaves tracebacks."""
+
+    serving: "asyncio.Task[None] | None" = None
+
+    def handle_sigterm(self, *_: object) -> None:
+        """Cancel what serves."""
+        if self.serving:
+            self.serving.get_loop().call_soon_threadsafe(self.serving.cancel)
 
 
 async def serve() -> None:
     """Register all deployments, show them, and run what is due, one run at a time."""
-    runner = Runner(pause_on_shutdown=False, limit=1)
+    # Pausing at the end would leave no trace of what users had paused.
+    runner = _Runner(pause_on_shutdown=False, limit=1)
+    runner.serving = asyncio.current_task()
     deployments = list(_deployments())
     async with get_client() as client:
         for deployment in deployments:
@@ -82,12 +100,14 @@ def _show(registered: list[Registered], *, keys: bool) -> None:
     rows = []
     for each in registered:
         when = "; ".join(told(schedule) for schedule in each.schedules)
-        state = ("on" if each.on else f"off: voirdire schedules --on {each.name}") if when else ""
+        state = ("on" if each.on else "off") if when else ""
         budget = f"{each.study.budget_usd:g} USD" if each.study and each.study.budget_usd else ""
         found = [_keys(each.study)] if keys else []
         rows.append((each.name, when, state, budget, *found))
     columns = ("deployment", "runs at", "schedule", "budget", *(["keys"] if keys else []))
     Console().print(plain_table(columns, rows))
+    if any(each.schedules and not each.on for each in registered):
+        click.echo(SWITCH)
 
 
 def _keys(study: Study | None) -> str:

@@ -47,7 +47,10 @@ def serve_studies(
             access.put_into_environment()
         from flows._serving import serve
 
-        asyncio.run(serve())
+        try:
+            asyncio.run(serve())
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            _say("Stopped. Schedules stand as they are, and go on when studies are served again.")
 
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
