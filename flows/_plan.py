@@ -201,18 +201,16 @@ def _costs(
     told: dict[str, float],
 ) -> list[Cost]:
     """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
-    form = PROMPTS[prompt]
-    frame = form.system + form.user
     texts = pl.col("question", "anchor", "target").str
     lengths = pairs.select(
         "pair_id",
-        characters=len(frame) + pl.sum_horizontal(texts.len_chars()),
-        octets=len(frame.encode()) + pl.sum_horizontal(texts.len_bytes()),
+        characters=pl.sum_horizontal(texts.len_chars()),
+        octets=pl.sum_horizontal(texts.len_bytes()),
     )
     systems = pl.DataFrame(
-        [(name, len(before), len(before.encode()))
-         for name in ballots["judge"].unique() for before in [JUDGES[name].system]],
-        schema=["judge", "before", "octets_before"], orient="row",
+        [(name, len(around), len(around.encode()))
+         for name in ballots["judge"].unique() for around in [_around(prompt, name)]],
+        schema=["judge", "around", "octets_around"], orient="row",
     )  # fmt: skip
     waits = ~pl.col("known")
     asked = (
@@ -220,9 +218,9 @@ def _costs(
         .join(lengths, on="pair_id")
         .join(systems, on="judge")
         .with_columns(
-            characters=pl.col("characters") + pl.col("before"),
+            characters=pl.col("characters") + pl.col("around"),
             # A frame around each of two messages, as the engine sets it aside.
-            octets=pl.col("octets") + pl.col("octets_before") + FRAMES,
+            octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
             known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
         )
         .group_by("judge", maintain_order=True)
@@ -236,6 +234,12 @@ def _costs(
         .sort("judge")
     )
     return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
+
+
+def _around(prompt: str, judge: str) -> str:
+    """Return all that a judge reads beside the question and the two answers."""
+    messages = PROMPTS[prompt].messages("", "", "", before=JUDGES[judge].system)
+    return "".join(message["content"] for message in messages)
 
 
 def _cost(

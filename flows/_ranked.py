@@ -98,7 +98,11 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
 
 def _unranked(rows: list[dict[str, Any]]) -> list[str]:
     """Say who has no rank, and why."""
-    return _told("no rank", [row for row in rows if row["rank"] is None], "unranked")
+    # What a person without a finding still has to vote on stands in the line below.
+    unranked = [
+        row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
+    ]
+    return _told("no rank", unranked, "unranked")
 
 
 def _noted(rows: list[dict[str, Any]]) -> list[str]:
@@ -117,13 +121,16 @@ def _told(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
     return [f"{what}: {', '.join(each)} ({why})" for why, each in names.items()]
 
 
+def _is_person(row: dict[str, Any]) -> bool:
+    return str(row["judge"]).startswith(f"{PEOPLE}/")
+
+
 def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in CELL)
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    person = row["judge"].startswith(f"{PEOPLE}/")
-    kind = "person" if person else "formula" if row["simulated"] else "model"
+    kind = "person" if _is_person(row) else "formula" if row["simulated"] else "model"
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,

@@ -31,6 +31,7 @@ GLOSSARY = {
 }
 REFUSED = "no finding"
 UNSEEN = "without votes that a shift could be measured by"
+VOTING = "people whose votes do not suffice"
 LONGEST_REASON = 160
 
 Row = dict[str, Any]
@@ -66,8 +67,11 @@ def summary(
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
     if all(row["finding"] is None for row in rows):
-        return ["Nothing can be concluded: every cell is refused.", faced, _open(rows)]
-    told = (_promote(rows, persons), _detract(rows, persons), _open(rows))
+        return ["Nothing can be concluded: every cell is refused.", faced, _open(rows, persons)]
+    # Of a person without a finding nothing is said, not that no bias was found.
+    told_of = {row["judge"] for row in people if row["finding"] is not None}
+    shown = [*models, *(row for row in people if row["judge"] in told_of)]
+    told = (_promote(shown, persons), _detract(shown, persons), _open(rows, persons))
     return [s for s in (faced, *told) if s]
 
 
@@ -124,9 +128,11 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
     )
 
 
-def _open(rows: Sequence[Row]) -> str:
+def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
     reasons = Counter(
-        row["reason"] or "no reason was recorded" for row in rows if row["finding"] is None
+        VOTING if is_person(row["judge"], persons) else row["reason"] or "no reason was recorded"
+        for row in rows
+        if row["finding"] is None
     )
     doubtful = sum(row["finding"] == "inconclusive" for row in rows)
     parts = [f"{doubtful} inconclusive"] if doubtful else []

@@ -55,7 +55,7 @@ class Study(BaseModel):
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
     prompt: str = Field(
-        default="pair_v1",
+        default="pair_v2",
         description="The judge prompt.",
         json_schema_extra={"enum": list(PROMPTS)},
     )

@@ -91,7 +91,7 @@ def test_people_are_counted_apart_from_judges() -> None:
         "1 judge faced 2 perturbations on 60 questions;"
         " 2 people faced 1 perturbation on 12 questions at most."
     )
-    assert told[1].startswith("1 of 1 judge and 0 of 2 people are biased by a change")
+    assert told[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
     calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
     first, second, _ = summary(calm, 60, {"Ben"})
     assert first.endswith("2 people faced 1 perturbation without votes that a shift could be"
