@@ -286,7 +286,8 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
 
 
 def test_what_users_set_survives_a_restart(serving: Any) -> None:
-    serving.run("schedules", "--off", "minutely", "--off", "canary")
+    off = ("--off", "minutely", "--off", "canary")
+    assert serving.run("schedules", "--on", "nightly", *off).returncode == 0
     found = serving.deployment("nightly")
     path = f"/deployments/{found['id']}"
     study = {**found["parameters"]["study"], "budget_usd": 7.5}
