@@ -30,13 +30,14 @@ from warehouse.store import Saving, Warehouse
 state, step = sys.argv[1:]
 DRIFT = {
     "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "w2", "mode": "balanced",
-    "measure": "mps_drift", "epoch": 1, "base": "w1", "estimate": 0.3, "level": 0.05, "minimum": 0.05,
+    "measure": "mps_drift", "epoch": 1, "base": "w1", "estimate": 0.3, "level": 0.05,
+    "minimum": 0.05,
     "n": 30, "clusters": 30, "state": state, "simulated": True, "perturbation": "boast",
 }
 
 async def main():
     warehouse = Warehouse(None)
-    made = [KeptDeployment.of(audit, n, "x", [], STUDIES[n]) for n in ("watch", "deep")]
+    made = [KeptDeployment.of(audit, n, "", [], STUDIES[n]) for n in ("watch", "deep")]
     async with get_client() as client:
         for each in made:
             await each.aapply()
