@@ -48,16 +48,22 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
-        perturbations = perturbation_table(study.perturbations)
+        perturbations = perturbation_table(study.asked())
         perturbed = PerturbedAnswers.of(
             pl.concat(
                 stages.perturb_answers(questions, answers, versions, name, study.seed)
-                for name in study.perturbations
+                for name in study.asked()
             )
         )
         record.count_dropped(perturbed)
         pairs = stages.pair_up(
-            questions, answers, perturbed, perturbations, study.checks, replicates=study.replicates
+            questions,
+            answers,
+            perturbed,
+            perturbations,
+            study.checks,
+            replicates=study.replicates,
+            shams=study.sham != "none",
         )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
