@@ -167,7 +167,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
             *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_17)),
-            *(f"alter table findings drop column {name}" 
+            *(f"alter table findings drop column {name}"
               for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_17)),
             "alter table findings alter column finding set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
