@@ -100,15 +100,7 @@ def conclude(
         cells = _beside(cells, whole, statistic)
     for side, name in WORST.items():
         worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
-        others = whole.join(worst, on=CELL, how="anti")
-        words = _worded(pl.concat([others, worst]), detects_at)
-        cells = cells.join(
-            words.join(worst, on=CELL, how="semi").select(
-                *CELL, pl.col("word").alias(f"word_{side}"), pl.col("estimate").alias(f"at_{side}")
-            ),
-            on=CELL,
-            how="left",
-        )
+        cells = cells.join(_words_of(worst, whole, side, detects_at), on=CELL, how="left")
     by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
     cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
     cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
@@ -144,6 +136,17 @@ def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
     cells = _with_tested(_with_detected(cells))
     cells = _adjusted(cells).with_columns(refused=_refused())
     return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
+
+
+def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
+    """Return the word and the shift of a worst case, in the family of all other cells as asked."""
+    names = {"word": f"word_{side}", "estimate": f"at_{side}"}
+    if worst.is_empty():
+        empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
+        return empty.rename(names)
+    others = whole.join(worst, on=CELL, how="anti")
+    words = _worded(pl.concat([others, worst]), detects_at)
+    return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
 
 
 def _beside(cells: Cells, rows: pl.DataFrame, statistic: str) -> Cells:
