@@ -9,6 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
+from flows._gaps import GAPS
+from flows._ready import not_ready, not_ready_line
 from flows._server import SETTINGS, Server, find_server
 from flows._stopping import run_aside
 from flows.studies import STUDIES, Study, make_study
@@ -37,28 +39,48 @@ RESULTS = """
 
 def audit_here(
     name: str, changes: dict[str, Any], warehouse: Path | None, *, confirmed: bool = False
-) -> None:
-    """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
+) -> int:
+    """Run a study, show its results and return the exit code.
+
+    Ask first if it is dear, unless that is ``confirmed``.
+    """
     share_one_heap()
     study = make_study(name, changes)
-    study.require_keys()
-    if study.budget_usd is not None:
-        from flows._budget import require_bounds
-
-        require_bounds(study)
     path = Path(warehouse or default_path()).absolute()
     dated = study.at(datetime.now(UTC))
+    code = DONE
     if last := standing(path, study.name, dated.fingerprint()):
         _stand_by(last, dated, path)
     else:
-        if not confirmed and any(not provider_of(judge).simulated for judge in study.judges):
+        asked = _askable(study, path)
+        if not confirmed and any(not provider_of(judge).simulated for judge in asked):
             from flows._plan import confirm_spending
 
-            confirm_spending(study, warehouse)
-        _audit(study, path)
+            confirm_spending(study.model_copy(update={"judges": asked}), warehouse)
+        code = _audit(study, path)
     # To collect thousands of classes before they are thrown away takes a second.
     gc.freeze()
     gc.disable()
+    return code
+
+
+def _askable(study: Study, path: Path) -> list[str]:
+    """Return the judges that can be asked; say who cannot, and why.
+
+    Raises
+    ------
+    ValueError
+        If none can, and no warehouse is there whose votes could serve.
+    """
+    hindered = not_ready(study)
+    if not hindered:
+        return study.judges
+    why = not_ready_line(hindered)
+    asked = [judge for judge in study.judges if judge not in hindered]
+    if not asked and not path.is_file():
+        raise ValueError(f"no judge can be asked. {why}. Nothing was asked.")
+    _show_line(f"Not asked, which leaves gaps where no earlier vote serves: {why}.")
+    return asked
 
 
 def _stand_by(last: Standing, study: Study, path: Path) -> None:
@@ -71,7 +93,7 @@ def _stand_by(last: Standing, study: Study, path: Path) -> None:
     _show_place("report: ", restore_report(study, store))
 
 
-def _audit(study: Study, path: Path) -> None:
+def _audit(study: Study, path: Path) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     url = find_server()
     server = None if url else Server()
@@ -79,7 +101,7 @@ def _audit(study: Study, path: Path) -> None:
     caller()
     begin(study.judges)
     try:
-        _run(study, path, url, server)
+        return _run(study, path, url, server)
     except KeyboardInterrupt:
         if server:
             server.stop(SECONDS_AFTER_AN_INTERRUPT)
@@ -89,7 +111,7 @@ def _audit(study: Study, path: Path) -> None:
             server.stop()
 
 
-def _run(study: Study, path: Path, url: str | None, server: Server | None) -> None:
+def _run(study: Study, path: Path, url: str | None, server: Server | None) -> int:
     from flows._terminal import ballot_bars
 
     os.environ["PREFECT_API_URL"] = url or (server.url if server else "")
@@ -100,14 +122,15 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         import flows.audit
         from flows import _progress
         from flows._pages import report_path
-        from flows._record import require_free
+        from flows._record import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
         gc.freeze()
         gc.enable()
         # Reading both first: a file that cannot be used is said before a flow run exists.
-        import_dataset(study.dataset, study.folder, study.limit)
+        with failure_recorded(study, Warehouse(path)):
+            import_dataset(study.dataset, study.folder, study.limit)
         Warehouse(path).query("select 1")
         require_free(study.name, Warehouse(path))
         if server:
@@ -121,7 +144,22 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
     _show(study, path, state.message)
     if url:
         _show_place("Prefect:  ", url)
-    _show_place("report:   ", report_path(path, study.name))
+    report = report_path(path, study.name)
+    if report.is_file():
+        _show_place("report:   ", report)
+    gaps = state.name == GAPS
+    if told := Warehouse(path).query(TOLD, [study.name]).item():
+        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}. {told}.")
+    return WITH_GAPS if gaps else DONE
+
+
+DONE, WITH_GAPS = 0, 3
+"""Exit codes."""
+
+TOLD = """
+    select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""
+"""What the last run says is missing."""
 
 
 def _show(study: Study, path: Path, message: str) -> None:
