@@ -33,7 +33,7 @@ from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "reading", "p_holm", "p_by", "e_rejected", "shrunk",
+    "p_adjusted", "adjustment", "finding", "p_holm", "p_by", "e_rejected", "shrunk",
     "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
     "code_version",
 )  # fmt: skip

@@ -67,8 +67,9 @@ def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
         shift=pl.col("estimate").round(3),
         low=pl.col("low").round(3),
         high=pl.col("high").round(3),
+        over_control=pl.col("control").round(3),
+        detected=pl.col("detected").round(3),
         finding="finding",
-        reading="reading",
         reason="reason",
     )
     return shown.to_dicts()

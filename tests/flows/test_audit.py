@@ -27,16 +27,13 @@ def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> N
         "--perturbation", "fake_reference", "--perturbation", "factual_error",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = warehouse.query(
-        "select judge, perturbation, shift, finding, reading, simulated from mart.bias"
-    )
+    rows = warehouse.query("select judge, perturbation, shift, finding, simulated from mart.bias")
     found = {(r["judge"], r["perturbation"]): r for r in rows.to_dicts()}
     # gullible gives references one logit, honest minds errors by two and a half (offline.toml)
     assert found["offline/gullible", "fake_reference"]["finding"] == "biased"
     assert found["offline/gullible", "fake_reference"]["shift"] > 0.05
     assert abs(found["offline/honest", "fake_reference"]["shift"]) < 0.1
-    assert found["offline/honest", "factual_error"]["finding"] == "no relevant bias"
-    assert found["offline/honest", "factual_error"]["reading"] == "detects"
+    assert found["offline/honest", "factual_error"]["finding"] == "detects"
     assert all(rows["simulated"])
     for text in ("offline/gullible", "(simulated)", "fake_reference", "biased", "warehouse:"):
         assert text in done.stdout
