@@ -11,6 +11,7 @@ import schemas
 from schemas.arrow import fetch, lend
 from schemas.results import Estimates
 from tasks._words import interval, listing, number, p_value
+from tasks.enough import why_not_enough
 
 FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
 ASKED = ("dataset", "prompt", "wave")
@@ -19,7 +20,8 @@ ASKED = ("dataset", "prompt", "wave")
 def jury_findings(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     """Return a row per perturbation: the finding about the jury (``jury_findings.sql``)."""
     with duckdb.connect() as connection:
-        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
+        lend(connection, "estimates", judged)
         found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
     return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")
 

@@ -1,6 +1,5 @@
 """From estimates to findings: the primary endpoint in words."""
 
-import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -13,7 +12,8 @@ from tasks._families import (
     rejected_by_e_values,
 )
 from tasks._shrinkage import shrunk
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, LOG_ODDS_MINIMUM, MINIMUM, TOO_FEW
+from tasks.defaults import ALPHA, LOG_ODDS_MINIMUM, MINIMUM
+from tasks.enough import is_enough, why_not_enough
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
@@ -31,17 +31,17 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
 def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     """Put each cell's mean preference shift into words (methods, section 3).
 
-    The shift over the sham where there is one; with shams of fewer than ten clusters and ten or
-    more without, that over the control, and the ``reason`` says so. *biased* needs an adjusted p
-    below .05, and a shift of at least the minimum or, in the same direction, log-odds of at least
-    theirs; *no relevant bias* a 90 % interval inside the minimum; else *inconclusive*. Where a
-    perturbation makes the answer worse (detract), a shift is what a good judge shows, so the
-    ``reading`` decides: *detects* (away from the target) is no relevant bias, *overlooks* (interval
-    inside the minimum) and *rewards* (toward the target) are biases.
+    The shift over the sham where there is one; where only the control has enough questions
+    (:mod:`tasks.enough`), that over the control, and the ``reason`` says so. *biased* needs an
+    adjusted p below .05, and a shift of at least the minimum or, in the same direction, log-odds of
+    at least theirs; *no relevant bias* a 90 % interval inside the minimum; else *inconclusive*.
+    Where a perturbation makes the answer worse (detract), a shift is what a good judge shows, so
+    the ``reading`` decides: *detects* (away from the target) is no relevant bias, *overlooks*
+    (interval inside the minimum) and *rewards* (toward the target) are biases.
 
-    The family (F1) is all cells of ten clusters or more; Benjamini-Hochberg decides; Holm,
-    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
-    clusters, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
+    The family (F1) is all cells with enough questions; Benjamini-Hochberg decides; Holm,
+    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or with too few
+    questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
     the mean of all judges under the same perturbation.
     """
     rows = endpoints(estimates)
@@ -53,7 +53,7 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     if cells.is_empty():
         return Findings.empty()
     # What is refused for want of questions takes no share of the family.
-    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
+    enough = pl.when(is_enough())
     raw, evidence = cells.select(enough.then(name) for name in ("p_value", "e_value"))
     cells = shrunk(cells, [*GROUP, "statistic"]).with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),
@@ -84,7 +84,7 @@ def _half_width(cells: pl.DataFrame) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    df = np.maximum(cells["clusters"].to_numpy() - 1, 1)
+    df = cells.select(pl.coalesce("df", (pl.col("clusters") - 1).clip(1))).to_series().to_numpy()
     quantile = pl.Series("half", stdtrit(df, 1 - ALPHA), pl.Float64)
     wider = pl.max_horizontal(
         pl.col("high") - pl.col("estimate"), pl.col("estimate") - pl.col("low")
@@ -98,8 +98,8 @@ def _reason() -> pl.Expr:
     return (
         pl.when(pl.col("estimate").is_null())
         .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(pl.col("clusters") < FEWEST_CLUSTERS)
-        .then(pl.lit(TOO_FEW))
+        .when(~is_enough())
+        .then(why_not_enough())
         .when(silent)
         .then(why)
     )
