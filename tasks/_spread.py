@@ -37,6 +37,9 @@ class Places:
     size: Codes
     """Labels of each annotator; labels are sorted by annotator."""
     cluster: Codes
+    item: Codes
+    of_items: Codes | None
+    """The cluster of each item; None where each item is a cluster of its own."""
     clusters: int
     pair: Codes | None
     """Of annotator and cluster; None where each item is a cluster of its own."""
@@ -49,10 +52,10 @@ class Places:
         size = np.bincount(who, minlength=people)
         if clusters is None:
             many = int(item.max()) + 1 if item.size else 0
-            return cls(size, item, many, None, np.zeros(0, np.int64))
+            return cls(size, item, item, None, many, None, np.zeros(0, np.int64))
         cluster, many = clusters[item], int(clusters.max()) + 1 if clusters.size else 0
         found, pair = np.unique(who * many + cluster, return_inverse=True)
-        return cls(size, cluster, many, pair, found // max(many, 1))
+        return cls(size, cluster, item, clusters, many, pair, found // max(many, 1))
 
 
 def no_spread(people: int) -> Spread:
@@ -98,12 +101,13 @@ def _mean_interval(
     """Return Wilson's interval of the mean share of those tested, at its effective size.
 
     The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``; its variance ``sum
-    a_g^2 u_g^2``, with CR2 weights by the clusters' mean share of the items, says how many
+    a_g^2 u_g^2``, with CR2 weights by the items of each cluster, says how many
     independent items the mean is worth, which is multiplied by ``(z / t)^2``, t with
     Satterthwaite's degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
     """
     there, hits = rows
-    sums, asked = np.zeros(places.clusters), np.zeros(places.clusters)
+    items = places.clusters if places.of_items is None else places.of_items.size
+    sums, asked = np.zeros(places.clusters), np.zeros(items)
     ends = np.cumsum(places.size)
     # One annotator's labels at a time stay in the cache.
     for who in np.flatnonzero(weight):
@@ -115,10 +119,9 @@ def _mean_interval(
             sums[cluster] += off
         else:
             np.add.at(sums, cluster, off)
-        if places.pair is None:
-            asked[cluster[there[own] > 0]] = 1.0
-        else:
-            np.add.at(asked, cluster, there[own] * weight[who])
+        asked[places.item[own][there[own] > 0]] = 1.0
+    if places.of_items is not None:
+        asked = _sums(places.of_items, asked, places.clusters)
     groups = int(np.count_nonzero(asked))
     if groups < 2:
         return np.nan, np.nan

@@ -62,8 +62,9 @@ def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
         assert row["df"] == pytest.approx(5 / 3)
         half = stats.t.ppf(0.975, 5 / 3) * expected
         assert row["high"] - row["estimate"] == pytest.approx(half, rel=1e-4)
-        # Of the differences FF - SS, 3, 0 and -1, all the same.
-        assert row["p_value"] == pytest.approx(stats.ttest_1samp([3, 0, -1], 0).pvalue)
+        # FF - SS is 3, 0 and -1, of 3, 2 and 1 matches 2 of 6: off by 2, -2/3 and -4/3.
+        t = 2 / math.sqrt(2 * 4 + 3 / 2 * 4 / 9 + 6 / 5 * 16 / 9)
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(t, 5 / 3))
 
 
 @pytest.mark.parametrize(("pair", "sign"), [(FF, 1), (SS, -1)])
