@@ -47,7 +47,8 @@ def show_calibration(
     """Print which judges may replace people, or how many instances that takes to tell."""
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None), study=study,
-        humans=humans and str(humans), judges=judges and str(judges), metric=metric,
+        humans=humans and str(humans.resolve()), judges=judges and str(judges.resolve()),
+        metric=metric,
         epsilon=epsilon, epsilon_kind=kind, test=test, min_instances=least,
     )  # fmt: skip
     place = Warehouse(warehouse)
@@ -56,7 +57,7 @@ def show_calibration(
         show_plan(people, metric, form, epsilon=epsilon, kind=kind, test=test)
         return
     if save:
-        require_free(calibration, place)
+        require_free(calibration, place, name_given=bool(name))
     found = calibrate_labels(calibration, place)
     if newer := newer_votes(calibration, place):
         click.echo(f"{newer}.", err=True)

@@ -1,7 +1,8 @@
 """A calibration: whose labels are held against whose, and how; and its run, start to end."""
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -42,6 +43,19 @@ from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
 TAKEN = "select count(*) as n from runs where study = ? and flow <> 'calibrate'"
+VOTERS = """
+    select distinct judge from vote_log
+    where study = ? and human and choice in ('first', 'second', 'tie')
+"""
+LAST = """
+select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
+order by started_at desc limit 1
+"""
+SOURCES = {
+    "study": "the votes of study",
+    "humans": "people's labels in",
+    "judges": "judges' labels in",
+}
 NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 SUFFIX = "-people"
 """Ends the name of a calibration by a study's own votes: its results replace none of the study."""
@@ -216,7 +230,23 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
         )
     voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
     newer = newer_votes(calibration, warehouse)
+    if humans is None:
+        _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
+    """Refuse votes of people of which fewer than two people's are on unperturbed pairs."""
+    labelled = {name for each in voted for name in each.humans["annotator"]}
+    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
+    if len(labelled) > 1 or not others:
+        return
+    some = f"only {min(labelled)} has" if labelled else "nobody has"
+    raise ValueError(
+        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, whose votes are "
+        f"the labels, and it takes two people. {', '.join(others)} voted on other versions only. "
+        + (f"{newer}." if newer else f"Go on in the booth: `voirdire booth {study}`.")
+    )
 
 
 def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
@@ -275,13 +305,42 @@ def _completed(
     return voted
 
 
-def require_free(calibration: Calibration, warehouse: Warehouse) -> None:
-    """Refuse a name under which an audit, or measured votes, are kept."""
-    if warehouse.path.is_file() and warehouse.query(TAKEN, [calibration.name])["n"].item():
+def require_free(
+    calibration: Calibration, warehouse: Warehouse, *, name_given: bool = True
+) -> None:
+    """Refuse a name under which other results are kept.
+
+    Those of an audit or of measured votes always; those of a calibration from other labels unless
+    the user gave the name.
+    """
+    if not warehouse.path.is_file():
+        return
+    if warehouse.query(TAKEN, [calibration.name])["n"].item():
         raise ValueError(
             f"{warehouse.path} holds a study named {calibration.name!r}, whose results would be "
             "replaced. Give the calibration another name with --name."
         )
+    last = warehouse.query(LAST, [calibration.name])["parameters"].to_list()
+    if name_given or not last:
+        return
+    before = _sources(json.loads(last[0]))
+    if before != _sources(calibration.model_dump()):
+        told = " and ".join(f"{SOURCES[what]} {where}" for what, where in before.items())
+        raise ValueError(
+            f"{warehouse.path} holds a calibration named {calibration.name!r} from {told}, whose "
+            "results would be replaced. Give this one another name with --name, or replace them "
+            f"with --name {calibration.name}."
+        )
+
+
+def _sources(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return where the labels of a calibration are from, files by their whole path."""
+    given = {what: parameters.get(what) for what in SOURCES}
+    return {
+        what: where if what == "study" else str(Path(where).resolve())
+        for what, where in given.items()
+        if where
+    }
 
 
 def keep_calibration(

@@ -209,7 +209,7 @@ def _notes(told: Told) -> list[str]:
     for name, count in lost:
         notes += [f"{name}: labels that cannot be read, left out: {count}."] if count else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
-    untested = known.filter(pl.col("p_value").is_null()).select("annotator", "reason").unique()
+    untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):
         names = rows["annotator"].unique(maintain_order=True).to_list()
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

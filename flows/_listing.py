@@ -56,6 +56,9 @@ def show_catalogues(only: str | None = None) -> None:
         if only in (None, title):
             console.print(plain_table(("name", "about"), list(shelf.about.items()), title))
             console.print()
+    if only in (None, "studies"):
+        for problem in STUDIES.unusable.values():
+            click.echo(problem, err=True)
 
 
 def explain(name: str) -> None:

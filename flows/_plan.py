@@ -17,6 +17,8 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    freedom_of,
+    left_out_line,
     questions_of,
     sample_table,
     sight,
@@ -27,7 +29,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
-from tasks.defaults import FEWEST_CLUSTERS
+from tasks.enough import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
@@ -96,17 +98,23 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     console.print(_cost_table(costs))
     for line in _hindrances(study, costs):
         console.print(line, markup=False, highlight=False)
-    table, samples = sample_table(pairs, perturbed, study)
+    table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
+    if left_out := left_out_line(by_perturbation, perturbed):
+        console.print(left_out, markup=False, highlight=False)
+    # A perturbation that is left out says nothing of what the others can show.
+    compared = {name: number for name, number in by_perturbation.items() if number}
+    samples = min(compared.values(), default=0)
+    study = study.model_copy(update={"perturbations": list(compared)})
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
-    questions = questions_of(pairs)
-    if seen and questions >= FEWEST_CLUSTERS:
+    questions, df = questions_of(pairs), freedom_of(pairs)
+    if seen and not too_few(questions, df):
         console.print(sight_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
         console.print(told, markup=False, highlight=False)
-    for line in advice(seen, samples, study, questions):
+    for line in advice(seen, samples, study, questions, df):
         console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
@@ -194,18 +202,16 @@ def _costs(
     told: dict[str, float],
 ) -> list[Cost]:
     """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
-    form = PROMPTS[prompt]
-    frame = form.system + form.user
     texts = pl.col("question", "anchor", "target").str
     lengths = pairs.select(
         "pair_id",
-        characters=len(frame) + pl.sum_horizontal(texts.len_chars()),
-        octets=len(frame.encode()) + pl.sum_horizontal(texts.len_bytes()),
+        characters=pl.sum_horizontal(texts.len_chars()),
+        octets=pl.sum_horizontal(texts.len_bytes()),
     )
     systems = pl.DataFrame(
-        [(name, len(before), len(before.encode()))
-         for name in ballots["judge"].unique() for before in [JUDGES[name].system]],
-        schema=["judge", "before", "octets_before"], orient="row",
+        [(name, len(around), len(around.encode()))
+         for name in ballots["judge"].unique() for around in [_around(prompt, name)]],
+        schema=["judge", "around", "octets_around"], orient="row",
     )  # fmt: skip
     waits = ~pl.col("known")
     asked = (
@@ -213,9 +219,9 @@ def _costs(
         .join(lengths, on="pair_id")
         .join(systems, on="judge")
         .with_columns(
-            characters=pl.col("characters") + pl.col("before"),
+            characters=pl.col("characters") + pl.col("around"),
             # A frame around each of two messages, as the engine sets it aside.
-            octets=pl.col("octets") + pl.col("octets_before") + FRAMES,
+            octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
             known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
         )
         .group_by("judge", maintain_order=True)
@@ -229,6 +235,12 @@ def _costs(
         .sort("judge")
     )
     return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
+
+
+def _around(prompt: str, judge: str) -> str:
+    """Return all that a judge reads beside the question and the two answers."""
+    messages = PROMPTS[prompt].messages("", "", "", before=JUDGES[judge].system)
+    return "".join(message["content"] for message in messages)
 
 
 def _cost(

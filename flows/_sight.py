@@ -11,7 +11,9 @@ from flows._terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, MINIMUM, NIGHTS
+from tasks.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, NIGHTS, TOO_UNEVEN
+from tasks.enough import too_few
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._design import (
     ASR_VOTES,
     SPREADS,
@@ -130,10 +132,10 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
 
 def sample_table(
     pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study
-) -> tuple[object, int]:
-    """Lay out how many samples each perturbation has; return also the fewest."""
+) -> tuple[object, dict[str, int]]:
+    """Lay out how many samples each perturbation has; return those that its endpoint rests on."""
     rows: list[tuple[Any, ...]] = []
-    seen = []
+    seen: dict[str, int] = {}
     for name in study.perturbations:
         arms = pairs.filter(pl.col("perturbation") == name)
         samples = arms.filter(pl.col("arm") == "experimental").height
@@ -141,9 +143,22 @@ def sample_table(
         dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
         rows.append((name, samples, shams, dropped))
         # The primary endpoint is over the sham where there is one.
-        seen.append(shams or samples)
+        seen[name] = shams or samples
     columns = ("perturbation", "samples", "with sham", "dropped")
-    return plain_table(columns, rows, "What would be compared"), min(seen)
+    return plain_table(columns, rows, "What would be compared"), seen
+
+
+def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers]) -> str | None:
+    """Name the perturbations without samples and why; null if each has some, or none has."""
+    empty = [name for name, number in samples.items() if not number]
+    if not empty or len(empty) == len(samples):
+        return None
+    reasons = []
+    for name in empty:
+        failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
+        frequent = failures.mode().sort().to_list() or ["the dataset has no answers"]
+        reasons.append(f"{name} ({frequent[0]})")
+    return f"Left out, without a sample: {', '.join(reasons)}."
 
 
 def sight_table(rows: list[Sight], samples: int) -> object:
@@ -189,24 +204,53 @@ def effect_advice(samples: int, votes: int, effect: float) -> str:
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
     """Return how many questions the samples are of, where a perturbation has fewest."""
-    counted = pairs.group_by("perturbation", "arm").agg(pl.col("cluster").n_unique())
-    # The primary endpoint is over the sham where there is one: "sham" sorts last.
-    asked = counted.filter(pl.col("arm").is_in(["experimental", "sham"])).sort("arm")
-    return min(asked.unique("perturbation", keep="last")["cluster"].to_list(), default=0)
+    asked = _asked(pairs).group_by("perturbation").agg(pl.col("cluster").n_unique())
+    return min(asked["cluster"].to_list(), default=0)
+
+
+def freedom_of(pairs: DataFrame[Pairs]) -> float | None:
+    """Return the degrees of freedom of the questions, where a perturbation has fewest.
+
+    All but one of the questions if each has the same number of samples; None if none can be told.
+    """
+    sizes = _asked(pairs).group_by("perturbation", "cluster").agg(pl.col("sample").n_unique())
+    found = [
+        float(correction(part["sample"].cast(pl.Float64).to_numpy()).df)
+        for part in sizes.partition_by("perturbation")
+        if part.height > 1
+    ]
+    return min(found, default=None)
+
+
+def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
+    """Keep the arm that each perturbation's endpoint rests on: the sham's where there is one."""
+    asked = pairs.filter(pl.col("arm").is_in(["experimental", "sham"]))
+    shammed = (pl.col("arm") == "sham").any().over("perturbation")
+    return asked.filter(~shammed | (pl.col("arm") == "sham"))
 
 
 def advice(
-    rows: list[Sight], samples: int, study: Study, questions: int | None = None
+    rows: list[Sight],
+    samples: int,
+    study: Study,
+    questions: int | None = None,
+    df: float | None = None,
 ) -> Iterator[str]:
     """Say whether the smallest shift that matters can be seen, and what the columns mean."""
     if not samples:
         yield "No sample is left to ask about."
         return
-    if questions is not None and questions < FEWEST_CLUSTERS:
+    if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
+        why = (
+            f"below {FEWEST_CLUSTERS} independent questions nothing is concluded, and the "
+            f"perturbation with fewest has {questions}"
+            if questions < FEWEST_CLUSTERS
+            else f"{TOO_UNEVEN}, which leaves {df:.1f} degrees of freedom where a finding "
+            f"takes {LEAST_DF:.0f}"
+        )
         yield (
-            f"No shift can be seen, however large: below {FEWEST_CLUSTERS} independent questions "
-            f"nothing is concluded, and the perturbation with fewest has {questions}. The smallest "
+            f"No shift can be seen, however large: {why}. The smallest "
             f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
             f"perturbation with {study.votes_per_pair} votes per pair (80 % power; of the judge "
             "that takes most)."

@@ -65,7 +65,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
     )
     tied: float = share("share that both fit alike", nullable=True)
     test: str = pa.Field(isin=TESTS[1:], nullable=True, description="the test that decides")
-    p_value: float = share("raw p of that test; null if not tested", nullable=True)
+    p_value: float = share("raw p of that test; null if not tested, or if it is 0/0", nullable=True)
     p_value_t: float = share("raw p of the t-test", nullable=True)
     p_value_score: float = share("raw p of the score test", nullable=True)
     p_adjusted: float = share(

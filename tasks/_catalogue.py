@@ -16,17 +16,33 @@ class UnknownNameError(LookupError):
 
 def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
     """Return the error for a name that is not known, with a suggestion."""
-    near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(wanted, known)
+    hint = f" Did you mean {near!r}?" if near else ""
     return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {', '.join(known) or 'none'}.")
+
+
+def nearest(wanted: str, known: Sequence[str]) -> str | None:
+    """Return the known name that was probably meant: one spelt alike, or the one it is part of."""
+    if near := difflib.get_close_matches(wanted, known, n=1):
+        return near[0]
+    whole = [name for name in known if wanted.lower() in name.split("_")]
+    return whole[0] if len(whole) == 1 else None
 
 
 class Catalogue(Mapping[str, Entry]):
     """Entries by name; an entry is loaded on first use."""
 
-    def __init__(self, what: str, names: Mapping[str, Path], load: Callable[[str], Entry]) -> None:
+    def __init__(
+        self,
+        what: str,
+        names: Mapping[str, Path],
+        load: Callable[[str], Entry],
+        unusable: Mapping[str, str] | None = None,
+    ) -> None:
         self._what = what
         self.files = names
+        self.unusable = unusable or {}
+        """The user's own entries that cannot be used, and why: errors of theirs alone."""
         self._load = load
         self._loaded: dict[str, Entry] = {}
 
@@ -38,8 +54,11 @@ class Catalogue(Mapping[str, Entry]):
 
     def require(self, name: str) -> None:
         """Refuse a name that is not in the catalogue, with a suggestion."""
-        if name not in self.files:
-            raise unknown(self._what, name, sorted(self.files))
+        if name in self.files:
+            return
+        if name in self.unusable:
+            raise UnknownNameError(self.unusable[name])
+        raise unknown(self._what, name, sorted(self.files))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self.files))
@@ -64,9 +83,16 @@ def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalog
 
 
 def tables(
-    what: str, folders: Path | Sequence[Path], parse: Callable[[str, dict[str, Any]], Entry]
+    what: str,
+    folders: Path | Sequence[Path],
+    parse: Callable[[str, dict[str, Any]], Entry],
+    own: Path | None = None,
 ) -> Catalogue[Entry]:
-    """Return the catalogue of ``NAME.toml`` in the folders; a name may occur in one only."""
+    """Return the catalogue of ``NAME.toml`` in the folders; a name may occur in one only.
+
+    Files of the user's ``own`` folder are read at once: one that cannot be used is left out, and
+    only whoever asks for its name gets the error.
+    """
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
         if not folder.is_dir():
@@ -76,14 +102,27 @@ def tables(
                 raise ValueError(f"the {what} {name!r} is in {files[name]} and in {file}.")
             files[name] = file
 
-    def load(name: str) -> Entry:
-        data = read_toml(files[name])
+    def load(name: str, file: Path | None = None) -> Entry:
+        path = file or files[name]
+        data = read_toml(path)
         try:
             return parse(name, data)
         except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"{files[name].name} is not a {what}: {error}") from error
+            raise ValueError(f"{path.name} is not a {what}: {error}") from error
 
-    return Catalogue(what, files, load)
+    unusable = {}
+    for name, file in (_files(own, "toml") if own else {}).items():
+        problem = f"the {what} {name!r} of {file} cannot be used: "
+        if name in files:
+            unusable[name] = f"{problem}there is a bundled {what} of this name. Rename the file."
+            continue
+        try:
+            load(name, file)
+        except (OSError, ValueError) as error:
+            unusable[name] = f"{problem}{error}"
+        else:
+            files[name] = file
+    return Catalogue(what, files, load, unusable)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -36,10 +36,12 @@ def is_constant(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
 
 
 def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
-    """Return p of the paired t-test; NaN below two items.
+    """Return p of the paired t-test; NaN below two items, and where t is 0 / 0.
 
     Differences are E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F
-    against 0. Where all are alike p is 1 if they reach the margin, else 0.
+    against 0. Where all are alike t is infinite, so p is 1 beyond the margin and 0 below it; where
+    they are all equal to the margin, as those of a judge that copies a person at epsilon 0, t is
+    0 / 0 and there is no p.
     """
     from scipy.special import stdtr
 
@@ -54,12 +56,13 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
         )
         t = (mean - margin) / np.sqrt(squares / (n - 1) / n)
         p: Floats = stdtr(n - 1.0, t)
-    p = np.where(is_constant(n, better, worse), np.where(mean >= margin, 1.0, 0.0), p)
+    at_margin = np.where(mean == margin, np.nan, np.where(mean > margin, 1.0, 0.0))
+    p = np.where(is_constant(n, better, worse), at_margin, p)
     return np.where(n < 2, np.nan, p)
 
 
 def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
-    """Return p of the score test, its variance at the margin; NaN without items.
+    """Return p of the score test, its variance at the margin; NaN without items or variance.
 
     Additive: Tango (1998), Statistics in Medicine 17. Multiplicative: the same for the ratio
     (methods: chance of E without F is epsilon + (1 - epsilon) x, of F without E x; the likelihood
@@ -79,7 +82,7 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
             x = _root(n * (1 - e) * (2 - e), linear, -c * e * (1 - e))
             lead = e + (1 - e) * x
             off, variance = b - (1 - e) * c - n * e, lead + (1 - e) ** 2 * x - e * e
-        p: Floats = np.where(variance > 0, ndtr(off / np.sqrt(n * variance)), 1.0)
+        p: Floats = np.where(variance > 0, ndtr(off / np.sqrt(n * variance)), np.nan)
     return np.where(n < 1, np.nan, p)
 
 

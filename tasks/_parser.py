@@ -8,7 +8,7 @@ from typing import Literal
 
 Choice = Literal["first", "second", "tie", "invalid", "abstain", "ambiguous"]
 
-TAG = re.compile(r"\[\[(a|b|c|tie)\]\]", re.IGNORECASE | re.ASCII)
+TAG = re.compile(r"\[\[[\s\xa0]*(a|b|c|tie)[\s\xa0]*\]\]", re.IGNORECASE | re.ASCII)
 MEANING: dict[str, Choice] = {"a": "first", "b": "second", "c": "tie", "tie": "tie"}
 
 VERDICTS: dict[str, Choice] = {"A": "first", "B": "second", "C": "tie"}
@@ -41,7 +41,8 @@ REFUSAL = re.compile(
 def parse(reply: str) -> Choice:
     """Return the choice that a reply states, by all its ``[[A]]``, ``[[B]]``, ``[[C]]`` tags.
 
-    Tags that differ count only if one of them ends the reply.
+    White space inside the brackets is ignored. Tags that differ count only if one of them ends the
+    reply.
     """
     found: set[Choice] = set()
     last: re.Match[str] | None = None

@@ -32,6 +32,9 @@ RECOMMENDED = 3
 FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
 ALIKE = "all labels of people are equal, so whoever always gives that one passes"
 STRANGE = "the judge names nothing that people name: are labels spelt alike?"
+ZERO_BY_ZERO = (
+    "judge and annotator always fit alike, and epsilon is 0: the test is 0/0, so no p-value"
+)
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
 OWN_CLUSTER = pl.format("item {}", "item")
@@ -194,10 +197,9 @@ def _each(
 ) -> dict[str, NDArray[Any]]:
     """Test every judge at every margin against each annotator, in this order of axes.
 
-    Below ``least`` instances there is no p.
+    Below ``least`` instances there is no p, nor where the test is 0/0: there the hypothesis stands.
     """
     n, better, worse = counts
-    asked = n >= least
     by_score = (
         needs_score(n, better, worse) if test == "auto" else np.full(n.shape, test == "score")
     )
@@ -205,27 +207,31 @@ def _each(
         [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
         for each in (t_test, score_test)
     ]).swapaxes(1, 2)  # fmt: skip
-    t, score = np.where(asked[:, None], both, np.nan)
+    t, score = np.where((n >= least)[:, None], both, np.nan)
     p = np.where(by_score[:, None], score, t)
+    tested = np.broadcast_to(((n >= least) & (by_score | (n > 1)))[:, None], p.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = {
             "advantage_probability": (n - better) / n,
             "human_advantage_probability": (n - worse) / n,
             "tied": (n - better - worse) / n,
         }
+    undefined = np.isnan(p) & tested
+    # Still in the family, which would else be smaller at epsilon 0 and reject more.
+    adjusted = _adjusted(np.where(undefined, 1.0, p))
     same = {
         "n": n,
         "better": better,
         "worse": worse,
         **shares,
-        "reason": _reasons(n, better, worse, least),
     }
     wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
     names = np.where(by_score[:, None], "score", "t").astype(object)
     return wide | {
-        "test": np.where(np.isnan(p), "", names), "p_value": p, "p_value_t": t,
-        "p_value_score": score, "p_adjusted": (adjusted := _adjusted(p)),
-        "rejected": np.where(np.isnan(p), np.nan, adjusted <= LEVEL),
+        "test": np.where(tested, names, ""), "p_value": p, "p_value_t": t,
+        "p_value_score": score, "p_adjusted": np.where(undefined, np.nan, adjusted),
+        "rejected": np.where(tested, adjusted <= LEVEL, np.nan),
+        "reason": _reasons(counts, undefined, least),
     }  # fmt: skip
 
 
@@ -237,11 +243,13 @@ def _adjusted(p: Floats) -> Floats:
     return adjusted
 
 
-def _reasons(n: Counts, better: Counts, worse: Counts, least: int) -> NDArray[Any]:
+def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: int) -> NDArray[Any]:
+    n, better, worse = (np.broadcast_to(each[:, None], undefined.shape) for each in counts)
     reasons = {
         "no instance shared with the judge and another person": n == 0,
         f"fewer than {least} instances": n < least,
         "one instance has no t": n == 1,
+        ZERO_BY_ZERO: undefined,
         "all differences are alike: no t, its p is 0 or 1": is_constant(n, better, worse),
     }
     return np.select(list(reasons.values()), list(reasons), default="").astype(object)
@@ -251,7 +259,7 @@ def _verdict(
     each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
 ) -> dict[str, Any]:
     """Sum up the annotators that were tested."""
-    told = ~np.isnan(each["p_value"][at])
+    told = ~np.isnan(each["rejected"][at])
     tested = int(told.sum())
 
     def mean(name: str) -> float | None:

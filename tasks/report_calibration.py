@@ -146,7 +146,7 @@ def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
     for judge in judges:
         rows = parts[judge["who"],].to_dicts() if (judge["who"],) in parts else []
         replaced = sum(bool(row["rejected"]) for row in rows)
-        tested = sum(row["p_value"] is not None for row in rows)
+        tested = sum(row["rejected"] is not None for row in rows)
         told = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
         each = [_person(row) for row in rows]
         found.append(Group(judge["who"], bool(judge["simulated"]), told, each))

@@ -1,12 +1,16 @@
-"""One factory per frame: ``make_NAME(rows, **defaults)``, a row naming only what matters."""
+"""One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, BrowserType, sync_playwright
 
 from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
@@ -18,6 +22,9 @@ from schemas.results import Annotations, Estimates
 settings.register_profile("voirdire", deadline=None)
 settings.load_profile("voirdire")
 
+REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
+"""If it is set, as CI does, the proof may not be skipped."""
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 Row = dict[str, Any]
 Make = Callable[..., Any]
 SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0, None: None}
@@ -248,3 +255,26 @@ def _factory(
         return model.of(pl.DataFrame(full, infer_schema_length=None))
 
     return make
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[tuple[BrowserType, dict[str, Any]]]:
+    """Return what starts browsers, and how."""
+    place = next(filter(None, map(shutil.which, NAMES)), None)
+    if place is None:
+        told = "no Chromium on this machine: install the package `chromium`"
+        pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
+    # In containers, where root runs tests, it has no sandbox of its own.
+    bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
+    # A name of this machine, which browsers do not take for it.
+    named = ["--host-resolver-rules=MAP vote.example 127.0.0.1", "--no-proxy-server"]
+    with sync_playwright() as playwright:
+        yield playwright.chromium, {"executable_path": place, "args": [*bare, *named]}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: tuple[BrowserType, dict[str, Any]]) -> Iterator[Browser]:
+    kind, how = chromium
+    browser = kind.launch(**how)
+    yield browser
+    browser.close()

@@ -2,22 +2,25 @@
 
 import hashlib
 import os
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from schemas.keys import content_key
 from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
-from tasks.defaults import TOO_FAST_SECONDS
+from tasks._home import own_folder
+from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, api_base, provider_of
+from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
 from tasks.providers._diverted import diverting
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
+FREE = UsdPerMillion(prompt=0, completion=0)
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
 
 
@@ -52,7 +55,7 @@ class Study(BaseModel):
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
     prompt: str = Field(
-        default="pair_v1",
+        default="pair_v2",
         description="The judge prompt.",
         json_schema_extra={"enum": list(PROMPTS)},
     )
@@ -80,7 +83,12 @@ class Study(BaseModel):
     wave: str = Field(
         default="",
         max_length=64,
-        description="Label of this measurement; a new one asks again. {date} is today.",
+        description="Label of this measurement; a new one asks again. {date} is today, {minute} "
+        "the time to the minute.",
+    )
+    timezone: str = Field(
+        default="UTC",
+        description="Time zone of {date}, {minute} and the schedule, such as Europe/Berlin.",
     )
     seed: int = Field(default=0, ge=0, description="Of templates, shams and random positions.")
     limit: int | None = Field(
@@ -96,6 +104,12 @@ class Study(BaseModel):
         default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
     )  # fmt: skip
+    detects_at: float = Field(
+        default=DETECTS_AT,
+        gt=OVERLOOKS_BELOW,
+        lt=1,
+        description="A judge detects a flaw if surely at least so much of the oversight is gone.",
+    )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
     )
@@ -107,6 +121,17 @@ class Study(BaseModel):
         if twice:
             raise ValueError(f"{', '.join(twice)} named more than once. Name each once.")
         return names
+
+    @field_validator("timezone")
+    @classmethod
+    def _of_iana(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, OSError, ValueError) as error:
+            raise ValueError(
+                "not a time zone. Give a name of the IANA database, such as UTC or Europe/Berlin"
+            ) from error
+        return name
 
     def check(self) -> None:
         """Refuse unknown names, odd designs and missing keys before anything is asked.
@@ -161,9 +186,20 @@ class Study(BaseModel):
         )
 
     def at(self, moment: datetime) -> "Study":
-        """Return the study with the wave's date filled in."""
-        date = f"{moment.astimezone(UTC):%Y-%m-%d}"
-        return self.model_copy(update={"wave": self.wave.replace("{date}", date)})
+        """Return the study with the wave's date and time filled in, in its time zone."""
+        local = moment.astimezone(ZoneInfo(self.timezone))
+        wave = self.wave.replace("{date}", f"{local:%Y-%m-%d}")
+        # With its offset: where clocks are set back, an hour of the day comes twice.
+        wave = wave.replace("{minute}", local.isoformat(timespec="minutes"))
+        return self.model_copy(update={"wave": wave})
+
+    def can_spend(self) -> bool:
+        """Tell whether a run may cost money: some judge is neither simulated nor run by us."""
+        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges)
+        return any(
+            not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
+            for judge, provider in asked
+        )
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides what is asked and computed."""
@@ -189,15 +225,26 @@ class StudyFile(BaseModel):
     about: str
     flow: Literal["audit"] = "audit"
     cron: str | None = None
-    """When it runs by itself, in UTC; null: only when asked."""
+    """When it runs by itself, in the study's time zone; null: only when asked."""
+    on_alert: str | None = None
+    """Study that is run too when this one finds drift, if its schedule is switched on."""
     study: Study
+
+    @field_validator("cron")
+    @classmethod
+    def _of_five_fields(cls, cron: str | None) -> str | None:
+        if cron is not None and len(cron.split()) != 5:
+            raise ValueError("not a cron line of five fields, such as 15 2 * * 1")
+        return cron
 
 
 def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     return StudyFile(**{**data, "study": {"name": name, **data.get("study", {})}})
 
 
-STUDIES: Catalogue[StudyFile] = tables("study", Path(__file__).parent, _parse)
+STUDIES: Catalogue[StudyFile] = tables(
+    "study", Path(__file__).parent, _parse, own=own_folder("studies")
+)
 
 
 def make_study(name: str, changes: dict[str, Any]) -> Study:

@@ -49,7 +49,7 @@ Row = dict[str, Any]
 )
 def advantage_plane(advantages: DataFrame[Advantages]) -> list[str]:
     """Draw a panel per judge, the highest advantage first."""
-    told = with_who(advantages.filter("asked", pl.col("p_value").is_not_null()))
+    told = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
     means = told.group_by("who").agg(mean=pl.col("advantage_probability").mean())
     best = means.sort(-pl.col("mean"), "who").head(MOST)["who"]
     return [

@@ -28,7 +28,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     if named.is_empty():
         return []
     known = names(named.to_dicts())
-    each = with_who(advantages.filter("asked", pl.col("p_value").is_not_null()))
+    each = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
     own = each.group_by("who").agg("advantage_probability")
     dots = dict(own.iter_rows())
     ordered = named.sort(-pl.col("advantage_probability"), "who", nulls_last=True).to_dicts()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks._catalogue import unknown
+from tasks._catalogue import nearest
 from tasks.datasets import DATASETS, Imported
 from tasks.datasets._parquet import parquet_table
 from tasks.datasets._read import (
@@ -95,31 +95,40 @@ def _check_columns(columns: list[str], problems: Problems) -> None:
     for column in twice[:SHOWN]:
         what = f"column {clip(column)} occurs more than once; it may occur once"
         problems.add("header", what, "Rename or drop one of them.")
-    _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
-    for column in REQUIRED:
-        if column not in columns:
-            what = f"there is no column {column!r}; {', '.join(REQUIRED)} are needed"
-            problems.add("header", what, "Add it; columns are separated by commas.")
+    meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
+    missing = [column for column in REQUIRED if column not in columns and column not in meant]
+    if missing:
+        what = f"there is no column {', '.join(map(repr, missing))}; needed: {', '.join(REQUIRED)}"
+        problems.add("header", what, "Add it; columns are separated by commas.")
 
 
-def _check_unknown(row: Row, problems: Problems, told: set[str]) -> None:
+def _check_unknown(row: Row, problems: Problems, told: set[str]) -> set[str]:
+    """Note the fields that nothing reads, and return the missing ones that they probably mean."""
     allowed = [*REQUIRED, *OPTIONAL, *PERTURBATIONS]
+    free = [field for field in allowed if field not in row.fields]
     new = [field for field in row.fields if field not in allowed and field not in told]
+    meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
+    told.update(new)
     for field in new[:SHOWN]:
-        told.add(field)
-        what = str(unknown("column", field[:MAX_LABEL], allowed)).replace("Known:", "Allowed:")
-        problems.add(row.where, what, "Rename or drop it.")
+        near = meant[field]
+        hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
+        todo = "Rename it." if near in REQUIRED else "Rename or drop it."
+        problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
+    return {near for near in meant.values() if near}
 
 
 def _samples(table: Table, problems: Problems) -> Iterator[Sample]:
     seen: dict[str, str] = {}
     told: set[str] = set()
+    meant: set[str] = set()
     for row in table.rows:
         if table.columns is None:
-            _check_unknown(row, problems, told)
+            meant |= _check_unknown(row, problems, told)
         faults = list(_faults(row.fields, seen))
         for field, fault in faults:
-            problems.add(row.where, f"field {field!r} {fault.what}", fault.todo)
+            # A misspelt column is told once, not again as one that is missing.
+            if field not in meant or field in row.fields:
+                problems.add(row.where, f"field {field!r} {fault.what}", fault.todo)
         if problems.full:
             return
         if not faults:

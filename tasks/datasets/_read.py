@@ -64,7 +64,8 @@ class Problems:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._told: list[str] = []
+        self._places: dict[tuple[str, str], list[str]] = {}
+        """Where each problem stands, by what is wrong and what to do."""
         self._count = 0
 
     @property
@@ -75,9 +76,7 @@ class Problems:
     def add(self, where: str, what: str, todo: str) -> None:
         """Note a problem: the place, what is wrong, what to do."""
         self._count += 1
-        if self._count <= SHOWN:
-            place = f"{self.file}, {where}" if where else self.file
-            self._told.append(f"{place}: {what.rstrip('.')}. {todo}")
+        self._places.setdefault((what, todo), []).append(where)
 
     def check(self) -> None:
         """Raise if there is any problem.
@@ -85,16 +84,23 @@ class Problems:
         Raises
         ------
         ValueError
-            With the first problems, a line each.
+            With the first problems, a line each, those that several lines share once.
         """
         if not self._count:
             return
-        if self._count == 1:
-            raise ValueError(self._told[0])
+        lines = [self._line(*problem) for problem in list(self._places)[:SHOWN]]
+        if len(self._places) == 1:
+            raise ValueError(lines[0])
         number = f"{ENOUGH} or more" if self.full else self._count
-        first = f" The first {SHOWN}:" if self._count > SHOWN else ""
-        lines = "\n  ".join(self._told)
-        raise ValueError(f"{self.file} has {number} problems.{first}\n  {lines}")
+        first = f" The first {SHOWN}:" if len(self._places) > SHOWN else ""
+        told = "\n  ".join(lines)
+        raise ValueError(f"{self.file} has {number} problems.{first}\n  {told}")
+
+    def _line(self, what: str, todo: str) -> str:
+        where, *others = self._places[what, todo]
+        more = f" and {len(others)} more" if others else ""
+        place = f"{self.file}, {where}{more}" if where else self.file
+        return f"{place}: {what if what.endswith('?') else what.rstrip('.') + '.'} {todo}"
 
 
 def clip(value: object) -> str:

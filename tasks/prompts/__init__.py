@@ -1,7 +1,9 @@
 """Judge prompts as data, one per TOML file."""
 
 import hashlib
+import itertools
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks._catalogue import Catalogue, tables
 
-PLACE = re.compile(r"\{(question|answer_a|answer_b)\}")
-
+PLACE = re.compile(r"\{(question|answer_a|answer_b|mark)\}")
+MARK_DIGITS = 12
 
 VERDICT = {"type": "string", "enum": ["A", "B", "C"]}
 
@@ -29,6 +31,23 @@ RESPONSE_FORMAT = _object_of(reason={"type": "string"}, verdict=VERDICT)
 
 VERDICT_ONLY = _object_of(verdict=VERDICT)
 """The same without a reason: a small model may not find the end of one."""
+
+
+def frame_mark(question: str, first: str, second: str) -> str:
+    """Return the mark of the lines that frame these texts: a code that is found in none of them.
+
+    The digest of all three texts in their order, so the same ballot always has the same mark.
+    Nobody needs a secret: whoever writes a mark into a text changes the digest, and a digest that
+    does occur in a text is passed over for the next one, so no text can hold its own mark.
+    """
+    texts = "\x1f".join(map(_sha256, (question, first, second)))
+    seen = unicodedata.normalize("NFKC", f"{question}\n{first}\n{second}").casefold()
+    marks = (_sha256(f"{texts}\x1f{n}")[:MARK_DIGITS] for n in itertools.count())
+    return next(mark for mark in marks if mark not in seen)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Prompt(BaseModel):
@@ -63,9 +82,11 @@ class Prompt(BaseModel):
     ) -> list[dict[str, str]]:
         """Fill the places in one pass, so that no text is read as a place.
 
-        ``before`` is a system message of the judge's own.
+        ``before`` is a system message of the judge's own. ``{mark}`` becomes ``frame_mark``.
         """
         texts = {"question": question, "answer_a": first, "answer_b": second}
+        if "{mark}" in self.user:
+            texts["mark"] = frame_mark(question, first, second)
         user = PLACE.sub(lambda place: texts[place[1]], self.user)
         words = "\n\n".join(filter(None, (before, self.system)))
         system = [{"role": "system", "content": words}] if words else []

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from tasks._catalogue import read_toml
 from tasks._random import normal, pick, uniform
 from tasks.perturbations._canonical import canonical, features
+from tasks.prompts import MARK_DIGITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,8 @@ CACHED_CHARACTERS = 20_000
 
 QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
 BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")
+MARKED = re.compile(rf"\[Question ([0-9a-f]{{{MARK_DIGITS}}})\]\n")
+"""Begins a prompt whose frame is marked; no text in it holds the mark, so nothing is ambiguous."""
 
 WHO = "Simulated judge (a formula, not a model): "
 REASONS = {
@@ -182,14 +185,17 @@ def gap(exhibit: Exhibit, traits: Traits) -> float:
 def read_prompt(user: str) -> Exhibit:
     """Find the question and the two answers in a user message.
 
-    Only the template's markers matter to whether this succeeds: where an answer repeats some,
-    the outermost count, and the last of several borders between the answers.
+    In a marked frame (``pair_v2``) only lines with its mark count. In an unmarked one (``pair_v1``)
+    an answer may repeat the markers: the outermost count, and the last of several borders between
+    the answers.
 
     Raises
     ------
     ValueError
-        If the message has not the markers of the prompt ``pair_v1``.
+        If the message has neither frame.
     """
+    if marked := MARKED.match(user):
+        return _read_marked(user, marked)
     question = user.find(QUESTION)
     start = user.find(START, max(0, question))
     end = user.rfind(END)
@@ -200,13 +206,30 @@ def read_prompt(user: str) -> Exhibit:
     if border is None:
         raise ValueError(
             f"a judge prompt without the markers {QUESTION.strip()}, {START.strip()} ... {END}, "
-            "which offline judges look for. Word it like tasks/prompts/pair_v1.toml."
+            "which offline judges look for. Word it like tasks/prompts/pair_v2.toml."
         )
     return Exhibit(
         user[question + len(QUESTION) : start].strip(),
         user[start + len(START) : border.start()],
         user[border.end() : end].removesuffix("\n"),
     )
+
+
+def _read_marked(user: str, marked: re.Match[str]) -> Exhibit:
+    start, border, end = (
+        f"\n\n[Start of answer A {marked[1]}]\n",
+        f"\n[End of answer A {marked[1]}]\n\n[Start of answer B {marked[1]}]\n",
+        f"\n[End of answer B {marked[1]}]\n",
+    )
+    question, *rest = user[marked.end() :].split(start)
+    first, *rest = "".join(rest).split(border)
+    second, *rest = "".join(rest).split(end)
+    if rest != [""]:
+        raise ValueError(
+            f"a judge prompt marked {marked[1]} whose lines are not those that offline judges look "
+            "for. Word it like tasks/prompts/pair_v2.toml."
+        )
+    return Exhibit(question.strip(), first, second)
 
 
 def _worth(seen: _Seen, traits: Traits) -> float:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from booth._booth import Booth, open_booth
 from flows._row import first_row
@@ -30,9 +29,6 @@ from warehouse.store import Saving, Warehouse
 Make = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 STUDY = Study(name="quick", perturbations=["padding"], judges=["offline/honest", "offline/random"])
-REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
-"""If it is set, as CI does, the proof may not be skipped."""
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 LINK = re.compile(r"^(\S+) +\d+ of (\d+) +(http\S+)$", re.MULTILINE)
 
 
@@ -193,29 +189,6 @@ def served() -> Iterator[Callable[..., Served]]:
             each.kill()
         if each.process.stdout:
             each.process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[tuple[BrowserType, dict[str, Any]]]:
-    """Return what starts browsers, and how."""
-    place = next(filter(None, map(shutil.which, NAMES)), None)
-    if place is None:
-        told = "no Chromium on this machine: install the package `chromium`"
-        pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
-    # In containers, where root runs tests, it has no sandbox of its own.
-    bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
-    # A name of this machine, which browsers do not take for it.
-    named = ["--host-resolver-rules=MAP vote.example 127.0.0.1", "--no-proxy-server"]
-    with sync_playwright() as playwright:
-        yield playwright.chromium, {"executable_path": place, "args": [*bare, *named]}
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: tuple[BrowserType, dict[str, Any]]) -> Iterator[Browser]:
-    kind, how = chromium
-    browser = kind.launch(**how)
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

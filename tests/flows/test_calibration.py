@@ -107,6 +107,38 @@ def test_files_are_kept_with_marts_and_report(
     assert page.read_bytes() == before
 
 
+def test_another_files_results_are_not_replaced(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    judges = write("judges", JUDGES)
+    write("people", PEOPLE)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "people.json").write_text(json.dumps({**PEOPLE, "Cid": tell("cbabcacbac" * 6)}))
+    # Relative paths: the same text is another file in another folder.
+    monkeypatch.chdir(tmp_path)
+    first = ("calibrate", "--humans", "people.json", "--judges", judges)
+    assert call(*first).exit_code == 0
+    kept = place.query("from alt_tests").rows()
+    monkeypatch.chdir(other)
+    refused = call(*first)
+    assert refused.exit_code == 2
+    assert f"holds a calibration named 'people' from people's labels in {tmp_path}" in (
+        refused.stderr.replace("\n", " ")
+    )
+    assert "Give this one another name with --name" in refused.stderr
+    assert place.query("from alt_tests").rows() == kept
+    # Nothing stands in the way of the same files, of looking only, or of who gives a name.
+    assert call(*first, "--no-save").exit_code == 0
+    assert call(*first, "--name", "others").exit_code == 0
+    assert call(*first, "--name", "people").exit_code == 0
+    assert call(*first).exit_code == 0
+    assert place.query("select distinct study from alt_tests order by 1")["study"].to_list() == [
+        "others", "people"
+    ]  # fmt: skip
+
+
 def test_saved_labels_can_be_calibrated_again(
     call: Callable[..., Result], write: Callable[..., str]
 ) -> None:

@@ -44,7 +44,7 @@ def refused(*words: str) -> str:
         (("quik",), ("no study 'quik'", "Did you mean 'quick'?")),
         (("--judge", "offline/honst"), ("no judge 'offline/honst'", "'offline/honest'?")),
         (("--perturbation", "fake_referense"), ("'fake_referense'", "'fake_reference'?")),
-        (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v1'?")),
+        (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v2'?")),
         (("--dataset", "blom"), ("'blom'", "'bloom'?")),
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),

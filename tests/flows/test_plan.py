@@ -1,5 +1,6 @@
 """Estimates by hand; a price of its own, so that no table's prices matter."""
 
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from flows import _plan
-from flows._plan import Cost, _cost, _cost_table, _estimate, _prepare
+from flows._plan import Cost, _cost, _cost_table, _estimate, _prepare, show_plan
 from flows.studies import Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
@@ -23,6 +24,7 @@ from tasks.providers._engine import worst_case
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
+TEXT = "Water boils at a lower temperature where the pressure of the air is lower."
 NAME = "desk/one"
 
 
@@ -80,7 +82,7 @@ def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
     ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
     short, long = (
         _costs_of(ballots, pairs, monkeypatch, judges[name].model_copy(update={"system": system}))
-        for system in ("", "\u5b57" * 20_000)
+        for system in ("\u5b57", "\u5b57" * 20_001)
     )
     # three bytes each
     assert long.tokens - short.tokens == 5_000 * short.calls
@@ -92,7 +94,7 @@ def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
 
 def _costs_of(ballots: Any, pairs: Any, monkeypatch: pytest.MonkeyPatch, one: Judge) -> Cost:
     monkeypatch.setattr(_plan, "JUDGES", {NAME: one})
-    (cost,) = _plan._costs(ballots, Votes.empty(), pairs, "pair_v1", {})
+    (cost,) = _plan._costs(ballots, Votes.empty(), pairs, Study().prompt, {})
     return cost
 
 
@@ -108,9 +110,7 @@ def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.M
     asked = [messages for _, messages, _ in judging.askings(ballots, pairs)]
     aside = sum(worst_case(Provider(), one, messages) for messages in asked)
     assert cost.most_usd is not None
-    # what stands between two texts, and the names of places
-    assert aside == pytest.approx(cost.most_usd, rel=0.03)
-    assert cost.most_usd >= aside
+    assert aside == pytest.approx(cost.most_usd, rel=1e-9)
 
 
 def test_earlier_replies_tell_better(judge: Make) -> None:
@@ -153,14 +153,14 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
     path = tmp_path / "v.duckdb"
     pairs, _ = _prepare(study)
     store = Warehouse(path)
-    names = ["pair_v1", "pair_json_v1"]
+    names = ["pair_v2", "pair_json_v2"]
     frames = (
         (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
         (Judges, judge_table(study.judges)), (Prompts, prompt_table(names)), (Pairs, pairs),
     )  # fmt: skip
     store.save([Saving(*each) for each in frames], run="r")
-    for prompt, tokens in (("pair_v1", 100), ("pair_json_v1", 900)):
-        ballots = _ballots(study, pairs, prompt).head(votes if prompt == "pair_v1" else 20)
+    for prompt, tokens in (("pair_v2", 100), ("pair_json_v2", 900)):
+        ballots = _ballots(study, pairs, prompt).head(votes if prompt == "pair_v2" else 20)
         rows = [{"ballot_id": b, "completion_tokens": tokens + n % 2 * 20}
                 for n, b in enumerate(ballots["ballot_id"])]  # fmt: skip
         cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
@@ -233,3 +233,25 @@ def test_replicates_cost_as_much_as_control() -> None:
     )
     # Five samples; two votes in each of three arms, or four.
     assert (three.cast + three.calls, four.calls - three.calls) == (30, 10)
+
+
+def test_a_perturbation_without_samples_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        json.dumps(
+            {"question_id": str(n), "question": "Why?", "anchor": f"As {n}.", "target": TEXT}
+        )
+        for n in range(12)
+    ]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(rows))
+    judges = ["offline/honest", "offline/random"]
+    show_plan(Study(name="own", dataset=str(path), judges=judges), tmp_path / "none.duckdb")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Left out, without a sample: factual_error (no version: neither" in said
+    assert "gender_bias (no version" in said
+    assert "The smallest shift seen with 12 samples" in said
+    # Two judges by the two perturbations that have samples.
+    assert "adjusted over the study's 4 cells" in said
+    assert "No sample is left" not in said

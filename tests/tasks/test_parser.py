@@ -12,6 +12,11 @@ TABLE = [
     ("[[tie]]", "tie"),
     ("[[Tie]]", "tie"),
     ("I prefer the second one. [[b]].", "second"),
+    ("[[ tie ]]", "tie"),
+    ("My verdict: [[ A ]]", "first"),
+    ("[[\tB\xa0]].", "second"),
+    ("[[\nC\n]]", "tie"),
+    ("[[ A ]] at first, but no: [[ B]]", "second"),
     ("[[C]], that is, [[tie]]", "tie"),
     ("[[A]] is right. So: [[A]] it is", "first"),
     ("Reply with [[A]], [[B]] or [[C]]. I choose **[[B]]**\n", "second"),
@@ -23,7 +28,10 @@ TABLE = [
     ("[[[A]]]", "first"),
     ("[[A]", "invalid"),
     ("[A]", "invalid"),
-    ("[[ A ]]", "invalid"),
+    ("[[ D ]]", "invalid"),
+    ("[[t ie]]", "invalid"),
+    ("[ [A] ]", "invalid"),
+    ("[[]]", "invalid"),
     ("[[D]]", "invalid"),
     ("[[AB]]", "invalid"),
     ("[[t\u0131e]]", "invalid"),  # a dotless i is another letter
@@ -60,6 +68,18 @@ def test_one_tag_counts_wherever_it_stands(before: str, tag: str, after: str) ->
     assert parse(before + tag + after) == MEANING[tag.strip("[]").lower()]
 
 
+BLANKS = st.text(" \t\n\r\xa0", max_size=4)
+
+
+@given(WORDS, BLANKS, st.sampled_from(TAGS), BLANKS, WORDS)
+def test_blanks_inside_a_tag_change_nothing(
+    before: str, left: str, tag: str, right: str, after: str
+) -> None:
+    blank = f"[[{left}{tag.strip('[]')}{right}]]"
+    assert parse(before + blank + after) == parse(before + tag + after)
+    assert parse(f"[[A]] {blank}") == parse(f"[[A]] {tag}")
+
+
 @given(st.lists(st.tuples(WORDS, st.sampled_from(TAGS)), min_size=1), st.text(" \n.!*_)'"))
 def test_a_final_tag_wins(parts: list[tuple[str, str]], end: str) -> None:
     reply = "".join(text + tag for text, tag in parts) + end
@@ -85,6 +105,8 @@ def test_any_text_gives_a_choice(reply: str) -> None:
 HOSTILE = {
     "brackets": "[" * 1_000_000,
     "half tags": "[[A]" * 250_000,
+    "blank tags": "[[ " * 300_000,
+    "a blank tag": "[[" + " " * 1_000_000 + "A",
     "tags": "[[A]][[B]]" * 100_000,
     "dots after each tag": ("[[A]][[B]]" + "." * 90) * 10_000 + "x",
     "dots at the end": "[[A]][[B]]" + "." * 1_000_000 + "x",

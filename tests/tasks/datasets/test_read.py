@@ -36,16 +36,23 @@ def test_tells_one_problem_on_one_line() -> None:
 def test_tells_five_problems_and_their_number() -> None:
     problems = Problems("x.csv")
     for line in range(1, 8):
-        problems.add(f"line {line}", "is wrong", "Mend it.")
+        problems.add(f"line {line}", f"has {line} cells", "Mend it.")
     lines = _said(problems).split("\n")
     assert lines[0] == "x.csv has 7 problems. The first 5:"
-    assert lines[1:] == [f"  x.csv, line {n}: is wrong. Mend it." for n in range(1, 6)]
+    assert lines[1:] == [f"  x.csv, line {n}: has {n} cells. Mend it." for n in range(1, 6)]
+
+
+def test_tells_a_shared_problem_once() -> None:
+    problems = Problems("x.csv")
+    for line in range(1, 8):
+        problems.add(f"line {line}", "is wrong", "Mend it.")
+    assert _said(problems) == "x.csv, line 1 and 6 more: is wrong. Mend it."
 
 
 def test_tells_that_reading_stopped() -> None:
     problems = Problems("x.csv")
     for line in range(100):
-        problems.add(f"line {line}", "is wrong", "Mend it.")
+        problems.add(f"line {line}", f"has {line} cells", "Mend it.")
     assert problems.full
     assert _said(problems).startswith("x.csv has 100 or more problems. The first 5:")
 

@@ -1,0 +1,99 @@
+"""Studies: the user's own beside the bundled ones, their time zone, and which can spend."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.studies import STUDIES, Study, StudyFile
+
+Voirdire = Callable[..., Any]
+OWN = 'about = "Mine."\n[study]\nlimit = 2\njudges = ["offline/random"]\n'
+
+
+@pytest.fixture(params=["VOIRDIRE_HOME", "voirdire"])
+def own(request: pytest.FixtureRequest, tmp_path: Path, environment: dict[str, str]) -> Path:
+    """Return the folder of the user's own studies: of the variable, else of this folder."""
+    home = tmp_path / ("elsewhere" if request.param == "VOIRDIRE_HOME" else "voirdire")
+    if request.param == "VOIRDIRE_HOME":
+        environment["VOIRDIRE_HOME"] = str(home)
+    (home / "studies").mkdir(parents=True)
+    return home / "studies"
+
+
+def test_every_command_knows_a_study_of_ones_own(own: Path, voirdire: Voirdire) -> None:
+    (own / "mine.toml").write_text(OWN)
+    plan = voirdire("plan", "mine")
+    assert plan.returncode == 0, plan.stderr
+    assert "offline/random" in plan.stdout
+    listed = voirdire("list", "studies")
+    assert "Mine." in listed.stdout
+
+
+def test_a_bad_study_of_ones_own_disables_itself_only(own: Path, voirdire: Voirdire) -> None:
+    (own / "mine.toml").write_text(OWN)
+    (own / "torn.toml").write_text("about = ")
+    (own / "odd.toml").write_text('about = "Odd."\ncron = "often"\n[study]\nvotes = 2\n')
+    (own / "quick.toml").write_text(OWN)
+    for name, parts in {
+        "torn": ("torn.toml", "not valid TOML"),
+        "odd": ("odd.toml", "cron", "five fields", "votes"),
+    }.items():
+        done = voirdire("plan", name)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"voirdire: the study '{name}' of ")
+        assert all(part in done.stderr for part in parts), done.stderr
+        assert "Traceback" not in done.stderr
+    assert voirdire("plan", "mine").returncode == 0
+    listed = voirdire("list", "studies")
+    assert listed.returncode == 0
+    assert "Mine." in listed.stdout
+    for name in ("torn", "odd", "quick"):
+        assert f"the study '{name}' of " in listed.stderr
+    assert "there is a bundled study of this name" in listed.stderr
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment", "date", "minute"),
+    [
+        ("UTC", (2026, 11, 22, 23, 30), "2026-11-22", "2026-11-22T23:30+00:00"),
+        ("Europe/Berlin", (2026, 11, 22, 23, 30), "2026-11-23", "2026-11-23T00:30+01:00"),
+        ("America/New_York", (2026, 11, 22, 3, 30), "2026-11-21", "2026-11-21T22:30-05:00"),
+        # Clocks are set back on 25 October 2026: 02:30 comes twice.
+        ("Europe/Berlin", (2026, 10, 25, 0, 30), "2026-10-25", "2026-10-25T02:30+02:00"),
+        ("Europe/Berlin", (2026, 10, 25, 1, 30), "2026-10-25", "2026-10-25T02:30+01:00"),
+    ],
+)
+def test_a_wave_is_of_the_day_in_the_studys_time_zone(
+    zone: str, moment: tuple[int, ...], date: str, minute: str
+) -> None:
+    study = Study(wave="{date} {minute}", timezone=zone)
+    assert study.at(datetime(*moment, tzinfo=UTC)).wave == f"{date} {minute}"  # type: ignore[misc,arg-type]
+
+
+@pytest.mark.parametrize("zone", ["Berlin", "", "../etc/passwd", "Europe/", "/etc/localtime"])
+def test_an_unknown_time_zone_is_refused(zone: str) -> None:
+    with pytest.raises(ValueError, match="not a time zone"):
+        Study(timezone=zone)
+
+
+@pytest.mark.parametrize("cron", ["often", "", "* * * *", "@daily"])
+def test_a_cron_line_has_five_fields(cron: str) -> None:
+    with pytest.raises(ValueError, match="five fields"):
+        StudyFile(about="x", cron=cron, study=Study())
+
+
+def test_studies_of_paid_judges_can_spend() -> None:
+    spending = {name for name, file in STUDIES.items() if file.study.can_spend()}
+    assert spending == {"nightly", "canary"}
+
+
+def test_the_expensive_tier_runs_weekly_or_when_the_canary_alerts() -> None:
+    canary, nightly = STUDIES["canary"], STUDIES["nightly"]
+    assert canary.cron
+    assert nightly.cron
+    assert canary.cron.split()[4] == "*"
+    assert nightly.cron.split()[4] == "1"
+    assert canary.on_alert == "nightly"
