@@ -60,7 +60,7 @@ def _labels(rows: list[Row | None]) -> Text:
 def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
-        return "no winner"
+        return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
     for row in (win, *checks):
         if why := too_few(row["clusters"], row["df"]):
             return f"no conclusion: {why}"
