@@ -99,8 +99,8 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(line, markup=False, highlight=False)
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
-    if line := left_out_line(by_perturbation, perturbed):
-        console.print(line, markup=False, highlight=False)
+    if left_out := left_out_line(by_perturbation, perturbed):
+        console.print(left_out, markup=False, highlight=False)
     # A perturbation that is left out says nothing of what the others can show.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
@@ -171,13 +171,17 @@ def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     questions, answers, versions = import_dataset(study.dataset, study.folder, study.limit)
     perturbed = PerturbedAnswers.of(
-        pl.concat(
-            perturb(questions, answers, versions, name, study.seed) for name in study.perturbations
-        )
+        pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
     )
-    table = perturbation_table(study.perturbations)
+    table = perturbation_table(study.asked())
     return pair_up(
-        questions, answers, perturbed, table, study.checks, replicates=study.replicates
+        questions,
+        answers,
+        perturbed,
+        table,
+        study.checks,
+        replicates=study.replicates,
+        shams=study.sham != "none",
     ), perturbed
 
 

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._pages import PERSONS, report_path, stored_page, write_page
-from flows._sheets import guarded
+from flows._sheets import csv_text
 from flows._terminal import print_rows
 from schemas.judging import Shifts
 from tasks.scorecard import acceptability, least_margins
@@ -35,7 +35,7 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         click.echo(json.dumps(numbers.to_dicts(), indent=1, default=str))
     elif form == "csv":
-        click.echo(guarded(_flat(rows)).write_csv(), nl=False)
+        click.echo(csv_text(rows), nl=False)
     else:
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.is_empty():
@@ -51,22 +51,6 @@ def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
     target = (output or path.with_name(f"{path.stem}.snapshot{path.suffix}")).absolute()
     Warehouse(path).snapshot(target)
     click.echo(target)
-
-
-def _flat(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write lists and structs, which CSV lacks, as JSON."""
-    nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
-    return rows.with_columns(
-        pl.Series(
-            name,
-            [
-                None if value is None else json.dumps(value, default=str)
-                for value in rows.select(name).to_dict(as_series=False)[name]
-            ],
-            dtype=pl.String,
-        )
-        for name in nested
-    )
 
 
 def rewrite_report(

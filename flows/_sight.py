@@ -134,7 +134,7 @@ def sample_table(
     """Lay out how many samples each perturbation has; return those that its endpoint rests on."""
     rows: list[tuple[Any, ...]] = []
     seen: dict[str, int] = {}
-    for name in study.perturbations:
+    for name in study.asked():
         arms = pairs.filter(pl.col("perturbation") == name)
         samples = arms.filter(pl.col("arm") == "experimental").height
         shams = arms.filter(pl.col("arm") == "sham").height
@@ -154,8 +154,8 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
     reasons = []
     for name in empty:
         failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
-        why = failures.mode().sort().first() if failures.len() else "the dataset has no answers"
-        reasons.append(f"{name} ({why})")
+        frequent = failures.mode().sort().to_list() or ["the dataset has no answers"]
+        reasons.append(f"{name} ({frequent[0]})")
     return f"Left out, without a sample: {', '.join(reasons)}."
 
 
@@ -248,7 +248,7 @@ def advice(
         )
         text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
     yield text
-    cells = len(study.judges) * len(study.perturbations)
+    cells = len(study.judges) * len(study.asked())
     text = f"Power .80 is at a raw p of {_plain(ALPHA)}"
     if cells > 1:
         text += (
@@ -279,7 +279,7 @@ def advice(
 def _drift_advice(samples: int, study: Study) -> str:
     """Say which change between two waves can be seen, alone and within the budget of alerts."""
     # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
-    cells = len(study.judges) * (2 * len(study.perturbations) + 2)
+    cells = len(study.judges) * (2 * len(study.asked()) + 2)
     votes, level = study.votes_per_pair, BUDGET / NIGHTS
     alone, budgeted = (
         _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)

@@ -43,16 +43,22 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
-        perturbations = perturbation_table(study.perturbations)
+        perturbations = perturbation_table(study.asked())
         perturbed = PerturbedAnswers.of(
             pl.concat(
                 stages.perturb_answers(questions, answers, versions, name, study.seed)
-                for name in study.perturbations
+                for name in study.asked()
             )
         )
         record.count_dropped(perturbed)
         pairs = stages.pair_up(
-            questions, answers, perturbed, perturbations, study.checks, replicates=study.replicates
+            questions,
+            answers,
+            perturbed,
+            perturbations,
+            study.checks,
+            replicates=study.replicates,
+            shams=study.sham != "none",
         )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
@@ -91,7 +97,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         }
         estimates = stages.measure(**frames)
         missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
-        findings = with_open_ballots(stages.conclude_findings(endpoints(estimates)), missing)
+        concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
+        findings = with_open_ballots(concluded, missing)
         drifts = drift_of(study, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),

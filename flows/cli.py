@@ -18,6 +18,7 @@ INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 KINDS = click.Choice(["additive", "multiplicative"])
 TESTS = click.Choice(["auto", "score", "t"])
 PATH = click.Path(path_type=Path)
+SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -29,6 +30,8 @@ OPTIONS = (
     click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
     click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
     click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
+    click.option("--sham", type=SHAMS, help="The meaning-free edit that shifts are over."),
+    click.option("--detects-at", type=float, help="Share of flaws that detecting takes."),
     click.option("--replicates", is_flag=True, default=None, help="Ask control once more."),
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),

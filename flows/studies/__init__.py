@@ -13,8 +13,8 @@ from schemas.keys import content_key
 from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
 from tasks._home import own_folder
-from tasks.defaults import TOO_FAST_SECONDS
-from tasks.perturbations import PERTURBATIONS
+from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
 from tasks.providers._diverted import diverting
@@ -79,6 +79,12 @@ class Study(BaseModel):
         default=False,
         description="Ask one vote per order of judges whose repeats always agree (100 probes).",
     )
+    sham: Literal["first", "second", "both", "none"] = Field(
+        default="first",
+        description="The meaning-free edit that shifts are measured over: the perturbation's first "
+        "or second recipe, both (the difference is reported), or none, as in the papers: then "
+        "shifts are over the control, and a third of the calls are saved.",
+    )
     replicates: bool = Field(
         default=False,
         description="Ask about the unperturbed pairs once more, to tell noise from what any edit "
@@ -113,6 +119,12 @@ class Study(BaseModel):
         description="How long saving is tried while another program holds the warehouse open. "
         "Asking goes on meanwhile.",
     )  # fmt: skip
+    detects_at: float = Field(
+        default=DETECTS_AT,
+        gt=OVERLOOKS_BELOW,
+        lt=1,
+        description="A judge detects a flaw if surely at least so much of the oversight is gone.",
+    )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
     )
@@ -135,6 +147,10 @@ class Study(BaseModel):
                 "not a time zone. Give a name of the IANA database, such as UTC or Europe/Berlin"
             ) from error
         return name
+
+    def asked(self) -> list[str]:
+        """Return what the perturbations are asked about as: under which of their shams."""
+        return asked_under(self.perturbations, self.sham)
 
     def check(self) -> None:
         """Refuse unknown names, odd designs and missing keys before anything is asked.
