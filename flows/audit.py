@@ -13,6 +13,7 @@ from flows._casting import cast_all
 from flows._drift import drift_line, drift_of
 from flows._labels import run_name, tag_run
 from flows._people import with_people
+from flows._progress import notices
 from flows._publish import publish
 from flows._record import Record
 from flows.studies import Study
@@ -44,7 +45,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     study.require_keys()
     require_bounds(study)
     study = study.at(datetime.now(UTC))
-    with Record("audit", flow_run.id, study, Warehouse(warehouse)) as record:
+    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
+    with Record("audit", flow_run.id, study, place) as record:
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
