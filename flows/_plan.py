@@ -18,6 +18,7 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    freedom_of,
     left_out_line,
     questions_of,
     sample_table,
@@ -29,7 +30,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
-from tasks.defaults import FEWEST_CLUSTERS
+from tasks.enough import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
@@ -107,14 +108,14 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     samples = min(compared.values(), default=0)
     study = study.model_copy(update={"perturbations": list(compared)})
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
-    questions = questions_of(pairs)
-    if seen and questions >= FEWEST_CLUSTERS:
+    questions, df = questions_of(pairs), freedom_of(pairs)
+    if seen and not too_few(questions, df):
         console.print(sight_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
         console.print(told, markup=False, highlight=False)
-    for line in advice(seen, samples, study, questions):
+    for line in advice(seen, samples, study, questions, df):
         console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "

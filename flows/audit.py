@@ -11,6 +11,7 @@ from flows._alerts import start_on_alert
 from flows._casting import cast_all
 from flows._labels import run_name, tag_run
 from flows._people import with_people
+from flows._progress import notices
 from flows._ready import not_ready
 from flows._record import Record
 from flows._results import save_results
@@ -37,7 +38,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
     """
     study = study.at(datetime.now(UTC))
-    with Record("audit", flow_run.id, study, Warehouse(warehouse)) as record:
+    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
+    with Record("audit", flow_run.id, study, place) as record:
         study.check()
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit

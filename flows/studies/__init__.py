@@ -23,6 +23,10 @@ FREE = UsdPerMillion(prompt=0, completion=0)
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
 
 
+PATIENCE_SECONDS = 600.0
+"""Of whoever writes: somebody may look at the warehouse with a tool that holds it open."""
+
+
 class Study(BaseModel):
     """What an audit asks about, whom, and how often."""
 
@@ -116,6 +120,11 @@ class Study(BaseModel):
         default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
     )  # fmt: skip
+    patience_seconds: float = Field(
+        default=PATIENCE_SECONDS, ge=0, allow_inf_nan=False,
+        description="How long saving is tried while another program holds the warehouse open. "
+        "Asking goes on meanwhile.",
+    )  # fmt: skip
     detects_at: float = Field(
         default=DETECTS_AT,
         gt=OVERLOOKS_BELOW,
@@ -199,7 +208,9 @@ class Study(BaseModel):
             [JUDGES[name].model_dump(), provider_of(name).model_dump(), api_base(provider_of(name))]
             for name in self.judges
         ]
-        return content_key(self.model_dump(), data, asked, code_digest())
+        # How long a file is waited for changes no result.
+        decides = self.model_dump(exclude={"patience_seconds"})
+        return content_key(decides, data, asked, code_digest())
 
 
 def _digest(path: Path) -> str:
