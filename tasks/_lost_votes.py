@@ -5,7 +5,8 @@ import polars as pl
 from schemas.results import LOST
 from tasks._families import holm
 from tasks._rules import Rule, written
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, LOST_MINIMUM, MOST_LOST
+from tasks.defaults import ALPHA, LOST_MINIMUM, MOST_LOST
+from tasks.enough import is_enough
 
 BASES = ("sham", "control")
 OPEN = "inconclusive"
@@ -21,7 +22,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
     """
     raw = pl.concat(
         cells.select(
-            pl.when(pl.col(f"lost_over_{base}_clusters") >= FEWEST_CLUSTERS).then(
+            pl.when(is_enough(f"lost_over_{base}_clusters", f"lost_over_{base}_df")).then(
                 f"lost_over_{base}_p_value"
             )
         ).to_series()

@@ -4,7 +4,8 @@ import polars as pl
 
 from tasks._families import holm
 from tasks._rules import Rule, shown, written
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, MINIMUM, SPREAD_MINIMUM
+from tasks.defaults import ALPHA, MINIMUM, SPREAD_MINIMUM
+from tasks.enough import is_enough
 
 MIXED = "mixed"
 
@@ -17,9 +18,7 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     over the cells where it is asked.
     """
     largest = (
-        by_part.filter(
-            pl.col("statistic") == "category_shift", pl.col("clusters") >= FEWEST_CLUSTERS
-        )
+        by_part.filter(pl.col("statistic") == "category_shift", is_enough())
         .sort(pl.col("estimate").abs(), descending=True, nulls_last=True)
         .group_by(key, maintain_order=True)
         .agg(category=pl.col("subgroup").first(), category_shift=pl.col("estimate").first())
