@@ -137,7 +137,7 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
 ) -> None:
     monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "oracle://nowhere")
     server = Server()
-    with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 1\).*oracle"):
+    with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 3\): .*oracle"):
         server.wait()
 
 
