@@ -150,14 +150,16 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
         state = run_aside(lambda: _state_of(flows.audit.audit, study, path))
         _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
-    _show(study, path, state.message)
+    told = Warehouse(path).query(TOLD, [study.name]).item()
+    # What is missing stands on the last line.
+    _show(study, path, state.message.replace(f" ({told})", ""))
     if access:
         _show_place("Prefect:  ", access.url)
     report = report_path(path, study.name)
     if report.is_file():
         _show_place("report:   ", report)
     gaps = state.name == GAPS
-    if told := Warehouse(path).query(TOLD, [study.name]).item():
+    if told:
         _show_line(f"{'Completed with gaps' if gaps else 'Completed'}. {told}.")
     return WITH_GAPS if gaps else DONE
 

@@ -7,6 +7,7 @@ import pytest
 
 from schemas.curation import Questions
 from schemas.judging import VoteLog
+from schemas.results import Findings
 from tasks import defaults
 from warehouse import _ddl, store
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
@@ -232,11 +233,11 @@ def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse
 
 
 def test_votes_of_schema_13_keep_their_count_of_markup(
-    tmp_path: Path, make_vote_log: Callable[..., Any]
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
 ) -> None:
     warehouse = Warehouse(tmp_path / "old.duckdb")
     log = make_vote_log([{"anchor_markup": 3, "target_markup": 5}])
-    warehouse.save([Saving(VoteLog, log)], run="r1", study="old")
+    warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
         for (view,) in [*marts, *((name,) for name in SHARED)]:
@@ -249,11 +250,13 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
             connection.execute(f"alter table {name} drop column shown_first")
-        connection.execute("alter table findings add column reading varchar")
+        connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")
     assert found.rows() == [(3, 5, None, None, None, None, None, None)]
+    # All migrations are one transaction, which DuckDB must be able to commit with rows there.
+    assert warehouse.query("select finding from findings").rows() == [("detects",)]
 
 
 def test_an_older_warehouse_is_brought_forward_once(
