@@ -77,10 +77,10 @@ def found(log: pl.DataFrame) -> pl.DataFrame:
     drafts = (STATISTICS[name].draft(**given) for name in NEEDED)
     rows = pl.concat([*drafts, worst_cases(**given)])
     with ExitStack() as stack:
-        # Each study is a family of its own: one cell, and for lost votes its two other arms.
+        # Each study is a family of its own: one cell, two tests of mixed, two other arms.
         for module, name, adjust in (
             (conclude, "benjamini_hochberg", _alone),
-            (_mixed, "holm", _alone),
+            (_mixed, "holm", _of_two),
             (_lost_votes, "holm", _of_two),
         ):
             stack.enter_context(patch.object(module, name, adjust))
