@@ -16,6 +16,7 @@ from schemas.runs import Runs
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
 from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps, dasr_posterior
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 PERSONS = "select distinct judge from vote_log where study = ? and human"
@@ -27,11 +28,8 @@ def report_path(warehouse: Path, study: str) -> Path:
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write a page whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(page, encoding="utf-8")
-    draft.replace(path)
+    """Write a page whole or not at all, for its owner alone."""
+    write_private(path, page.encode())
 
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:

@@ -19,9 +19,18 @@ from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
 from schemas.masks import COMPARED, masks_sql
 from schemas.runs import Runs
+from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
-from warehouse._ddl import comment, create, create_marts, marts_digest
+from warehouse._ddl import (
+    comment,
+    create,
+    create_marts,
+    marts_are_ours,
+    marts_digest,
+    usurpers,
+)
 from warehouse._saving import Saving, WarehouseError, save
+from warehouse.copies import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["Saving", "Warehouse", "WarehouseError"]
@@ -42,6 +51,8 @@ FILLED_SECONDS = 0.5
 F = TypeVar("F", bound=Frame)
 # Two connections of one process with different settings exclude each other in DuckDB.
 _one_visit = threading.RLock()
+_examined: set[tuple[str, int, int]] = set()
+"""Files (path, device, inode) in which this process has looked for foreign definitions."""
 
 
 class Warehouse:
@@ -94,14 +105,22 @@ class Warehouse:
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)
 
+    def copy(
+        self, copies: Sequence[Copy], folder: Path, form: str, study: str | None = None
+    ) -> dict[str, int]:
+        """Write copies into a folder, all of one moment; return the rows of each file."""
+        with self._visit(write=False, writes_in=folder) as connection:
+            connection.execute("set variable study = ?", [study])
+            written = {c.name: write_copy(connection, c, folder, form) for c in copies}
+        return {name: rows for name, rows in written.items() if rows is not None}
+
     def masks(self, study: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Lay the ballots of a study into masks; the rows, maybe millions, have no order.
 
         Returns what ``masks.sql`` and ``compared.sql`` do, texts as ``pl.Enum`` in order.
         """
-        with self._visit(write=False) as connection:
-            # To keep an order, or to pass parameters, takes several times as long.
-            connection.execute("set preserve_insertion_order = false")
+        # To keep an order, or to pass parameters, takes several times as long.
+        with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             rows = "vote_log where study = getvariable('study')"
             coded = Coded.of(connection, rows, CODED)
@@ -182,9 +201,13 @@ class Warehouse:
             )
 
     @contextmanager
-    def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _visit(
+        self, *, write: bool, ordered: bool = True, writes_in: Path | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         with _one_visit:
-            connection = self._writing() if write else self._reading()
+            connection = (
+                self._writing() if write else self._reading(ordered=ordered, writes_in=writes_in)
+            )
             try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.
@@ -192,42 +215,72 @@ class Warehouse:
                     yield connection
                     connection.execute("commit")
                 except duckdb.Error as error:
-                    raise WarehouseError(f"{self.path}: {error}") from error
+                    told = REFUSED if is_refusal(error) else error
+                    raise WarehouseError(f"{self.path}: {told}") from error
             finally:
                 connection.close()
 
-    def _reading(self) -> duckdb.DuckDBPyConnection:
+    def _reading(self, *, ordered: bool, writes_in: Path | None) -> duckdb.DuckDBPyConnection:
         """Open the file for reading; one of an earlier version is brought up to date first."""
-        if self.path.exists():
-            connection = self._connect(read_only=True)
-            if self._checked(connection):
-                return connection
-            connection.close()
+        if not self.path.exists():
+            self._writing().close()
+        connection = self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
+        if self._checked(connection):
+            return connection
+        connection.close()
         self._writing().close()
-        return self._connect(read_only=True)
+        return self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
 
     def _writing(self) -> duckdb.DuckDBPyConnection:
-        connection = self._connect(read_only=False)
         # Rows have no order here, and to keep one while writing takes as much memory again.
-        connection.execute("set preserve_insertion_order = false")
-        connection.execute("set threads = 1")
+        connection = self._connect(read_only=False, ordered=False)
         if not self._checked(connection):
             try:
                 _build(connection, self.path)
             except BaseException:
                 connection.close()
                 raise
+            _examined.add(self._file())
         return connection
 
     def _checked(self, connection: duckdb.DuckDBPyConnection) -> bool:
         """Tell whether the file is of this version; close it if it is no warehouse."""
         try:
-            return _state(connection, self.path) == (VERSION, marts_digest())
+            state = _state(connection, self.path)
+            return self._is_ours(connection) and state == (VERSION, marts_digest())
         except BaseException:
             connection.close()
             raise
 
-    def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    def _is_ours(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Tell whether the marts of a file are ours, once per process and file.
+
+        Raises
+        ------
+        WarehouseError
+            If something in the file takes the place of our tables or of DuckDB's own functions.
+        """
+        if self._file() in _examined:
+            return True
+        if foreign := usurpers(connection):
+            raise WarehouseError(
+                f"{self.path} was not written by voirdire alone: it holds the "
+                f"{', '.join(sorted(foreign)[:3])} in the place of something that results rest on. "
+                "Nothing in it was read. Drop that with DuckDB's own client, or choose another "
+                f"file with --warehouse or {VARIABLE}."
+            )
+        if not marts_are_ours(connection):
+            return False
+        _examined.add(self._file())
+        return True
+
+    def _file(self) -> tuple[str, int, int]:
+        there = self.path.stat()
+        return str(self.path), there.st_dev, there.st_ino
+
+    def _connect(
+        self, *, read_only: bool, ordered: bool, writes_in: Path | None = None
+    ) -> duckdb.DuckDBPyConnection:
         if self.path.is_dir():
             raise WarehouseError(f"{self.path} is a folder. Name a file, such as {DEFAULT}.")
         try:
@@ -246,13 +299,21 @@ class Warehouse:
         until = time.monotonic() + PATIENCE_SECONDS
         pause = 0.01
         while True:
+            is_new = not self.path.exists()
             try:
                 connection = duckdb.connect(str(self.path), read_only=read_only)
             except duckdb.Error as error:
                 if "Could not set lock" not in str(error) or time.monotonic() > until:
                     raise WarehouseError(self._explain(error)) from error
             else:
+                if is_new:
+                    self.path.chmod(0o600)
                 connection.execute("set timezone = 'UTC'")
+                if not ordered:
+                    connection.execute("set preserve_insertion_order = false")
+                if not read_only:
+                    connection.execute("set threads = 1")
+                lock_down(connection, reading=read_only, writes_in=writes_in)
                 return connection
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
             pause = min(pause * 2, 1.0)
