@@ -43,6 +43,10 @@ from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
 TAKEN = "select count(*) as n from runs where study = ? and flow <> 'calibrate'"
+VOTERS = """
+    select distinct judge from vote_log
+    where study = ? and human and choice in ('first', 'second', 'tie')
+"""
 LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
 order by started_at desc limit 1
@@ -226,7 +230,23 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
         )
     voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
     newer = newer_votes(calibration, warehouse)
+    if humans is None:
+        _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
+    """Refuse votes of people of which fewer than two people's are on unperturbed pairs."""
+    labelled = {name for each in voted for name in each.humans["annotator"]}
+    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
+    if len(labelled) > 1 or not others:
+        return
+    some = f"only {min(labelled)} has" if labelled else "nobody has"
+    raise ValueError(
+        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, whose votes are "
+        f"the labels, and it takes two people. {', '.join(others)} voted on other versions only. "
+        + (f"{newer}." if newer else f"Go on in the booth: `voirdire booth {study}`.")
+    )
 
 
 def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:

@@ -15,7 +15,7 @@ from flows._drift import drift_in
 from flows._keep import Measures, keep_measures, require_free
 from flows._measured import missing, show_gates, show_rows, show_summary
 from flows._row import CODE_VERSION
-from flows._sheets import guarded
+from flows._sheets import csv_text
 from flows._terminal import echo_data
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
@@ -34,7 +34,7 @@ from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "reading", "p_holm", "p_by", "e_rejected", "shrunk",
+    "p_adjusted", "adjustment", "finding", "p_holm", "p_by", "e_rejected", "shrunk",
     "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
     "code_version",
 )  # fmt: skip
@@ -125,7 +125,7 @@ def _show(
     if form == "json":
         click.echo(json.dumps(rows.to_dicts(), indent=1))
     elif form == "csv":
-        echo_data(guarded(rows).write_csv())
+        echo_data(csv_text(rows))
     else:
         show_table(Console(), rows)
 

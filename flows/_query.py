@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._pages import PERSONS, report_path, stored_page, write_page
-from flows._sheets import guarded
+from flows._sheets import csv_text
 from flows._terminal import echo_data, print_rows
 from schemas.judging import Shifts
 from tasks.scorecard import acceptability, least_margins
@@ -69,29 +69,13 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         rows.write_parquet(buffer)
         return buffer.getvalue()
     if form == "csv":
-        return guarded(_flat(rows)).write_csv().encode()
+        return csv_text(rows).encode()
     if form == "json":
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
     page = io.StringIO()
     print_rows(Console(file=page, width=200), rows.columns, rows.rows())
     return page.getvalue().encode()
-
-
-def _flat(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write lists and structs, which CSV lacks, as JSON."""
-    nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
-    return rows.with_columns(
-        pl.Series(
-            name,
-            [
-                None if value is None else json.dumps(value, default=str)
-                for value in rows.select(name).to_dict(as_series=False)[name]
-            ],
-            dtype=pl.String,
-        )
-        for name in nested
-    )
 
 
 def rewrite_report(

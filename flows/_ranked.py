@@ -14,8 +14,8 @@ CELL = ("dataset", "prompt", "wave", "perturbation")
 ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
-        b.low, b.high, b.asr, b.sham_floor, b.votes_per_pair, b.finding,
-        b.reading, b.reason,
+        b.low, b.high, b.control, b.asr, b.sham_floor,
+        b.votes_per_pair, b.finding, b.reason,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
         r.reason as unranked,
     from mart.bias as b
@@ -39,6 +39,7 @@ COLUMNS = (
     "n",
     "shift",
     "95 % ",
+    "over control",
     "ASR",
     "floor",
     "finding",
@@ -90,7 +91,7 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
         return told["judge"], f"    ASR {told['ASR']}"
     who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
     rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
-    shift = f"shift {told['shift']} ({told['95 % ']})"
+    shift = f"shift {told['shift']} ({told['95 % ']}; over control {told['over control']})"
     return "  ".join(
         filter(None, (rank, told["tier"], who))
     ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
@@ -98,7 +99,11 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
 
 def _unranked(rows: list[dict[str, Any]]) -> list[str]:
     """Say who has no rank, and why."""
-    return _told("no rank", [row for row in rows if row["rank"] is None], "unranked")
+    # What a person without a finding still has to vote on stands in the line below.
+    unranked = [
+        row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
+    ]
+    return _told("no rank", unranked, "unranked")
 
 
 def _noted(rows: list[dict[str, Any]]) -> list[str]:
@@ -117,30 +122,29 @@ def _told(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
     return [f"{what}: {', '.join(each)} ({why})" for why, each in names.items()]
 
 
+def _is_person(row: dict[str, Any]) -> bool:
+    return str(row["judge"]).startswith(f"{PEOPLE}/")
+
+
 def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in CELL)
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    person = row["judge"].startswith(f"{PEOPLE}/")
-    kind = "person" if person else "formula" if row["simulated"] else "model"
+    kind = "person" if _is_person(row) else "formula" if row["simulated"] else "model"
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
-        str(row["n"]), number(row["shift"], signed=True),
+        "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
-        number(row["asr"]), number(row["sham_floor"]), _finding(row),
+        number(row["control"], signed=True), number(row["asr"]), number(row["sham_floor"]),
+        row["finding"] or "-",
     )  # fmt: skip
-
-
-def _finding(row: dict[str, Any]) -> str:
-    finding, reading = row["finding"] or "-", row["reading"]
-    return f"{finding} ({reading})" if reading else finding
 
 
 def _random(line: dict[str, Any]) -> tuple[str, ...]:
     name = f"at random ({line['votes']})"
-    return ("", "", "", name, "", "", "", "", number(line["asr"]), "", "")
+    return ("", "", "", name, "", "", "", "", "", number(line["asr"]), "", "")
 
 
 def _rank(value: float | None) -> str:

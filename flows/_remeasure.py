@@ -15,7 +15,7 @@ from flows._drift import drift_of
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
 from flows.studies import Study
-from schemas.judging import Shifts, Tallies, Verdicts, VoteLog
+from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks._masks import count_masks, with_compared
@@ -30,6 +30,7 @@ from tasks.aggregate import (
 )
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
+from tasks.people import open_ballots, with_open_ballots
 from tasks.statistics._bootstrap import formulas_only
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
@@ -66,7 +67,8 @@ def measure_anew(
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     parameters = Study.model_validate_json(row["parameters"])
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
-    people = _people_of(parameters, warehouse) if voted else VoteLog.empty()
+    pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
+    people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
     warehouse.start_run(row)
     if voted:
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
@@ -79,7 +81,9 @@ def measure_anew(
     del masks
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, compared, modes[0]))
-    findings = conclude(endpoints(estimates))
+    missing = open_ballots(pairs, people)
+    concluded = conclude(endpoints(estimates), parameters.detects_at)
+    findings = with_open_ballots(concluded, missing)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [
@@ -88,17 +92,17 @@ def measure_anew(
         ],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
-    told = left_out_line(people, parameters)
+    unseen = missing.join(findings, on="judge", how="anti").sort("judge", "perturbation")
+    notes = [
+        left_out_line(people, parameters),
+        *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
+    ]
+    told = "".join(f"{note}. " for note in notes if note)
     return (
         f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
-        f"{findings.height} findings saved anew. {f'{told}. ' if told else ''}"
+        f"{findings.height} findings saved anew. {told}"
         f"The report: `voirdire report {study}`."
     )
-
-
-def _people_of(study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
-    """Return the votes of people on the study's pairs."""
-    return people_in(pairs_of(warehouse, study.name), study, warehouse)
 
 
 def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:

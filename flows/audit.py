@@ -20,6 +20,7 @@ from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
 from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
+from tasks.people import open_ballots, with_open_ballots
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
@@ -87,7 +88,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             "annotations": (annotations := stages.annotate(tallies)),
         }
         estimates = stages.measure(**frames)
-        findings = stages.conclude_findings(endpoints(estimates))
+        missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
+        concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
+        findings = with_open_ballots(concluded, missing)
         drifts = drift_of(study, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),

@@ -12,10 +12,15 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
 from schemas.keys import PEOPLE, content_key
+from schemas.results import Findings
 from tasks._random import shuffle, uniform
 from tasks.aggregate import text_sizes
+from tasks.defaults import FEWEST_CLUSTERS
 
 ASKED_ARMS = ("control", "experimental", "sham")
+COUNTED = ("first", "second", "tie")
+"""Choices that count; *not familiar* and a vote that was too fast do not."""
+
 QUESTION = "Which answer is better?"
 CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar": "abstain"}
 """What a button says, and the choice that it is."""
@@ -166,6 +171,72 @@ def log_people(
         )
     )  # fmt: skip
     return VoteLog.of(log)
+
+
+def with_open_ballots(
+    findings: DataFrame[Findings], open_ballots: pl.DataFrame
+) -> DataFrame[Findings]:
+    """Put what :func:`open_ballots` says in the place of the reason why a person has no finding."""
+    waiting = pl.col("judge").str.starts_with(f"{PEOPLE}/") & pl.col("finding").is_null()
+    rows = findings.join(open_ballots, on=["judge", "dataset", "perturbation"], how="left")
+    return Findings.of(
+        rows.with_columns(
+            reason=pl.when(waiting).then(pl.coalesce("open", "reason")).otherwise("reason")
+        )
+    )
+
+
+def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFrame:
+    """Say of each person and perturbation how many questions are complete, and what is missing.
+
+    Parameters
+    ----------
+    pairs
+        What people may be shown in the study.
+    log
+        The votes of people.
+
+    Returns
+    -------
+    pl.DataFrame
+        ``judge, dataset, perturbation, open``, the last a sentence.
+    """
+    cell = ["dataset", "perturbation"]
+    asked = pairs.filter(pl.col("arm").is_in(ASKED_ARMS)).select(*cell, "sample", "cluster", "arm")
+    of_perturbation = asked.filter(pl.col("perturbation").is_not_null())
+    # A vote on the control pair serves every perturbation of the sample.
+    control = of_perturbation.with_columns(arm=pl.lit("control")).unique()
+    votes = log.filter(pl.col("choice").is_in(COUNTED)).with_columns(voted=True)
+    key = ["judge", "dataset", "sample", "arm"]
+    cast = votes.select(*key, "perturbation", "voted").unique()
+    versions = pl.concat([of_perturbation, control]).join(log.select("judge").unique(), how="cross")
+    samples = (
+        versions.join(cast, on=[*key, "perturbation"], how="left", nulls_equal=True)
+        .join(cast.filter(arm="control").drop("perturbation"), on=key, how="left", suffix="_once")
+        .with_columns(voted=pl.coalesce("voted", "voted_once").fill_null(value=False))
+        .group_by("judge", *cell, "cluster", "sample")
+        .agg(missing=(~pl.col("voted")).sum(), begun=pl.col("voted").any())
+        .sort("missing")
+        # Of a question with several samples the most complete one counts.
+        .group_by("judge", *cell, "cluster", maintain_order=True)
+        .first()
+    )
+    counts = samples.group_by("judge", *cell).agg(
+        complete=(pl.col("missing") == 0).sum(),
+        begun=(pl.col("begun") & (pl.col("missing") > 0)).sum(),
+        ballots=pl.col("missing").sort().head(FEWEST_CLUSTERS).sum(),
+        questions=pl.len(),
+    )
+    short = pl.format("; the study has only {} questions", "questions")
+    more = pl.format("; at least {} more ballots", "ballots")
+    told = pl.format(
+        f"{{}} of {FEWEST_CLUSTERS} questions complete, {{}} begun: a shift takes this person's "
+        "votes on every version of an answer{}",
+        "complete",
+        "begun",
+        pl.when(pl.col("questions") < FEWEST_CLUSTERS).then(short).otherwise(more),
+    )
+    return counts.select("judge", *cell, open=told)
 
 
 def _samples(pairs: pl.DataFrame, seed: int) -> list[str]:

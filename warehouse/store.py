@@ -34,7 +34,7 @@ from warehouse.copies import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["Saving", "Warehouse", "WarehouseError"]
-VERSION = 14
+VERSION = 16
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

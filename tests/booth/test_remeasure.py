@@ -12,7 +12,7 @@ from booth._seats import write_choice
 from flows import calibrate as flow_of_calibrations
 from flows._calibration import Steps, make_calibration
 from flows.cli import main
-from schemas.judging import Verdicts, VoteLog
+from schemas.judging import Pairs, Verdicts, VoteLog
 from tasks.people import CHOSEN
 from warehouse.store import Warehouse
 
@@ -89,9 +89,9 @@ def test_who_judged_one_sample_is_not_ranked_and_pushes_nobody(voted: Warehouse)
             write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
         assert booth.close()
     said = remeasure(voted)
-    (line,) = [line for line in said.splitlines() if "people/cid" in line and "person" in line]
+    (line,) = [line for line in said.splitlines() if "people/cid" in line and " person " in line]
     assert line.split()[:3] == ["-", "-", "people/cid"]
-    assert "no rank: people/cid (fewer than 10 independent questions)" in said
+    assert "no finding: people/cid (1 of 10 questions complete, 0 begun: " in said
     assert len(before) == 4
     assert voted.query(ranked).rows() == before
 
@@ -158,3 +158,37 @@ def test_the_judges_of_a_study_are_calibrated_by_its_voters(voted: Warehouse) ->
     }  # fmt: skip
     pairs = voted.query("select judge, other from mart.agreement where agreement is not null")
     assert ("offline/honest", "people/ann") in pairs.rows()
+
+
+def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -> None:
+    warehouse = audited(13)
+    with open_booth(warehouse, "quick", {}) as booth:
+        for voter, arms in (("ann", ("control",)), ("ben", ("experimental", "sham"))):
+            seat = booth.seat(voter)
+            arm_of = dict(warehouse.read(Pairs).select("pair_id", "arm").iter_rows())
+            shown = dict(seat.every.select("ballot_id", "pair_id").iter_rows())
+            chosen = [ballot for ballot in seat.order if arm_of[shown[ballot]] in arms]
+            for ballot in chosen[:4]:
+                write_choice(booth.ledger, seat, ballot, LABELS[0], 20.0)
+        booth.close()
+    said = " ".join(remeasure(warehouse).split())
+    # Of three arms the ten most complete samples lack 4 x 2 + 6 x 3 votes.
+    told = (
+        "0 of 10 questions complete, 4 begun: a shift takes this person's votes on every version of"
+        " an answer; at least 26 more ballots"
+    )
+    # Who voted on unperturbed pairs only has no row in the table.
+    assert f" people/ann, padding: {told}. " in said
+    assert f"no finding: people/ben ({told})" in said
+    assert "no rank: people" not in said
+    assert "nothing qualifies" not in said
+    path = warehouse.path.parent / "reports" / "quick.html"
+    assert CliRunner().invoke(main, ["report", "quick", "--warehouse", str(warehouse.path)])
+    page = " ".join(path.read_text(encoding="utf-8").split())
+    assert "of 2 people" not in page
+    assert "people whose votes do not suffice" in page
+    command = ["calibrate", "quick", "--warehouse", str(warehouse.path)]
+    refused = CliRunner().invoke(main, command)
+    assert refused.exit_code == 2
+    assert "only people/ann has voted on unperturbed pairs of 'quick'" in str(refused.output)
+    assert "people/ben voted on other versions only" in str(refused.output)

@@ -167,6 +167,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "alter table shifts drop column has_replicate",
             *(f"alter table shifts drop column {arm}_votes"
               for arm in ("control", "sham", "replicate")),
+            *(f"alter table {name} drop column shown_first" for name in ("verdicts", "shifts")),
             "drop table claims", "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",

@@ -2,8 +2,9 @@ import tomllib
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from tasks.providers import Judge, Provider, _parse, api_base
+from tasks.providers import PROVIDERS, Judge, Provider, _parse, api_base
 
 SECRET = "sk-live-0123456789"
 
