@@ -323,4 +323,5 @@ def printable(text: str) -> str:
 
 def echo_data(text: str) -> None:
     """Print data; on a terminal without control characters, which could command it."""
-    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
+    # Click drops colours on the way to a file, and so would change the data.
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)

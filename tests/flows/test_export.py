@@ -57,8 +57,8 @@ def test_a_study_is_exported_whole(shelf: Warehouse, form: str, tmp_path: Path) 
     assert set(numbers["study"]) == {"quick"}
     # CSV is what people open in spreadsheets, which compute what begins with =.
     assert set(numbers["judge"]) == {"=cmd()" if form == "parquet" else "'=cmd()"}
-    stored = shelf.query("select estimate from estimates where study = 'quick' order by all")
-    assert numbers.select("estimate").sort("estimate").equals(stored)
+    stored = shelf.query("select statistic, n, clusters from estimates where study = 'quick'")
+    assert numbers.select("statistic", "n", "clusters").rows() == stored.rows()
     # Nothing is left beside it.
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "v.duckdb"]
 

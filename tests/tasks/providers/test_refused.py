@@ -187,9 +187,9 @@ def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ValidationError, match="begins with http:// or https://"):
         Provider(api_base=address)
     monkeypatch.setenv("MY_API_BASE", address)
-    with pytest.raises(ValueError, match="^MY_API_BASE must be an address") as raised:
+    with pytest.raises(ValueError, match="MY_API_BASE must be an address") as raised:
         api_base(Provider(api_base_variable="MY_API_BASE"))
-    assert address not in str(raised.value)
+    assert str(raised.value).endswith("an address that begins with http:// or https://.")
 
 
 @pytest.mark.parametrize(
