@@ -78,6 +78,15 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
     return page.getvalue().encode()
 
 
+def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
+    """Copy the warehouse for tools that keep a file open, and print where the copy is."""
+    path = Path(warehouse or default_path()).absolute()
+    require_file(path, "Run `voirdire audit` first.")
+    target = (output or path.with_name(f"{path.stem}.snapshot{path.suffix}")).absolute()
+    Warehouse(path).snapshot(target)
+    click.echo(target)
+
+
 def rewrite_report(
     study: str, out: Path | None, warehouse: Path | None, *, number: bool = False
 ) -> None:

@@ -25,7 +25,7 @@ from schemas.judging import Ballots, Votes
 from tasks.perturb import NO_SHAM
 from tasks.providers._redact import redact
 from tasks.sequential import probed
-from warehouse.store import Saving, Warehouse, WarehouseError
+from warehouse.store import Saving, Warehouse, WarehouseBusyError, WarehouseError
 
 SILENCE = timedelta(minutes=5)
 """A run of another host that gives no sign of life for so long is taken for dead."""
@@ -90,12 +90,15 @@ class Record:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         self._ended.set()
+        if isinstance(error, WarehouseBusyError):
+            # The next run finds this one's process gone, and its journal.
+            raise WarehouseBusyError(f"{error} {self._kept()}.") from error
         self.warehouse.update_run(
             self.run,
             ended_at=datetime.now(UTC),
             state=self._state(kind),
             error=self._causes() if error is None else _one_line(error),
-            **self._end(),
+            **self._end(self.counts, self.cost_usd),
         )
         # Whoever is interrupted may leave calls in flight, whose replies are in the journal only;
         # the next run saves them.
@@ -138,25 +141,36 @@ class Record:
         self.counts["from_warehouse"] += cast.height
         return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
 
-    def release(self, ballots: DataFrame[Ballots]) -> None:
-        """Give up the claims on ballots that were asked, or refused."""
-        self.warehouse.release(ballots, self.run)
+    async def save_votes(
+        self,
+        votes: DataFrame[Votes],
+        errors: list[str],
+        *,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
+    ) -> None:
+        """Save a batch of votes as soon as it is there; the first vote of a ballot stays.
 
-    async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
-        """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
-        self.counts["asked"] += votes.height
-        self.counts["failed"] += len(errors)
-        self.counts["invalid"] += votes.filter(choice="invalid").height
-        for tokens in ("prompt_tokens", "completion_tokens"):
-            self.counts[tokens] += int(votes[tokens].sum())
+        The claims on the ballots to ``release`` are given up. Nothing is counted that is not saved.
+        """
+        came = Counter(
+            asked=votes.height,
+            failed=len(errors),
+            invalid=votes.filter(choice="invalid").height,
+            **{name: int(votes[name].sum()) for name in ("prompt_tokens", "completion_tokens")},
+        )
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
+        cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
+        counts = {**self._end(self.counts + came, cost_usd), "seen_at": datetime.now(UTC)}
+        await asyncio.to_thread(
+            self.warehouse.save, [Saving(Votes, votes, first_wins=True)], run=self.run,
+            counts=counts, release=release, patience_seconds=patience_seconds,
+        )  # fmt: skip
+        self.counts.update(came)
+        self.cost_usd = cost_usd
         # They come from everywhere, and are printed, logged and shown.
         told = {error: redact(error) for error in {*errors}}
         self.errors.update(told[error] for error in errors)
-        saving = Saving(Votes, votes, first_wins=True)
-        counts = {**self._end(), "seen_at": datetime.now(UTC)}
-        await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)
 
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
         """Count the ballots that others made needless, and those that failed others kept back."""
@@ -195,7 +209,7 @@ class Record:
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
-        return {**self._begin(), **self._end(), "error": self._causes()}
+        return {**self._begin(), **self._end(self.counts, self.cost_usd), "error": self._causes()}
 
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""
@@ -225,6 +239,15 @@ class Record:
             with suppress(WarehouseError):
                 self.warehouse.sign_of_life(self.run)
 
+    def _kept(self) -> str:
+        """Say what becomes of the replies if nothing can be saved any more."""
+        if self.all_saved:
+            return "All votes are saved: the next run asks none of them again"
+        return (
+            f"Every reply that came is in the journal {self.journal}: the next run saves them and "
+            "asks none of them again"
+        )
+
     def _causes(self) -> str | None:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
@@ -233,8 +256,9 @@ class Record:
     def _begin(self) -> dict[str, Any]:
         return first_row(self.flow, self.run, self.study, self.started_at)
 
-    def _end(self) -> dict[str, Any]:
-        return {**{name: self.counts[name] for name in COUNTED}, "cost_usd": self.cost_usd}
+    @staticmethod
+    def _end(counts: Counter[str], cost_usd: float | None) -> dict[str, Any]:
+        return {**{name: counts[name] for name in COUNTED}, "cost_usd": cost_usd}
 
     def _state(self, kind: type[BaseException] | None) -> str:
         if kind is None:

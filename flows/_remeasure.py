@@ -14,7 +14,7 @@ from pandera.typing.polars import DataFrame
 from flows._drift import drift_of
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
-from flows.studies import Study
+from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
@@ -56,7 +56,7 @@ def measure_anew(
     """
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
-    warehouse = Warehouse(place)
+    warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     if not modes:
         known = warehouse.query("select distinct study from vote_log order by study")["study"]

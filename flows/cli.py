@@ -20,6 +20,7 @@ INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 KINDS = click.Choice(["additive", "multiplicative"])
 TESTS = click.Choice(["auto", "score", "t"])
 PATH = click.Path(path_type=Path)
+SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -31,6 +32,8 @@ OPTIONS = (
     click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
     click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
     click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
+    click.option("--sham", type=SHAMS, help="The meaning-free edit that shifts are over."),
+    click.option("--detects-at", type=float, help="Share of flaws that detecting takes."),
     click.option("--replicates", is_flag=True, default=None, help="Ask control once more."),
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
@@ -39,6 +42,10 @@ OPTIONS = (
     click.option(
         "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
     ),
+    click.option(
+        "--patience", "patience_seconds", type=click.FloatRange(min=0),
+        help="Seconds to wait for a warehouse that another program holds open. Default: 600.",
+    ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
 )  # fmt: skip
@@ -46,6 +53,12 @@ warehouse_option = click.option(
     "--warehouse",
     type=click.Path(path_type=Path),
     help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+)
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    help="A Prefect server, such as http://127.0.0.1:4200/api. Default: PREFECT_API_URL, else that "
+    "of your own `voirdire serve`, else a new one.",
 )
 
 
@@ -105,13 +118,16 @@ def main() -> None:
 @click.argument("study", default="quick")
 @study_options
 @click.option("--yes", is_flag=True, help="Do not ask before spending more than 1 USD.")
+@server_option
 @warehouse_option
 @clear_errors
-def audit(study: str, warehouse: Path | None, *, yes: bool, **options: Any) -> None:
+def audit(
+    study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
+) -> None:
     """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
-    audit_here(study, _given(options), warehouse, confirmed=yes)
+    audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
 
 
 @main.command()
@@ -270,6 +286,19 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 
 
 @main.command()
+@click.option(
+    "--output", type=PATH, help="Where to. Default: beside the warehouse, as NAME.snapshot.duckdb."
+)
+@warehouse_option
+@clear_errors
+def snapshot(output: Path | None, warehouse: Path | None) -> None:
+    """Copy the warehouse, for tools that keep a file open; an earlier copy is replaced."""
+    from flows._query import write_snapshot
+
+    write_snapshot(output, warehouse)
+
+
+@main.command()
 @click.argument("study", default="quick")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the HTML file.")
 @click.option("--number", is_flag=True, help="Print one number per judge too, if you must.")
@@ -310,14 +339,31 @@ def list_(name: str | None) -> None:
 
 
 @main.command()
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=4200, show_default=True, help="Of its server."
+)
+@click.option("--no-auth", is_flag=True, help="Let in whoever reaches the server: it runs code.")
+@server_option
 @warehouse_option
 @clear_errors
-def serve(warehouse: Path | None) -> None:
-    """Offer every study in the Prefect UI."""
+def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
+    """Offer every study in the Prefect UI, and run those whose schedule is switched on."""
     from flows.serve import serve_studies
 
     warn_of_providers()
-    serve_studies(warehouse)
+    serve_studies(warehouse, port=port, server=server, auth=not no_auth)
+
+
+@main.command()
+@click.option("--on", multiple=True, metavar="STUDY", help="Switch on; repeat for several.")
+@click.option("--off", multiple=True, metavar="STUDY", help="Switch off; repeat for several.")
+@server_option
+@clear_errors
+def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
+    """Show, and switch on or off, when studies run by themselves while they are served."""
+    from flows.serve import switch_schedules
+
+    switch_schedules(on, off, server)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

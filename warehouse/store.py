@@ -1,10 +1,9 @@
 """One DuckDB file: every visit opens it, does one transaction and closes it."""
 
-import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,23 +20,14 @@ from schemas.masks import COMPARED, masks_sql
 from schemas.runs import Runs
 from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
-from warehouse._ddl import (
-    comment,
-    create,
-    create_marts,
-    marts_are_ours,
-    marts_digest,
-    usurpers,
-)
-from warehouse._saving import Saving, WarehouseError, save
+from warehouse._copying import copy_file, log_of, require_target
+from warehouse._saving import Saving, WarehouseError, save, typed
+from warehouse._schema import MIGRATIONS, VERSION, build, is_current
+from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
 from warehouse.copies import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-__all__ = ["Saving", "Warehouse", "WarehouseError"]
-VERSION = 16
-"""Raised with each file in ``migrations/``, which is named after the version that it makes."""
-
-MIGRATIONS = Path(__file__).parent / "migrations"
+__all__ = ["MIGRATIONS", "VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
 CODED = (
     "dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster", "arm", "kind",
     "label", "anchor_author", "target_author",
@@ -46,20 +36,35 @@ CODED = (
 
 NEVER_NULL = ("dataset", "judge", "prompt", "wave", "sample")
 PATIENCE_SECONDS = 60.0
+"""How long a visit waits for a file that another process holds open."""
+
+SIGN_SECONDS = 1.0
+"""A sign of life can wait for the next one."""
+
 FILLED_SECONDS = 0.5
 """A file may be empty so long: another process is making it."""
 F = TypeVar("F", bound=Frame)
 # Two connections of one process with different settings exclude each other in DuckDB.
 _one_visit = threading.RLock()
-_examined: set[tuple[str, int, int]] = set()
-"""Files (path, device, inode) in which this process has looked for foreign definitions."""
 
 
 class Warehouse:
-    """The frames of all studies in one file, made on first use."""
+    """The frames of all studies in one file, made on first use.
 
-    def __init__(self, path: Path | str | None = None) -> None:
+    While another process holds the file open, each visit waits ``patience_seconds``; ``tell`` is
+    told who that is.
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self.path = Path(path).absolute() if path else default_path()
+        self.patience_seconds = patience_seconds
+        self._busy = Busy(self.path, tell)
 
     def save(
         self,
@@ -68,21 +73,32 @@ class Warehouse:
         run: str,
         study: str = "",
         counts: Mapping[str, Any] | None = None,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
     ) -> int:
         """Save frames in one transaction; return the number of rows that are new.
 
         Facts that are there already are left alone; results of ``study`` are replaced. ``counts``
         are columns of the run's own row, so that it never tells of more or less than is saved.
+        The run gives up its claims on the ballots to ``release``: others may ask them, or need not.
 
         Raises
         ------
         WarehouseError
             If a fact would change, or a row refers to one that is not there. Nothing is saved.
         """
-        with self._visit(write=True) as connection:
+        # Checked before the file is opened: readers wait meanwhile.
+        savings = [typed(saving) for saving in savings]
+        with self._visit(write=True, patience_seconds=patience_seconds) as connection:
             new = sum(save(connection, saving, run, study) for saving in savings)
             if counts:
                 _update_run(connection, run, counts)
+            if release is not None:
+                lend(connection, "incoming", release.select("ballot_id").unique())
+                connection.execute(
+                    "delete from claims where run = $run and ballot_id in (from incoming)",
+                    {"run": run},
+                )
             return new
 
     def read(self, model: type[F], among: pl.DataFrame | None = None) -> DataFrame[F]:
@@ -131,6 +147,24 @@ class Warehouse:
             )
             return masks, coded.fetch(COMPARED)
 
+    def snapshot(self, target: Path) -> None:
+        """Copy the file as it is between two writes; a copy that is there is replaced.
+
+        Raises
+        ------
+        WarehouseError
+            If ``target`` is the warehouse itself, or no place for a copy.
+        """
+        require_target(self.path, target)
+        while True:
+            with self._opened(write=False):
+                if not log_of(self.path).exists():
+                    copy_file(self.path, target)
+                    return
+            # Whoever wrote last was killed, and left a part beside the file.
+            with self._opened(write=True) as connection:
+                connection.execute("checkpoint")
+
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
         """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
 
@@ -153,15 +187,6 @@ class Warehouse:
                 [run],
             )
 
-    def release(self, ballots: pl.DataFrame, run: str) -> None:
-        """Give up a run's claims on ``ballots``: they have a vote, or others may ask them."""
-        with self._visit(write=True) as connection:
-            lend(connection, "incoming", ballots.select("ballot_id").unique())
-            connection.execute(
-                "delete from claims where run = $run and ballot_id in (from incoming)",
-                {"run": run},
-            )
-
     def start_run(self, row: dict[str, Any]) -> None:
         """Record that a run began; one that is tried again begins anew."""
         frame = Runs.of(pl.DataFrame([row]))
@@ -177,7 +202,7 @@ class Warehouse:
 
     def sign_of_life(self, run: str) -> None:
         """Record that a run runs, even if it was taken for dead; not if it has ended."""
-        with self._visit(write=True) as connection:
+        with self._visit(write=True, patience_seconds=SIGN_SECONDS) as connection:
             connection.execute(
                 "update runs set seen_at = ?, state = 'running' where run = ? and ended_at is null",
                 [datetime.now(UTC), run],
@@ -190,7 +215,7 @@ class Warehouse:
         with self._visit(write=True) as connection:
             lend(connection, "incoming", batch)
             connection.execute("insert into batches by name select * from incoming")
-            save(connection, Saving(BatchedBallots, held), row["run"], "")
+            save(connection, typed(Saving(BatchedBallots, held)), row["run"], "")
 
     def update_batch(self, batch: str, **columns: Any) -> None:
         """Record how far a batch has come, or how it ended."""
@@ -202,81 +227,84 @@ class Warehouse:
 
     @contextmanager
     def _visit(
-        self, *, write: bool, ordered: bool = True, writes_in: Path | None = None
+        self,
+        *,
+        write: bool,
+        patience_seconds: float | None = None,
+        ordered: bool = True,
+        writes_in: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        with _one_visit:
-            connection = (
-                self._writing() if write else self._reading(ordered=ordered, writes_in=writes_in)
-            )
+        opened = self._opened(
+            write=write, patience_seconds=patience_seconds, ordered=ordered, writes_in=writes_in
+        )
+        with opened as connection:
             try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.
+                yield connection
+                connection.execute("commit")
+            except duckdb.Error as error:
+                told = REFUSED if is_refusal(error) else error
+                raise WarehouseError(f"{self.path}: {told}") from error
+
+    @contextmanager
+    def _opened(
+        self,
+        *,
+        write: bool,
+        patience_seconds: float | None = None,
+        ordered: bool = True,
+        writes_in: Path | None = None,
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file as soon as no other process holds it, and close it in the end."""
+        seconds = self.patience_seconds if patience_seconds is None else patience_seconds
+        patience = Patience(self.path, seconds, self._busy)
+        while True:
+            # Other threads of this process have their turns while this one waits.
+            with _one_visit:
                 try:
-                    yield connection
-                    connection.execute("commit")
-                except duckdb.Error as error:
-                    told = REFUSED if is_refusal(error) else error
-                    raise WarehouseError(f"{self.path}: {told}") from error
-            finally:
-                connection.close()
+                    connection = (
+                        self._writing()
+                        if write
+                        else self._reading(ordered=ordered, writes_in=writes_in)
+                    )
+                except LockedError as error:
+                    locked = str(error)
+                else:
+                    try:
+                        self._busy.free()
+                        yield connection
+                    finally:
+                        connection.close()
+                    return
+            patience.wait(locked)
 
     def _reading(self, *, ordered: bool, writes_in: Path | None) -> duckdb.DuckDBPyConnection:
         """Open the file for reading; one of an earlier version is brought up to date first."""
         if not self.path.exists():
             self._writing().close()
         connection = self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
-        if self._checked(connection):
+        current = False
+        try:
+            current = is_current(connection, self.path)
+        finally:
+            if not current:
+                connection.close()
+        if current:
             return connection
-        connection.close()
         self._writing().close()
         return self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
 
     def _writing(self) -> duckdb.DuckDBPyConnection:
         # Rows have no order here, and to keep one while writing takes as much memory again.
         connection = self._connect(read_only=False, ordered=False)
-        if not self._checked(connection):
-            try:
-                _build(connection, self.path)
-            except BaseException:
-                connection.close()
-                raise
-            _examined.add(self._file())
-        return connection
-
-    def _checked(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Tell whether the file is of this version; close it if it is no warehouse."""
         try:
-            state = _state(connection, self.path)
-            return self._is_ours(connection) and state == (VERSION, marts_digest())
+            if not is_current(connection, self.path):
+                build(connection, self.path)
         except BaseException:
             connection.close()
             raise
-
-    def _is_ours(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Tell whether the marts of a file are ours, once per process and file.
-
-        Raises
-        ------
-        WarehouseError
-            If something in the file takes the place of our tables or of DuckDB's own functions.
-        """
-        if self._file() in _examined:
-            return True
-        if foreign := usurpers(connection):
-            raise WarehouseError(
-                f"{self.path} was not written by voirdire alone: it holds the "
-                f"{', '.join(sorted(foreign)[:3])} in the place of something that results rest on. "
-                "Nothing in it was read. Drop that with DuckDB's own client, or choose another "
-                f"file with --warehouse or {VARIABLE}."
-            )
-        if not marts_are_ours(connection):
-            return False
-        _examined.add(self._file())
-        return True
-
-    def _file(self) -> tuple[str, int, int]:
-        there = self.path.stat()
-        return str(self.path), there.st_dev, there.st_ino
+        return connection
 
     def _connect(
         self, *, read_only: bool, ordered: bool, writes_in: Path | None = None
@@ -296,27 +324,22 @@ class Warehouse:
             if not empty or time.monotonic() > filled_by:
                 raise WarehouseError(self._not_ours())
             time.sleep(0.02)
-        until = time.monotonic() + PATIENCE_SECONDS
-        pause = 0.01
-        while True:
-            is_new = not self.path.exists()
-            try:
-                connection = duckdb.connect(str(self.path), read_only=read_only)
-            except duckdb.Error as error:
-                if "Could not set lock" not in str(error) or time.monotonic() > until:
-                    raise WarehouseError(self._explain(error)) from error
-            else:
-                if is_new:
-                    self.path.chmod(0o600)
-                connection.execute("set timezone = 'UTC'")
-                if not ordered:
-                    connection.execute("set preserve_insertion_order = false")
-                if not read_only:
-                    connection.execute("set threads = 1")
-                lock_down(connection, reading=read_only, writes_in=writes_in)
-                return connection
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
-            pause = min(pause * 2, 1.0)
+        is_new = not self.path.exists()
+        try:
+            connection = duckdb.connect(str(self.path), read_only=read_only)
+        except duckdb.Error as error:
+            if "Could not set lock" in str(error):
+                raise LockedError(str(error)) from error
+            raise WarehouseError(self._explain(error)) from error
+        if is_new:
+            self.path.chmod(0o600)
+        connection.execute("set timezone = 'UTC'")
+        if not ordered:
+            connection.execute("set preserve_insertion_order = false")
+        if not read_only:
+            connection.execute("set threads = 1")
+        lock_down(connection, reading=read_only, writes_in=writes_in)
+        return connection
 
     def _not_ours(self) -> str:
         return (
@@ -326,13 +349,6 @@ class Warehouse:
 
     def _explain(self, error: duckdb.Error) -> str:
         text = str(error)
-        if "Could not set lock" in text:
-            holder = re.search(r"PID (\d+)", text)
-            by = f" by process {holder[1]}" if holder else ""
-            return (
-                f"{self.path} was kept busy{by} for {PATIENCE_SECONDS:.0f} s. "
-                "Close the program that holds it open for writing, then run again."
-            )
         if "not a valid DuckDB database file" in text or "serialization" in text.lower():
             return self._not_ours()
         why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")
@@ -349,55 +365,3 @@ def _update_run(
 ) -> None:
     changes = ", ".join(f"{column} = ?" for column in columns)
     connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
-
-
-def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
-    """Return schema version and marts digest; (0, "") of an empty file."""
-    names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
-    there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
-    if not there:
-        return 0, ""
-    try:
-        ((version, marts),) = connection.execute(
-            "select schema_version, marts from meta"
-        ).fetchall()
-    except (duckdb.Error, ValueError) as error:
-        raise WarehouseError(
-            f"{path} holds other tables ({', '.join(sorted(there)[:3])}), it is not a "
-            f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
-        ) from error
-    if version > VERSION:
-        raise WarehouseError(
-            f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
-            "Update voirdire, or choose another file with --warehouse."
-        )
-    return version, marts
-
-
-def _build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    connection.execute("begin transaction")
-    try:
-        version, _ = _state(connection, path)
-        if version == 0:
-            connection.execute("create table meta (schema_version integer, marts varchar)")
-            connection.execute("insert into meta values (0, '')")
-            create(connection)
-        else:
-            for number in range(version + 1, VERSION + 1):
-                (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
-                connection.execute(file.read_text(encoding="utf-8"))
-        if version < VERSION:
-            comment(connection)
-        create_marts(connection)
-        connection.execute(
-            "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
-        )
-    except duckdb.Error as error:
-        connection.execute("rollback")
-        raise WarehouseError(
-            f"{path} cannot be brought to schema {VERSION}; it is as it was. {error}"
-        ) from error
-    except BaseException:
-        connection.execute("rollback")
-        raise
-    connection.execute("commit")

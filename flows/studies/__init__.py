@@ -14,7 +14,7 @@ from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
 from tasks._home import own_folder
 from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
-from tasks.perturbations import PERTURBATIONS
+from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
 from tasks.providers._diverted import diverting
@@ -22,6 +22,10 @@ from tasks.providers._diverted import diverting
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
+
+
+PATIENCE_SECONDS = 600.0
+"""Of whoever writes: somebody may look at the warehouse with a tool that holds it open."""
 
 
 class Study(BaseModel):
@@ -75,6 +79,12 @@ class Study(BaseModel):
         default=False,
         description="Ask one vote per order of judges whose repeats always agree (100 probes).",
     )
+    sham: Literal["first", "second", "both", "none"] = Field(
+        default="first",
+        description="The meaning-free edit that shifts are measured over: the perturbation's first "
+        "or second recipe, both (the difference is reported), or none, as in the papers: then "
+        "shifts are over the control, and a third of the calls are saved.",
+    )
     replicates: bool = Field(
         default=False,
         description="Ask about the unperturbed pairs once more, to tell noise from what any edit "
@@ -104,6 +114,11 @@ class Study(BaseModel):
         default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
     )  # fmt: skip
+    patience_seconds: float = Field(
+        default=PATIENCE_SECONDS, ge=0, allow_inf_nan=False,
+        description="How long saving is tried while another program holds the warehouse open. "
+        "Asking goes on meanwhile.",
+    )  # fmt: skip
     detects_at: float = Field(
         default=DETECTS_AT,
         gt=OVERLOOKS_BELOW,
@@ -132,6 +147,10 @@ class Study(BaseModel):
                 "not a time zone. Give a name of the IANA database, such as UTC or Europe/Berlin"
             ) from error
         return name
+
+    def asked(self) -> list[str]:
+        """Return what the perturbations are asked about as: under which of their shams."""
+        return asked_under(self.perturbations, self.sham)
 
     def check(self) -> None:
         """Refuse unknown names, odd designs and missing keys before anything is asked.
@@ -195,7 +214,7 @@ class Study(BaseModel):
 
     def can_spend(self) -> bool:
         """Tell whether a run may cost money: some judge is neither simulated nor run by us."""
-        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges)
+        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges if judge in JUDGES)
         return any(
             not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
             for judge, provider in asked
@@ -209,7 +228,9 @@ class Study(BaseModel):
             [JUDGES[name].model_dump(), provider_of(name).model_dump(), api_base(provider_of(name))]
             for name in self.judges
         ]
-        return content_key(self.model_dump(), data, asked, code_digest())
+        # How long a file is waited for changes no result.
+        decides = self.model_dump(exclude={"patience_seconds"})
+        return content_key(decides, data, asked, code_digest())
 
 
 def _digest(path: Path) -> str:

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from schemas.results import Estimates
-from warehouse import store
+from warehouse import _schema
 from warehouse._ddl import create, create_marts, marts_are_ours
 from warehouse.store import Warehouse, WarehouseError
 
@@ -19,7 +19,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a warehouse that another program may change; nobody has looked into it yet."""
     path = tmp_path / "elsewhere.duckdb"
     Warehouse(path).query("select 1")
-    monkeypatch.setattr(store, "_examined", set())
+    monkeypatch.setattr(_schema, "_examined", set())
     (tmp_path / "private.txt").write_text(SECRET)
     return path
 
