@@ -1,8 +1,5 @@
 """From estimates to findings: what the primary endpoint of each cell means in words."""
 
-from typing import Any, NamedTuple
-
-import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -14,48 +11,57 @@ from tasks._families import (
     holm,
     rejected_by_e_values,
 )
+from tasks._lost_votes import LOST_RULES, with_lost
+from tasks._mixed import MIXED_RULES, with_spread
+from tasks._rules import Rule, excludes_zero, ruled, shown
 from tasks._shrinkage import shrunk
 from tasks.defaults import (
     ALPHA,
     DETECTS_AT,
-    FEWEST_CLUSTERS,
     LEAST_FLOOR,
     LOG_ODDS_MINIMUM,
     MINIMUM,
     OVERLOOKS_BELOW,
     TOO_EASY,
-    TOO_FEW,
 )
+from tasks.enough import is_enough, why_not_enough
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
-NUMBERS = ("estimate", "low", "high", "standard_error", "p_value", "clusters", "reason")
+NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 BESIDE = (
     "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
     "unanimous_rate", "e_value",
 )  # fmt: skip
 """Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
 
+ASIDE = (
+    "shift_spread",
+    "mean_square_shift",
+    "category_spread",
+    "lost_over_sham",
+    "lost_over_control",
+)
+BY_PART = ("category_shift", "lost_rate")
+"""The same by category, and by arm."""
+
+WORST = {
+    "anchor": "unreadable experimental votes for the anchor, others for the target",
+    "target": "unreadable experimental votes for the target, others for the anchor",
+}
+"""Answer that unreadable experimental votes are taken to be for -> ``subgroup`` of worst cases."""
+
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
 
 
-class Rule(NamedTuple):
-    """One step from the first word of a cell to its last."""
-
-    when: pl.Expr
-    """Of which cells; the column ``word`` has the word that earlier rules left."""
-    note: pl.Expr
-    """What to say of them: it joins the ``reason``."""
-    word: str | None = None
-    """The word that they get; none: they keep theirs."""
-
-
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
-    whole = pl.col("subgroup") == ""
-    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in(["mps_sham", *BESIDE])))
+    statistic, part = pl.col("statistic"), pl.col("subgroup")
+    whole = statistic.is_in(["mps_sham", *BESIDE]) & part.is_in(["", *WORST.values()])
+    aside = statistic.is_in(ASIDE) & (part == "")
+    return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART)))
 
 
 def conclude(
@@ -63,8 +69,8 @@ def conclude(
 ) -> DataFrame[Findings]:
     """Put each cell's primary endpoint into words (methods, sections 3 and 16).
 
-    The endpoint is the shift over the sham; over the control where there is no sham, or where
-    fewer than ten clusters have a shift over the sham and ten or more one over the control.
+    The endpoint is the shift over the sham; over the control where there is no sham, or where only
+    the control has enough questions (:mod:`tasks.enough`).
 
     Promote kinds. *biased*: adjusted p below .05, and a shift of at least the minimum or, in the
     same direction, log-odds of at least theirs. *no relevant bias*: 90 % interval inside the
@@ -75,23 +81,27 @@ def conclude(
     Detract kinds. With the share of flaws detected, DP (``detection_power``): *rewards* if biased
     toward the target, *detects* if the lower end of the 95 % interval is at least ``detects_at``,
     *overlooks* if its upper end is below .2, *detects some* if its lower end is above 0. Where the
-    floor is below .1 or DP rests on fewer than ten clusters, or is not known, the share of the
+    floor is below .1 or DP rests on too few questions, or is not known, the share of the
     mean score (``detection_share``) takes its place.
 
-    The family (F1) is all cells of ten clusters or more; Benjamini-Hochberg decides; Holm,
-    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
-    clusters, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
+    The family (F1) is all cells with enough questions; Benjamini-Hochberg decides; Holm,
+    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or with too few
+    questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
     the mean of all judges under the same perturbation.
     """
     rows = endpoints(estimates)
-    cells = primary(rows, CELL)
+    whole = rows.filter(subgroup="")
+    cells = _worded(whole, detects_at)
     if cells.is_empty():
         return Findings.empty()
-    for statistic in BESIDE:
-        cells = cells.join(_numbers_of(rows, statistic), on=CELL, how="left")
-    cells = _with_tested(_with_detected(cells))
-    cells = _adjusted(cells).with_columns(refused=_refused())
-    cells = _ruled(cells.with_columns(word=_first_word(detects_at)))
+    for statistic in ASIDE:
+        cells = _beside(cells, whole, statistic)
+    for side, name in WORST.items():
+        worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
+        cells = cells.join(_words_of(worst, whole, side, detects_at), on=CELL, how="left")
+    by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
+    cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
+    cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
     told = pl.col("refused").is_null()
     return Findings.of(
         cells.with_columns(
@@ -105,23 +115,58 @@ def conclude(
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(told).then("word"),
             detected="detected_estimate",
+            **{
+                "shift_spread" + end: f"shift_spread_{number}"
+                for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
+            },
             e_rejected=pl.when(told).then("e_rejected"),
         )
     )
 
 
+def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
+    """Return the cells with their word by ``RULES``; ``refused`` says why there is none."""
+    cells = primary(rows, CELL)
+    if cells.is_empty():
+        return cells
+    for statistic in BESIDE:
+        cells = _beside(cells, rows, statistic)
+    cells = _with_tested(_with_detected(cells))
+    cells = _adjusted(cells).with_columns(refused=_refused())
+    return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
+
+
+def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
+    """Return the word and the shift of a worst case, in the family of all other cells as asked."""
+    names = {"word": f"word_{side}", "estimate": f"at_{side}"}
+    if worst.is_empty():
+        empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
+        return empty.rename(names)
+    others = whole.join(worst, on=CELL, how="anti")
+    words = _worded(pl.concat([others, worst]), detects_at)
+    return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
+
+
+def _beside(cells: Cells, rows: pl.DataFrame, statistic: str) -> Cells:
+    found = _numbers_of(rows, statistic)
+    return cells.join(found, on=[key for key in CELL if key in found.columns], how="left")
+
+
 def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
+    """Return the numbers of one statistic by cell; without a mode where it plays no part."""
     found = rows.filter(pl.col("statistic") == statistic)
     named = {f"{statistic}_{number}": number for number in NUMBERS}
     short = {statistic: "estimate"} if statistic == "e_value" else named
-    return found.select(*CELL, **{name: pl.col(number) for name, number in short.items()})
+    any_mode = (found["mode"] == "any").all()
+    key = [name for name in CELL if name != "mode"] if any_mode and found.height else CELL
+    return found.select(*key, **{name: pl.col(number) for name, number in short.items()})
 
 
 def _with_detected(cells: Cells) -> Cells:
     """Add the share of flaws detected: by verdicts, or by scores where that is unstable."""
     stable = (
         (pl.col("sham_floor_estimate") >= LEAST_FLOOR)
-        & (pl.col("detection_power_clusters") >= FEWEST_CLUSTERS)
+        & is_enough("detection_power_clusters", "detection_power_df")
         & pl.col("detection_power_low").is_not_null()
     ).fill_null(value=False)
     detract = pl.col("kind") == "detract"
@@ -174,7 +219,7 @@ def _with_tested(cells: Cells) -> Cells:
 
 def _adjusted(cells: Cells) -> Cells:
     # What is refused for want of questions takes no share of the family.
-    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
+    enough = pl.when(is_enough())
     raw, evidence = cells.select(enough.then(name) for name in ("tested_p_value", "e_value"))
     return shrunk(cells, [*GROUP, "statistic"]).with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),
@@ -190,8 +235,8 @@ def _half_width(cells: Cells) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    df = np.maximum(cells["tested_clusters"].to_numpy() - 1, 1)
-    quantile = pl.Series("half", stdtrit(df, 1 - ALPHA), pl.Float64)
+    df = cells.select(pl.coalesce("tested_df", (pl.col("tested_clusters") - 1).clip(1)))
+    quantile = pl.Series("half", stdtrit(df.to_series().to_numpy(), 1 - ALPHA), pl.Float64)
     wider = pl.max_horizontal(
         pl.col("tested_high") - pl.col("tested_estimate"),
         pl.col("tested_estimate") - pl.col("tested_low"),
@@ -206,8 +251,8 @@ def _refused() -> pl.Expr:
     return (
         pl.when(pl.col("estimate").is_null())
         .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(pl.col("clusters") < FEWEST_CLUSTERS)
-        .then(pl.lit(TOO_FEW))
+        .when(~is_enough())
+        .then(why_not_enough())
         .when(silent)
         .then(why)
     )
@@ -244,26 +289,6 @@ def _first_word(detects_at: float) -> pl.Expr:
     return pl.coalesce(kind, pl.lit(OPEN))
 
 
-def _excludes_zero(name: str) -> pl.Expr:
-    return (pl.col(f"{name}_low") > 0) | (pl.col(f"{name}_high") < 0)
-
-
-def _shown(name: str) -> pl.Expr:
-    """Write an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
-    return pl.format("{} [{}, {}]", *(_written(f"{name}_{e}") for e in ("estimate", "low", "high")))
-
-
-def _written(column: str) -> pl.Expr:
-    cents = (pl.col(column) * 100).round().cast(pl.Int64)
-    whole = cents.abs() // 100
-    return pl.concat_str(
-        pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),
-        pl.when(whole > 0).then(whole.cast(pl.String)).otherwise(pl.lit("")),
-        pl.lit("."),
-        (cents.abs() % 100).cast(pl.String).str.zfill(2),
-    )
-
-
 OVER_SHAM = pl.col("statistic") == "mps_sham"
 AGREES = (
     (pl.col("beside_estimate").sign() == pl.col("tested_estimate").sign())
@@ -272,11 +297,11 @@ AGREES = (
 """Whether the shift over the control says the same (methods, section 16: sham neutrality)."""
 
 SHAM_MOVES = (
-    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & _excludes_zero("sham_shift")
+    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & excludes_zero("sham_shift")
 ).fill_null(value=False)
-ODDS_MOVE = (
-    (pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & _excludes_zero("odds")
-).fill_null(value=False)
+ODDS_MOVE = ((pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & excludes_zero("odds")).fill_null(
+    value=False
+)
 
 RULES = (
     Rule(pl.col("instead").is_not_null(), pl.col("instead")),
@@ -287,42 +312,28 @@ RULES = (
     Rule(
         pl.col("word").is_in([BIASED, REWARDS]) & OVER_SHAM & ~AGREES,
         pl.coalesce(
-            pl.when(_excludes_zero("sham_shift")).then(
-                pl.format("the sham itself moves this judge: sham_shift {}", _shown("sham_shift"))
+            pl.when(excludes_zero("sham_shift")).then(
+                pl.format("the sham itself moves this judge: sham_shift {}", shown("sham_shift"))
             ),
-            pl.format("not confirmed over the control: MPS {}", _shown("mps")),
+            pl.format("not confirmed over the control: MPS {}", shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
         ),
         OPEN,
     ),
     Rule(
         (pl.col("word") == CLEAR) & ODDS_MOVE,
-        pl.format("the log-odds say otherwise: LOS {}", _shown("odds")),
+        pl.format("the log-odds say otherwise: LOS {}", shown("odds")),
         OPEN,
     ),
     Rule(
         (pl.col("kind") == "promote") & (pl.col("unanimous_rate_estimate") > TOO_EASY),
         pl.when("by_odds")
-        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", _shown("odds")))
+        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
         .otherwise(pl.lit("pairs too easy: MPS cannot move")),
     ),
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
-        pl.format("beyond what any such edit does: sham_shift {}", _shown("sham_shift")),
+        pl.format("beyond what any such edit does: sham_shift {}", shown("sham_shift")),
     ),
 )
 """What becomes of the first word, in this order; the word of a rule is what later rules see."""
-
-
-def _ruled(cells: Cells) -> Cells:
-    cells = cells.with_columns(note=pl.lit(None, pl.String))
-    for rule in RULES:
-        joined = pl.concat_str("note", rule.note, separator="; ", ignore_nulls=True)
-        changes: dict[str, Any] = {"note": pl.when(joined != "").then(joined)}
-        if rule.word:
-            changes["word"] = pl.lit(rule.word)
-        cells = cells.with_columns(
-            pl.when(rule.when).then(value).otherwise(pl.col(name)).alias(name)
-            for name, value in changes.items()
-        )
-    return cells

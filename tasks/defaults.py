@@ -24,6 +24,15 @@ MINIMA = {
 }  # fmt: skip
 """Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
 
+LOST_MINIMUM = 0.05
+"""Smallest difference between arms in the share of unreadable votes that matters (section 16)."""
+
+MOST_LOST = 0.10
+"""Above this share of unreadable votes in an arm words must hold in the worst case (section 16)."""
+
+SPREAD_MINIMUM = 0.10
+"""Smallest spread of true shifts that is *mixed* (methods, section 16)."""
+
 BUDGET, NIGHTS = 1.0, 90
 """One false alert per 90 nights of a study, whatever the number of its cells."""
 
@@ -33,7 +42,11 @@ TOO_FAST_SECONDS = 3.0
 FEWEST_CLUSTERS = 10
 """Below so many independent questions estimates are shown, and no verdict is told of them."""
 
+LEAST_DF = FEWEST_CLUSTERS - 1.0
+"""Satterthwaite degrees of freedom below which the same holds (methods, section 16)."""
+
 TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
+TOO_UNEVEN = "few questions carry most samples"
 
 TARGET_HALF_WIDTH = 0.05
 """Half the width of a win rate's interval that labels of people are to give."""

@@ -22,12 +22,12 @@ from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
 from warehouse._copying import copy_file, log_of, require_target
 from warehouse._saving import Saving, WarehouseError, save, typed
-from warehouse._schema import MIGRATIONS, VERSION, build, is_current
+from warehouse._schema import VERSION, build, is_current
 from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
 from warehouse.copies import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-__all__ = ["MIGRATIONS", "VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
+__all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
 CODED = (
     "dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster", "arm", "kind",
     "label", "anchor_author", "target_author",

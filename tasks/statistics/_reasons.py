@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from tasks.enough import why_not_enough
 from tasks.statistics._intervals import EMPTY
 
 START = EMPTY.split(":", maxsplit=1)[0]
@@ -35,7 +36,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
-         "sequential_stop", "e_value", "e_stop", "standardised_effect", "jury_correlation",
+         "sequential_stop", "e_value", "e_stop", "category_shift", "jury_correlation",
          "jury_size"),
         SHIFT,
     ),
@@ -59,7 +60,9 @@ MISSING: Mapping[str, str] = {
     **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),
     "consistency_rate": "no sample has a verdict in control and in the sham",
     "excess_flips": "no sample has verdicts in control, sham and experimental",
-    "differential_attrition": "no sample has a verdict in control",
+    "lost_over_control": "no sample has a vote cast in control and in the experimental arm",
+    "lost_over_sham": "no sample has a vote cast in the sham and in the experimental arm",
+    "lost_rate": "no vote was cast in this arm",
     **dict.fromkeys(
         ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate"),
         "no ballot was needed",
@@ -142,7 +145,10 @@ BARE: Mapping[str, str] = {
 
 
 def explained(rows: pl.DataFrame) -> pl.DataFrame:
-    """Say of an empty denominator which, and of a number without an interval why it has none."""
+    """Say of an empty denominator which, and of a number without an interval why it has none.
+
+    And of every row whether its clusters are too few for a conclusion.
+    """
     name = pl.col("statistic").cast(pl.String)
     told = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
     lacking = name.replace_strict(told, default=EMPTY, return_dtype=pl.String)
@@ -151,5 +157,6 @@ def explained(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         reason=pl.when(pl.col("reason") == EMPTY)
         .then(lacking)
-        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare)))
+        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare))),
+        too_few=why_not_enough(),
     )

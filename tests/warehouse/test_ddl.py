@@ -7,12 +7,14 @@ import pytest
 
 from schemas.curation import Questions
 from schemas.judging import VoteLog
+from schemas.results import Findings
+from tasks import defaults
 from warehouse import _ddl, store
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
-NEXT = store.VERSION + 1
+NEXT = _schema.VERSION + 1
 SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
@@ -27,6 +29,12 @@ SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reason", "e_value", "e_r
 SINCE_15 = (
     "control", "control_low", "control_high", "control_p", "sham_shift", "sham_shift_low",
     "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
+)  # fmt: skip
+SINCE_17 = ("df", "too_few")
+SINCE_18 = ("category",)
+OF_FINDINGS_18 = (
+    "shift_spread", "shift_spread_low", "shift_spread_high", "moved_p", "category_p",
+    "lost_difference", "lost_over", "lost_p", "lost_finding",
 )  # fmt: skip
 VIEWS = f"""
     select view_name from duckdb_views()
@@ -48,7 +56,7 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder of migrations instead of the real one."""
     folder = tmp_path / "migrations"
     folder.mkdir()
-    monkeypatch.setattr(store, "MIGRATIONS", folder)
+    monkeypatch.setattr(_schema, "MIGRATIONS", folder)
     return folder
 
 
@@ -149,7 +157,7 @@ COLUMNS = (
     "from duckdb_columns() where schema_name = 'main' and not internal order by all"
 )
 
-NEXT = store.VERSION + 1
+NEXT = _schema.VERSION + 1
 
 
 def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
@@ -161,12 +169,13 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
-            *(f"alter table vote_log drop column {name}" for name in SINCE_14),
-            *(f"alter table findings drop column {name}" for name in (*SINCE_7, *SINCE_15)),
+            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_18)),
+            *(f"alter table findings drop column {name}"
+              for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
             "alter table findings alter column finding set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
-            *(f"alter table estimates drop column {name}" for name in SINCE_4),
+            *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
             *(f"alter table shifts drop column {arm}_votes"
@@ -184,7 +193,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     fresh = Warehouse(tmp_path / "fresh.duckdb")
     assert stocked.query(COLUMNS).equals(fresh.query(COLUMNS))
     assert stocked.query(VIEWS).rows() == marts
-    assert stocked.query("select schema_version from meta").item() == store.VERSION
+    assert stocked.query("select schema_version from meta").item() == _schema.VERSION
     assert all(stocked.read(model).equals(frame) for model, frame in before.items())
 
 
@@ -193,7 +202,7 @@ def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
              "too few questions"]  # fmt: skip
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
-        sql = (store.MIGRATIONS / "007_findings.sql").read_text()
+        sql = (_schema.MIGRATIONS / "007_findings.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_4"))
         rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
     assert rows == [
@@ -214,31 +223,65 @@ def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehou
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_14 (finding varchar, reading varchar)")
         connection.executemany("insert into findings_of_14 values (?, ?)", rows)
-        sql = (store.MIGRATIONS / "015_words.sql").read_text()
+        sql = (_schema.MIGRATIONS / "015_words.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_14"))
         found = connection.execute("select finding from findings_of_14").fetchall()
     assert found == [("biased",), ("detects",), ("overlooks",), (None,)]
 
 
+def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse) -> None:
+    with duckdb.connect(str(stocked.path)) as connection:
+        connection.execute("create table estimates_of_16 as from (values (9), (10)) as t(clusters)")
+        sql = (_schema.MIGRATIONS / "017_degrees_of_freedom.sql").read_text()
+        connection.execute(sql.replace("estimates", "estimates_of_16"))
+        found = connection.execute("select too_few, df from estimates_of_16").fetchall()
+    assert found == [(defaults.TOO_FEW, None), (None, None)]
+
+
 def test_votes_of_schema_13_keep_their_count_of_markup(
-    tmp_path: Path, make_vote_log: Callable[..., Any]
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
 ) -> None:
     warehouse = Warehouse(tmp_path / "old.duckdb")
     log = make_vote_log([{"anchor_markup": 3, "target_markup": 5}])
-    warehouse.save([Saving(VoteLog, log)], run="r1", study="old")
+    warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
-        for name in SINCE_14:
+        for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
-        for name in SINCE_15:
+        for name in SINCE_17:
+            connection.execute(f"alter table estimates drop column {name}")
+        for name in (*SINCE_15, *OF_FINDINGS_18):
             connection.execute(f"alter table findings drop column {name}")
-        connection.execute("alter table findings add column reading varchar")
+        for name in ("verdicts", "shifts"):
+            connection.execute(f"alter table {name} drop column shown_first")
+        connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")
     assert found.rows() == [(3, 5, None, None, None, None, None, None)]
+    # All migrations are one transaction, which DuckDB must be able to commit with rows there.
+    assert warehouse.query("select finding from findings").rows() == [("detects",)]
+
+
+def test_votes_of_schema_17_get_the_category_of_their_question(
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
+) -> None:
+    warehouse = Warehouse(tmp_path / "old.duckdb")
+    log = make_vote_log([{"cluster": "d/1"}, {"sample": "s2", "cluster": "d/2"}])
+    asked = [{"question_id": "d/1", "category": "sums"}, {"question_id": "d/2"}]
+    warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
+    with duckdb.connect(str(warehouse.path)) as connection:
+        marts = connection.execute(VIEWS).fetchall()
+        for (view,) in [*marts, *((name,) for name in SHARED)]:
+            connection.execute(f"drop view mart.{view}")
+        connection.execute("alter table vote_log drop column category")
+        for name in OF_FINDINGS_18:
+            connection.execute(f"alter table findings drop column {name}")
+        connection.execute("update meta set schema_version = 17")
+    found = warehouse.query("select cluster, category from vote_log order by all")
+    assert found.rows() == [("d/1", "sums"), ("d/2", None)]
 
 
 def test_an_older_warehouse_is_brought_forward_once(
@@ -253,7 +296,7 @@ def test_an_older_warehouse_is_brought_forward_once(
     (migrations / f"{NEXT + 1:03}_more.sql").write_text(
         "insert into notes select text || '!' from notes"
     )
-    monkeypatch.setattr(store, "VERSION", NEXT + 1)
+    monkeypatch.setattr(_schema, "VERSION", NEXT + 1)
     assert stocked.read(Questions).equals(before)
     stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
     assert stocked.query("select text from notes").rows() == [("migrated",), ("migrated!",)]
@@ -270,7 +313,7 @@ def test_a_migration_that_fails_is_undone(
     (migrations / f"{NEXT + 1:03}_bad.sql").write_text(
         "delete from votes; select error('no such luck')"
     )
-    monkeypatch.setattr(store, "VERSION", NEXT + 1)
+    monkeypatch.setattr(_schema, "VERSION", NEXT + 1)
     for visit in (
         lambda: stocked.read(Questions),
         lambda: stocked.save([make(Questions, {"question_id": "d/2"})], run="r2"),
@@ -294,11 +337,11 @@ def test_a_new_file_needs_no_migration(
     warehouse: Warehouse, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (migrations / f"{NEXT:03}_bad.sql").write_text("select error('not for new files')")
-    monkeypatch.setattr(store, "VERSION", NEXT)
+    monkeypatch.setattr(_schema, "VERSION", NEXT)
     assert warehouse.read(Questions).is_empty()
     assert warehouse.query("select schema_version from meta").rows() == [(NEXT,)]
 
 
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
-    numbers = sorted(file.name[:4] for file in store.MIGRATIONS.glob("*.sql"))
-    assert numbers == [f"{number:03}_" for number in range(2, store.VERSION + 1)]
+    numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
+    assert numbers == [f"{number:03}_" for number in range(2, _schema.VERSION + 1)]

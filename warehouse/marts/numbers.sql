@@ -5,7 +5,8 @@ with families(family, members) as (
     values
         ('effect', [
             'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los', 'los_sham',
-            'standardised_effect', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
+            'shift_spread', 'mean_square_shift', 'standardised_effect', 'category_shift',
+            'category_spread', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
             'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
@@ -15,7 +16,8 @@ with families(family, members) as (
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
-            'missing_rate', 'cached_rate', 'saved_rate', 'differential_attrition', 'unanimous_rate'
+            'missing_rate', 'cached_rate', 'saved_rate', 'lost_over_control',
+            'lost_over_sham', 'lost_rate', 'unanimous_rate'
         ]),
         ('position', [
             'position_consistency', 'primacy', 'recency', 'preference_fairness',
@@ -83,7 +85,7 @@ changes as (
         d.study, d.run, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
         d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
         if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
-        e.standard_error, d.p_value, e.hits, d.n, d.clusters, e.dropped,
+        e.standard_error, e.df, d.p_value, e.hits, d.n, d.clusters, e.dropped,
         coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
         case
             when d.measure in ('verdict_drift', 'text_drift', 'token_drift')
@@ -109,7 +111,7 @@ changes as (
 measured as (
     select
         study, run, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
-        estimate, low, high, level, boot_low, boot_high, standard_error, p_value, hits, n, clusters,
+        estimate, low, high, level, boot_low, boot_high, standard_error, df, p_value, hits, n, clusters,
         dropped, votes_per_pair, method, reason, null::double as drift_p, null::bigint as drift_epoch,
         null::bigint as drift_seed,
     from estimates
@@ -145,8 +147,8 @@ shammed as (
         -- over the control where shams are a handful (tasks/_endpoint.py); contrasts say which
         coalesce(
             bool_or(statistic = 'mps_sham_contrast') filter (ends_with(statistic, '_contrast')),
-            max(clusters) filter (statistic = 'mps_sham') >= 10
-                or coalesce(max(clusters) filter (statistic = 'mps'), 0) < 10,
+            bool_or(too_few is null) filter (statistic = 'mps_sham')
+                or not coalesce(bool_or(too_few is null) filter (statistic = 'mps'), false),
             true
         ) as over_sham,
     from estimates
@@ -213,7 +215,7 @@ told as (
 )
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
-    perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
+    perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error, df,
     p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
     case
@@ -235,6 +237,7 @@ select
     case
         when drift_seed is not null then drift_seed
         when method like '%with refit%' then 20240404
+        when method like '%sign flips by cluster%' or method like 'wild cluster bootstrap%' then 20240614
         when method like '%bootstrap%' or boot_low is not null then 20240612
         when method like '%random swaps' then 20240611
         when method like 'Dirichlet posterior%' then 20240613
