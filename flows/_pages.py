@@ -29,20 +29,8 @@ def report_path(warehouse: Path, study: str) -> Path:
 
 
 def write_page(page: str, path: Path) -> None:
-<<<<<<< HEAD
     """Write a page whole or not at all, for its owner alone."""
     write_private(path, page.encode())
-=======
-    """Write a page whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.part")
-    try:
-        draft.write_text(page, encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
->>>>>>> main
 
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:

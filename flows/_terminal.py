@@ -6,11 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-<<<<<<< HEAD
 import click
-import polars as pl
-=======
->>>>>>> main
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape

@@ -9,7 +9,7 @@ from schemas.curation import Questions
 from schemas.judging import VoteLog
 from schemas.results import Findings
 from tasks import defaults
-from warehouse import _ddl, store
+from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
