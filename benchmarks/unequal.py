@@ -1,8 +1,8 @@
 """Size and coverage where questions differ in their number of samples (methods, section 16).
 
-Run it by hand: ``python benchmarks/unequal.py size|coverage [--studies 1000] [--seed 1]``. Three
-designs of unequal clusters and one of equal ones, each with samples of a question that share 0, .1
-and .3 of the variance. ``word``: the share of studies that have enough degrees of freedom for a
+Run it by hand: ``python benchmarks/unequal.py size|coverage [--studies 1000] [--design NAME]
+[--seed 1]``. Three designs of unequal clusters and one of equal ones, each with samples of a
+question that share 0, .1 and .3 of the variance. ``word``: the share of studies that have enough degrees of freedom for a
 finding; ``found``: the share that has one of a difference that is not there.
 """
 
@@ -152,10 +152,11 @@ def main() -> None:
     parser.add_argument("table", choices=("size", "coverage"))
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--design", choices=DESIGNS, help="one design")
     given = parser.parse_args()
     measure = sizes_of if given.table == "size" else coverage_of
     for name, sizes in DESIGNS.items():
-        for shared in SHARED:
+        for shared in SHARED if given.design in {None, name} else ():
             table = measure(sizes, shared, given.studies, given.seed)
             show(table, f"{given.table}: {name}; shared {shared}")
 
