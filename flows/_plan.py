@@ -11,7 +11,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows._budget import budget_line, unbounded
+from flows._budget import budget_line, without_bounds
+from flows._ready import not_ready, not_ready_line
 from flows._sight import (
     advice,
     earlier_spreads,
@@ -161,10 +162,10 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
 
 
 def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
-    """Say what a run would be refused for, and whether the budget suffices."""
-    refusals = [text for text in (study.unready(), unbounded(study)) if text]
-    yield from (f"`voirdire audit` would not begin: {text}" for text in refusals)
-    if study.budget_usd is not None and not unbounded(study):
+    """Say which judges could not be asked, and whether the budget suffices."""
+    if hindered := not_ready(study):
+        yield f"`voirdire audit` would leave gaps, as it cannot ask {not_ready_line(hindered)}."
+    if study.budget_usd is not None and not without_bounds(study):
         sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
         yield budget_line(study.budget_usd, *sums)
 

@@ -3,10 +3,12 @@
 import asyncio
 import threading
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -14,14 +16,16 @@ from prefect import get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows._gaps import GAPS, Gap, complete_before, partial_judges, partial_line
 from flows._process import runs_since
+from flows._ready import not_ready_line
 from flows._recovery import discard_journal, journal_of, recover
-from flows._row import HOST, first_row
+from flows._row import HOST, NOTHING_ASKED, first_row
 from flows._told import alike_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
-from schemas.judging import Ballots, Votes
+from schemas.judging import Ballots, VoteLog, Votes
 from tasks.perturb import NO_SHAM
 from tasks.providers._redact import redact
 from tasks.sequential import probed
@@ -35,7 +39,7 @@ SECONDS_BETWEEN_SIGNS = 20.0
 
 CALIBRATED = """
     select bool_or(flow = 'calibrate') and not bool_or(flow in ('audit', 'measure')) from runs
-    where study = ?
+    where study = ? and state <> 'failed'
 """
 
 
@@ -54,6 +58,20 @@ def require_free(study: str, warehouse: Warehouse) -> None:
         )
 
 
+@contextmanager
+def failure_recorded(study: Study, warehouse: Warehouse) -> Iterator[None]:
+    """Leave a row in ``runs`` if a study cannot begin, in a warehouse that is there already."""
+    began = datetime.now(UTC)
+    try:
+        yield
+    except (ValueError, LookupError, OSError) as error:
+        if warehouse.path.is_file():
+            row = first_row("audit", str(uuid4()), study, began)
+            ended = {"state": "failed", "error": _one_line(error), "ended_at": datetime.now(UTC)}
+            warehouse.start_run({**row, **NOTHING_ASKED, **ended})
+        raise
+
+
 class Record:
     """A run in the warehouse, from start to end."""
 
@@ -69,6 +87,12 @@ class Record:
         self.unsaved: list[str] = []
         """What earlier runs left and could not be saved."""
         self.journal = journal_of(warehouse, run)
+        self.partial: dict[str, Gap] = {}
+        """Judges that lack more ballots than the study allows."""
+        self.kept: datetime | None = None
+        """When the complete results were saved that this run does not replace; null: it does."""
+        self.unwritten: list[str] = []
+        """What could not be written though the results are saved."""
         self.stopped = 0
         self.probed = ""
         """Which judges were asked one vote per order, and why."""
@@ -186,6 +210,46 @@ class Record:
             self.errors["not asked: its pair's vote before it failed"] += kept_back
         self.counts["failed"] = gaps
 
+    def leave_gaps(
+        self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots], hindered: Mapping[str, str]
+    ) -> DataFrame[Ballots]:
+        """Count the waiting ballots of judges that cannot be asked; return the others.
+
+        Raises
+        ------
+        ValueError
+            If that leaves nothing to measure: no ballot of the study has a vote or can get one.
+        """
+        cannot = pl.col("judge").is_in(sorted(hindered))
+        rest = Ballots.of(waiting.filter(~cannot))
+        # Judges that ask the same share a vote.
+        left = waiting.filter(cannot).join(rest, on="ballot_id", how="anti")
+        if left.is_empty():
+            return rest
+        reasons = {judge: hindered[judge] for judge in left["judge"].unique().sort()}
+        if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
+            raise ValueError(
+                f"no judge can be asked, and no earlier vote is there. {not_ready_line(reasons)}. "
+                "Nothing was asked."
+            )
+        once = left.unique("ballot_id", keep="first")
+        for judge, count in once.group_by("judge").len().sort("judge").iter_rows():
+            self.errors[f"not asked: {reasons[judge]}"] += count
+        self.counts["failed"] += once.height
+        get_run_logger().warning(f"Not asked, which leaves gaps: {not_ready_line(reasons)}")
+        return rest
+
+    def count_gaps(self, vote_log: DataFrame[VoteLog]) -> None:
+        """Find out which judges lack too many ballots, and whether complete results stand."""
+        self.partial = partial_judges(vote_log, self.study.gaps_allowed)
+        self.kept = complete_before(self.study, vote_log, self.warehouse)
+
+    def not_written(self, what: str, error: Exception, step: str) -> None:
+        """Note what could not be written, and the next step: the results are saved."""
+        note = f"the {what} was not written: {_one_line(error)} ({step})"
+        get_run_logger().warning(note)
+        self.unwritten.append(note)
+
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
         return self.warehouse.read(Votes, among=ballots.select("ballot_id"))
@@ -214,7 +278,7 @@ class Record:
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""
         gaps = self.counts["failed"] > 0
-        return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
+        return Completed(name=GAPS if gaps else None, message=self.summary())
 
     def bury_the_dead(self) -> None:
         """Mark runs whose process is gone: they cannot say how they ended.
@@ -251,7 +315,9 @@ class Record:
     def _causes(self) -> str | None:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
-        return "; ".join([*causes, *more, *self.unsaved]) or None
+        why = "; ".join([*causes, *more, *self.unsaved, *self.unwritten])
+        partial = partial_line(self.partial, self.study.gaps_allowed, self.kept)
+        return ". ".join(filter(None, [partial, why])) or None
 
     def _begin(self) -> dict[str, Any]:
         return first_row(self.flow, self.run, self.study, self.started_at)

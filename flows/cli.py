@@ -38,6 +38,11 @@ OPTIONS = (
     click.option("--limit", type=int, help="At most so many questions."),
     click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
     click.option(
+        "--gaps-allowed",
+        type=float,
+        help="Share of a judge's ballots that may lack a reply. Default: .05.",
+    ),
+    click.option(
         "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
     ),
     click.option(
@@ -108,7 +113,8 @@ def audit(
     """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
-    audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
+    code = audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
+    sys.exit(code)
 
 
 @main.command()
