@@ -2,9 +2,9 @@
 
 Kills, full disks, foreign sessions, wrong clocks, several audits at once: after each, nothing may
 be lost or asked twice (except what was in flight), no run may end with exit code 0 and gaps, and
-what was printed must name the cause. Whole processes run against emulators on loopback; each part is
-bounded, takes minutes, and prints figures beside what they may be. ``--quick``: a fifth of the
-repeats, and shorter waits.
+what was printed must name the cause. Whole processes run against emulators on loopback. Each part
+is bounded, takes minutes, and prints figures beside what they may be; ``--quick`` repeats a fifth
+as often and waits less.
 """
 
 import contextlib
