@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+from flows._process import noted
 from tasks._code import ALL_ROOMS, code_digest
 
 NOTHING_ASKED = {
@@ -58,7 +59,7 @@ def first_row(
         "flow": flow,
         "study": study.name,
         "user": _user(),
-        "process": f"{HOST}/{os.getpid()}",
+        "process": f"{HOST}/{noted(os.getpid())}",
         "parameters": study.model_dump_json(),
         "fingerprint": fingerprint or study.fingerprint(),
         "code_version": CODE_VERSION,
