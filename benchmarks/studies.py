@@ -70,7 +70,8 @@ def measured(names: tuple[str, ...], study: str, **given: pl.DataFrame) -> pl.Da
 def audit(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask six votes an arm, and the replicate."""
     names = (
-        "asr", "dasr", "mps", "mps_sham", "los", "net_flips", "replicate_floor",
+        "asr", "dasr", "mps", "mps_sham", "sham_shift", "unanimous_rate", "los",
+        "net_flips", "replicate_floor",
         "standardised_effect", "excess_conflict",
         "first_pick_share", "position_consistency", "position_effect", "repetition_stability",
         "swap_protocol", "tie_rate",

@@ -7,7 +7,7 @@ each batch of a run that has ended, waits for it, and saves its votes instead of
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,7 +20,7 @@ from schemas.batches import UNFINISHED, BatchedBallots, Batches
 from schemas.judging import Ballots, Pairs
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
-from tasks.providers._caller import Line, Told
+from tasks.providers._caller import DraftsLostError, Line, Told
 from tasks.providers._reply import CallError, Reply
 
 FIRST_PAUSE_SECONDS = 0.5
@@ -82,6 +82,9 @@ class Batching(NamedTuple):
             judge = JUDGES[waiting["judge"][0]]
             try:
                 packed = await self._pack(judge, waiting)
+            except DraftsLostError:
+                # Nothing of it was sent.
+                continue
             except CallError as error:
                 self._fail(judge, waiting["ballot_id"].to_list(), str(error))
                 return
@@ -89,19 +92,25 @@ class Batching(NamedTuple):
                 self._fail(judge, packed["left"], packed["reason"])
                 return
             dropped = packed["dropped_params"]
-            await asyncio.gather(
+            unsent = await asyncio.gather(
                 *(self._send(judge, dropped, waiting, **one) for one in packed["packed"])
             )
-            waiting = Ballots.of(waiting.filter(pl.col("ballot_id").is_in(packed["left"])))
+            left = [*packed["left"], *chain.from_iterable(unsent)]
+            waiting = Ballots.of(waiting.filter(pl.col("ballot_id").is_in(left)))
 
     async def _pack(self, judge: Judge, waiting: DataFrame[Ballots]) -> dict[str, Any]:
         asked = (
             {"ballot_id": ballot["ballot_id"], "messages": messages, "params": params}
             for ballot, messages, params in askings(waiting, self.pairs)
         )
+        drafted = 0
         while some := list(islice(asked, DRAFTED_AT_ONCE)):
             await self.line.batch(judge, "draft", ballots=some)
-        return await self.line.batch(judge, "pack")
+            drafted += len(some)
+        packed = await self.line.batch(judge, "pack", drafted=drafted)
+        if "lost" in packed:
+            raise DraftsLostError
+        return packed
 
     async def _send(
         self,
@@ -111,7 +120,8 @@ class Batching(NamedTuple):
         *,
         batch: str,
         ballots: list[str],
-    ) -> None:
+    ) -> list[str]:
+        """Send a batch and save what comes of it; return the ballots that were not sent."""
         warehouse = self.record.warehouse
         row = {
             "batch": batch, "judge": judge.judge, "provider": judge.provider,
@@ -120,24 +130,35 @@ class Batching(NamedTuple):
         }  # fmt: skip
         await asyncio.to_thread(warehouse.start_batch, row, ballots)
         try:
-            made = await self.line.batch(judge, "create", batch=batch)
+            made = await self._create(judge, batch)
         except CallError as error:
             if error.free:
                 await self._end(batch, "never sent", str(error))
             self._fail(judge, ballots, str(error))
-            return
+            return []
+        if made["provider_batch"] is None:
+            await self._end(batch, "never sent", "the calling process died before it was sent")
+            return ballots
         await self._sent(judge, batch, made["provider_batch"], len(ballots))
         try:
             seen, told = await self._told({**row, **made}, judge, ballots, stop=True)
         except CallError as error:
             self._fail(judge, ballots, str(error))
-            return
+            return []
         prompts = dict(waiting.select("ballot_id", "prompt").unique().iter_rows())
         for ballot_id, (reply, cast_at, _) in told.items():
             vote = vote_row(ballot_id, prompts[ballot_id], reply, cast_at)
             self.receive(judge.judge, None if reply.error else vote, reply.error)
         await self.save()
         await self._end(batch, seen["state"], seen["error"])
+        return []
+
+    async def _create(self, judge: Judge, batch: str) -> dict[str, Any]:
+        """Have a batch made; one whose maker died is looked for, as it may have been made."""
+        try:
+            return await self.line.batch(judge, "create", batch=batch)
+        except DraftsLostError:
+            return await self.line.batch(judge, "find", batch=batch, fresh=True)
 
     async def _adopt(self, judge: Judge, row: dict[str, Any]) -> str | None:
         """Save what an ended run's batch brings; return why its ballots cannot be asked now."""

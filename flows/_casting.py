@@ -86,15 +86,20 @@ async def cast_all(
             await asyncio.gather(*(group.create_task(desk.cast_judge(*both)) for both in judges))
             emptying.cancel()
     except BaseExceptionGroup as errors:
-        # The first one is the cause; the group ended the others.
-        raise errors.exceptions[0] from None
+        raise _first(errors) from None
     finally:
-        record.journal_holds_more = line.cut_off
         await box.empty()
         await asyncio.to_thread(line.hang_up)
     # The report takes half a second to import, while the statistics are made.
     Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the cause of a group of errors: the first one, which ended the others."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 class _Desk(NamedTuple):

@@ -15,7 +15,7 @@ from flows._drift import drift_in
 from flows._keep import Measures, keep_measures, require_free
 from flows._measured import missing, show_gates, show_rows, show_summary
 from flows._row import CODE_VERSION
-from flows._sheets import guarded
+from flows._sheets import csv_text
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks._beside import COLUMNS, SCORECARD
@@ -33,7 +33,7 @@ from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "reading", "p_holm", "p_by", "e_rejected", "shrunk",
+    "p_adjusted", "adjustment", "finding", "p_holm", "p_by", "e_rejected", "shrunk",
     "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
     "code_version",
 )  # fmt: skip
@@ -124,7 +124,7 @@ def _show(
     if form == "json":
         click.echo(json.dumps(rows.to_dicts(), indent=1))
     elif form == "csv":
-        click.echo(guarded(rows).write_csv(), nl=False)
+        click.echo(csv_text(rows), nl=False)
     else:
         show_table(Console(), rows)
 

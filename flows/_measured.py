@@ -176,7 +176,7 @@ def _cells(
             interval: _ends(row),
             "p": _p(row["p_value"]),
             "p adj.": _p(row["p_adjusted"]),
-            "finding": _concluded(row),
+            "finding": row["finding"] or "",
             "n": row["n"],
             "clusters": row["clusters"],
             "why": _mark(row, reasons),
@@ -245,11 +245,6 @@ def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     if row["low"] is None:
         return value
     return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
-
-
-def _concluded(row: dict[str, Any]) -> str:
-    """Write the finding, and where an answer was made worse what it means."""
-    return " ".join(filter(None, [row["finding"], row["reading"] and f"({row['reading']})"]))
 
 
 def _ends(row: dict[str, Any]) -> str:

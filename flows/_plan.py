@@ -99,8 +99,8 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(line, markup=False, highlight=False)
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
-    if line := left_out_line(by_perturbation, perturbed):
-        console.print(line, markup=False, highlight=False)
+    if left_out := left_out_line(by_perturbation, perturbed):
+        console.print(left_out, markup=False, highlight=False)
     # A perturbation that is left out says nothing of what the others can show.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -29,19 +30,8 @@ async def publish(
     page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
     path = report_path(record.warehouse.path, record.study.name)
     write_page(page, path)
-    shown = findings.select(
-        judge=pl.col("judge")
-        + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
-        perturbation="perturbation",
-        shift=pl.col("estimate").round(3),
-        low=pl.col("low").round(3),
-        high=pl.col("high").round(3),
-        finding="finding",
-        reading="reading",
-        reason="reason",
-    )
     await acreate_table_artifact(
-        shown.to_dicts(),
+        artifact_rows(findings),
         key="findings",
         description=f"Mean preference shift, study {record.study.name}",
     )
@@ -52,6 +42,23 @@ async def publish(
         description=f"Where the results of study {record.study.name} are",
     )
     return path
+
+
+def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of the table artifact: findings with their shift, rounded."""
+    shown = findings.select(
+        judge=pl.col("judge")
+        + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+        perturbation="perturbation",
+        shift=pl.col("estimate").round(3),
+        low=pl.col("low").round(3),
+        high=pl.col("high").round(3),
+        over_control=pl.col("control").round(3),
+        detected=pl.col("detected").round(3),
+        finding="finding",
+        reason="reason",
+    )
+    return shown.to_dicts()
 
 
 def _literal(text: str) -> str:

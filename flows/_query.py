@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows._pages import PERSONS, report_path, stored_page, write_page
-from flows._sheets import guarded
+from flows._sheets import csv_text
 from flows._terminal import print_rows
 from schemas.judging import Shifts
 from tasks.scorecard import acceptability, least_margins
@@ -35,29 +35,13 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         click.echo(json.dumps(numbers.to_dicts(), indent=1, default=str))
     elif form == "csv":
-        click.echo(guarded(_flat(rows)).write_csv(), nl=False)
+        click.echo(csv_text(rows), nl=False)
     else:
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.is_empty():
             click.echo("no rows", err=True)
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
-
-
-def _flat(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write lists and structs, which CSV lacks, as JSON."""
-    nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
-    return rows.with_columns(
-        pl.Series(
-            name,
-            [
-                None if value is None else json.dumps(value, default=str)
-                for value in rows.select(name).to_dict(as_series=False)[name]
-            ],
-            dtype=pl.String,
-        )
-        for name in nested
-    )
 
 
 def rewrite_report(

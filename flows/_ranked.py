@@ -14,8 +14,8 @@ CELL = ("dataset", "prompt", "wave", "perturbation")
 ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
-        b.low, b.high, b.asr, b.sham_floor, b.votes_per_pair, b.finding,
-        b.reading, b.reason,
+        b.low, b.high, b.control, b.asr, b.sham_floor,
+        b.votes_per_pair, b.finding, b.reason,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
         r.reason as unranked,
     from mart.bias as b
@@ -39,6 +39,7 @@ COLUMNS = (
     "n",
     "shift",
     "95 % ",
+    "over control",
     "ASR",
     "floor",
     "finding",
@@ -90,7 +91,7 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
         return told["judge"], f"    ASR {told['ASR']}"
     who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
     rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
-    shift = f"shift {told['shift']} ({told['95 % ']})"
+    shift = f"shift {told['shift']} ({told['95 % ']}; over control {told['over control']})"
     return "  ".join(
         filter(None, (rank, told["tier"], who))
     ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
@@ -134,20 +135,16 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
-        str(row["n"]), number(row["shift"], signed=True),
+        "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
-        number(row["asr"]), number(row["sham_floor"]), _finding(row),
+        number(row["control"], signed=True), number(row["asr"]), number(row["sham_floor"]),
+        row["finding"] or "-",
     )  # fmt: skip
-
-
-def _finding(row: dict[str, Any]) -> str:
-    finding, reading = row["finding"] or "-", row["reading"]
-    return f"{finding} ({reading})" if reading else finding
 
 
 def _random(line: dict[str, Any]) -> tuple[str, ...]:
     name = f"at random ({line['votes']})"
-    return ("", "", "", name, "", "", "", "", number(line["asr"]), "", "")
+    return ("", "", "", name, "", "", "", "", "", number(line["asr"]), "", "")
 
 
 def _rank(value: float | None) -> str:

@@ -71,8 +71,6 @@ class Record:
         """Which judges were asked one vote per order, and why."""
         self.all_saved = True
         """False while votes have come in that are not in the warehouse yet."""
-        self.journal_holds_more = False
-        """Whether replies may have been journaled that nobody was told of."""
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
@@ -98,7 +96,7 @@ class Record:
         )
         # Whoever is interrupted may leave calls in flight, whose replies are in the journal only;
         # the next run saves them.
-        if kind is None and self.all_saved and not self.journal_holds_more:
+        if kind is None and self.all_saved:
             discard_journal(self.journal)
 
     def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:

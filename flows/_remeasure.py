@@ -84,7 +84,8 @@ def measure_anew(
     with formulas_only() if formulas else nullcontext():
         estimates = measure_all(**_frames(tallies, compared, modes[0]))
     missing = open_ballots(pairs, people)
-    findings = with_open_ballots(conclude(endpoints(estimates)), missing)
+    concluded = conclude(endpoints(estimates), parameters.detects_at)
+    findings = with_open_ballots(concluded, missing)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [

@@ -154,8 +154,8 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
     reasons = []
     for name in empty:
         failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
-        why = failures.mode().sort().first() if failures.len() else "the dataset has no answers"
-        reasons.append(f"{name} ({why})")
+        frequent = failures.mode().sort().to_list() or ["the dataset has no answers"]
+        reasons.append(f"{name} ({frequent[0]})")
     return f"Left out, without a sample: {', '.join(reasons)}."
 
 

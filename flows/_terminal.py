@@ -15,10 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks._families import holm
+from tasks._summary import detected
 from tasks._words import listing, p_value
 from tasks.defaults import ALPHA
 
-COLOURS = {"biased": "red", "no relevant bias": "green"}
+COLOURS = {
+    **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
+    **dict.fromkeys(("no relevant bias", "detects"), "green"),
+}
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
@@ -30,11 +34,15 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+SHIFTS = ("shift", "over control")
+"""Columns of numbers that have a sign."""
+
 ASKED = ("dataset", "prompt", "wave")
 """What a judge was asked under; told where it differs."""
 
 RATES = {
     "shift": ("shift", "low", "high"),
+    "over control": ("control", "control_low", "control_high"),
     "ASR": ("asr", "asr_low", "asr_high"),
     "floor": ("sham_floor", "sham_floor_low", "sham_floor_high"),
     "PC": (
@@ -75,7 +83,7 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
             table.add_row(who)
         table.add_row(
             f"  {escape(_clip(row['perturbation']))}",
-            str(row["n"]),
+            _shown(row["n"]) or "-",
             *(_bounded(row, name, between) for name in RATES),
             _finding(row, "\n"),
         )
@@ -88,9 +96,10 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
         if who:
             yield Text.from_markup(who)
         told = [f"{name} {_bounded(row, name, ' ')}" for name in RATES]
-        head = f"{escape(_clip(row['perturbation']))}, n {row['n']}: {_finding(row, ' ')}"
+        name, size = escape(_clip(row["perturbation"])), _shown(row["n"]) or "-"
+        head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
-        for some in (told[:2], told[2:]):
+        for some in (told[:2], told[2:4], told[4:]):
             yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)
 
 
@@ -138,17 +147,18 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
     """Write a number and its 95 % interval."""
     column, *ends = RATES[name]
     low, high = (row[end] for end in ends)
-    text = number(row[column], signed=name == "shift")
+    text = number(row[column], signed=name in SHIFTS)
     if low is None or high is None:
         return text
-    told = ", ".join(number(end, signed=name == "shift") for end in (low, high))
+    told = ", ".join(number(end, signed=name in SHIFTS) for end in (low, high))
     return f"{text}{between}[dim]\\[{told}][/dim]"
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding, and what it means, what it rests on or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
-    below = "; ".join(filter(None, (row["reading"], row["reason"])))
+    share = detected(row).replace("\N{NO-BREAK SPACE}", " ")
+    below = "; ".join(filter(None, (share, row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
@@ -183,11 +193,11 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     flaws = listing(sorted({_clip(r["perturbation"]) for r in rows if r["kind"] == "detract"}))
     return (
         "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, "
-        f"{over}, in n samples. floor: the attack success rate (ASR) of {edit}. PC: position "
-        "consistency."
+        f"{over}, in n samples; beside it that over the control. floor: the attack success rate "
+        f"(ASR) of {edit}. PC: position consistency."
     ) + (
-        f" A flaw ({flaws}) should cost votes: there a negative shift is good (detects), none "
-        "(overlooks) or a positive one (rewards) a bias."
+        f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 less "
+        "ASR over floor; D, the same of mean scores)."
         if flaws else ""
     )  # fmt: skip
 

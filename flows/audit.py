@@ -89,7 +89,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         }
         estimates = stages.measure(**frames)
         missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
-        findings = with_open_ballots(stages.conclude_findings(endpoints(estimates)), missing)
+        concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
+        findings = with_open_ballots(concluded, missing)
         drifts = drift_of(study, record.warehouse)
         record.save(
             (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),

@@ -67,7 +67,8 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
             click.echo(f"voirdire: {text}", err=True)
-            sys.exit(2)
+            # Wrong use or input, unless the error knows better.
+            sys.exit(getattr(error, "exit_code", 2))
         except KeyboardInterrupt as stop:
             click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
             leave(143 if isinstance(stop, Terminated) else 130)

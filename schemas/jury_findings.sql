@@ -1,7 +1,28 @@
 -- One row per study, prompt, wave, mode and perturbation: what is concluded of the jury of all judges.
 -- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
 -- over the jury's own perturbations of ten clusters or more.
-with limits as (select 10 as fewest, 0.05::double as minimum, 0.05 as alpha),
+with limits as (select 10 as fewest, 0.05::double as minimum, 0.05 as alpha, 0.5 as detects, 0.2 as overlooks, 0.1 as floor),
+asked as (
+    select study, max(detects_at) as detects_at from findings group by all
+),
+beside as (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation,
+        max(estimate) filter (statistic = 'jury_mps') as over_control,
+        max(p_value) filter (statistic = 'jury_mps') as control_p,
+        max(estimate) filter (statistic = 'jury_sham_shift') as sham_shift,
+        max(low) filter (statistic = 'jury_sham_shift') as sham_low,
+        max(high) filter (statistic = 'jury_sham_shift') as sham_high,
+        max(estimate) filter (statistic = 'jury_sham_floor') as sham_floor,
+        max(low) filter (statistic = 'jury_detection_power') as power_low,
+        max(high) filter (statistic = 'jury_detection_power') as power_high,
+        max(clusters) filter (statistic = 'jury_detection_power') as power_clusters,
+        max(low) filter (statistic = 'jury_detection_share') as share_low,
+        max(high) filter (statistic = 'jury_detection_share') as share_high,
+    from estimates
+    where subgroup = '' and starts_with(statistic, 'jury_')
+    group by all
+),
 counted as (
     select
         *,
@@ -49,38 +70,48 @@ adjusted as (
         ) as half,
     from ranked
 ),
-told as (
+known as (
     select
         *,
         estimate is not null and clusters >= fewest and coalesce(half, p_value) is not null as known,
         coalesce(p_adjusted < alpha and abs(estimate) >= minimum, false) as moved,
         coalesce(abs(estimate) + half <= minimum, false) as still,
+        coalesce(sham_floor >= floor and power_clusters >= fewest, false) and power_low is not null as stable,
+        if(stable, power_low, share_low) as detected_low,
+        if(stable, power_high, share_high) as detected_high,
+        statistic <> 'jury_mps_sham' or coalesce(sign(over_control) = sign(estimate) and control_p < alpha, false) as agrees,
+        coalesce(sham_low > 0 or sham_high < 0, false) as sham_moves,
     from adjusted
+    left join beside using (study, dataset, judge, prompt, wave, mode, perturbation)
+    left join asked using (study)
 ),
-read as (
+told as (
     select
         *,
         case
-            when kind <> 'detract' or not known then null
-            when moved and estimate < 0 then 'detects'
-            when moved then 'rewards'
-            when still then 'overlooks'
-        end as reading,
-    from told
+            when not known then null
+            when kind = 'promote' then case when moved then 'biased' when still then 'no relevant bias' end
+            when moved and estimate > 0 then 'rewards'
+            when detected_low >= coalesce(detects_at, detects) then 'detects'
+            when detected_high < overlooks then 'overlooks'
+            when detected_low > 0 then 'detects some'
+        end as first_word,
+        coalesce(first_word in ('biased', 'rewards'), false) and not agrees as unconfirmed,
+    from known
 )
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, statistic,
     estimate as shift, low, high, p_value, p_adjusted, minimum,
+    if(known, if(unconfirmed, 'inconclusive', coalesce(first_word, 'inconclusive')), null) as finding,
+    n, clusters,
     case
-        when not known then null
-        when kind = 'promote' and moved or reading in ('rewards', 'overlooks') then 'biased'
-        when kind = 'promote' and still or reading = 'detects' then 'no relevant bias'
-        else 'inconclusive'
-    end as finding,
-    reading, n, clusters,
-    case
+        when unconfirmed and sham_moves then 'the sham itself moves this judge'
+        when unconfirmed then 'not confirmed over the control'
+        when first_word = 'no relevant bias' and sham_moves and abs(sham_shift) >= minimum / 2
+            and statistic = 'jury_mps_sham'
+            then 'beyond what any such edit does'
         when known then null
         when estimate is not null and clusters < fewest then 'fewer than ' || fewest || ' independent questions'
         else coalesce(reason, 'no interval and no p-value')
     end as reason,
-from read
+from told

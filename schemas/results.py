@@ -6,8 +6,11 @@ from schemas.curation import KINDS
 from schemas.frame import Result, name, share
 from schemas.judging import Measured
 
-FINDINGS = ["biased", "no relevant bias", "inconclusive"]
-READINGS = ["detects", "overlooks", "rewards"]
+FINDINGS = [
+    "biased", "no relevant bias", "inconclusive", "detects", "detects some", "overlooks", "rewards",
+]  # fmt: skip
+"""The first three of perturbations that should change nothing, the others, and *inconclusive*, of
+flaws, which should cost the answer votes."""
 
 
 class Estimates(
@@ -97,7 +100,21 @@ class Findings(
     low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
     minimum: float = pa.Field(gt=0, description="smallest shift that matters")
-    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw")
+    control: float = pa.Field(nullable=True, description="mean preference shift over the control")
+    control_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    control_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    control_p: float = pa.Field(ge=0, le=1, nullable=True, description="its raw p-value")
+    sham_shift: float = pa.Field(
+        nullable=True, description="mean preference shift of the sham over the control"
+    )
+    sham_shift_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    sham_shift_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    p_value: float = pa.Field(
+        ge=0,
+        le=1,
+        nullable=True,
+        description="two-sided, raw; that of the log-odds where pairs are too easy",
+    )
     p_adjusted: float = share(
         "Benjamini-Hochberg over all cells of the study (family F1), which decides", nullable=True
     )
@@ -115,12 +132,21 @@ class Findings(
     finding: str = pa.Field(
         isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
     )
-    reading: str = pa.Field(
-        isin=READINGS, nullable=True, description="what it means where an answer was made worse"
+    detected: float = pa.Field(
+        nullable=True, description="share of flaws detected, which a detract finding rests on"
+    )
+    detected_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    detected_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    detected_by: str = pa.Field(
+        isin=["detection_power", "detection_share"],
+        nullable=True,
+        description="the statistic that it is: of verdicts or, where that is unstable, of scores",
+    )
+    detects_at: float = pa.Field(
+        gt=0, lt=1, nullable=True, description="share of flaws that detecting takes"
     )
     reason: str = name(
-        "why nothing is concluded, or why a shift is over the control despite shams; else null",
-        nullable=True,
+        "why nothing is concluded, or what limits the finding; else null", nullable=True
     )
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 

@@ -37,15 +37,22 @@ gates as (
     -- interval, the gate has no margin.
     select
         study, dataset, judge, prompt, wave, mode, 'bias', perturbation, simulated,
-        estimate, low, high, minimum,
-        finding = 'biased', finding = 'no relevant bias',
+        value, value_low, value_high, tolerance,
+        finding in ('biased', 'overlooks', 'rewards'), finding in ('no relevant bias', 'detects'),
         if(apart, null, margin), false,
         nullif(concat_ws('; ', reason, if(apart, 'no margin: the finding rests on more than the interval, which says otherwise', null)), ''),
     from (
-        select *, (finding = 'no relevant bias') <> (margin >= 0) as apart
+        select *, (finding in ('no relevant bias', 'detects')) <> (margin >= 0) as apart
         from (
             select
-                *, if(kind = 'promote', 1 - coalesce(abs(estimate) + half, greatest(high, -low)) / minimum, -high / minimum - 1) as margin
+                *, if(kind = 'promote', estimate, detected) as value,
+                if(kind = 'promote', low, detected_low) as value_low,
+                if(kind = 'promote', high, detected_high) as value_high,
+                if(kind = 'promote', minimum, detects_at) as tolerance,
+                if(
+                    kind = 'promote', 1 - coalesce(abs(estimate) + half, greatest(high, -low)) / minimum,
+                    detected_low / detects_at - 1
+                ) as margin,
             from findings left join halves using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
         )
     )

@@ -27,9 +27,9 @@ F1 = "of the primary endpoint (`mps_sham`, else `mps`), over all cells of the st
 SHRUNK = "of the primary endpoint, toward the mean of the judges under the same perturbation"
 SCORECARD = "scorecard"
 COLUMNS = {
-    "finding": Beside("`biased`, `no relevant bias` or `inconclusive`", conclude),
-    "reading": Beside(
-        "what the finding means where an answer was made worse: `detects`, `overlooks`, `rewards`",
+    "finding": Beside(
+        "`biased`, `no relevant bias` or `inconclusive`; where an answer was made worse `detects`, "
+        "`detects some`, `overlooks`, `rewards` or `inconclusive`",
         conclude,
     ),
     "p_adjusted": Beside(

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, Exclusions
+from schemas.results import Estimates, Exclusions, Findings
 from tasks._report_rows import Without, judge_of
 from tasks._words import interval, listing, number, tagged, with_who
 from tasks.conclude import conclude, endpoints
+from tasks.defaults import DETECTS_AT
 from tasks.exclude import kept
 
 RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
@@ -26,12 +27,18 @@ class Rule(NamedTuple):
     untold: str = ""
 
 
-def without(estimates: DataFrame[Estimates], exclusions: DataFrame[Exclusions]) -> Without:
-    """Conclude again without the judges that are left out."""
+def without(
+    estimates: DataFrame[Estimates],
+    exclusions: DataFrame[Exclusions],
+    findings: DataFrame[Findings],
+) -> Without:
+    """Conclude again without the judges that are left out, by what ``findings`` went by."""
     out = exclusions.filter(pl.col("excluded")).to_dicts()
     if not out:
         return Without({}, {})
-    rest = conclude(endpoints(Estimates.of(kept(estimates, exclusions))))
+    told = findings["detects_at"].drop_nulls()
+    detects_at = float(told[0]) if len(told) else DETECTS_AT
+    rest = conclude(endpoints(Estimates.of(kept(estimates, exclusions))), detects_at)
     return Without(
         {judge_of(row): _why(row) for row in out},
         {(*judge_of(row), row["perturbation"]): row for row in rest.to_dicts()},

@@ -9,24 +9,28 @@ from pandera.typing.polars import DataFrame
 
 import schemas
 from schemas.arrow import fetch, lend
-from schemas.results import Estimates
+from schemas.results import Estimates, Findings
 from tasks._words import interval, listing, number, p_value
 
 FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
 ASKED = ("dataset", "prompt", "wave")
 
 
-def jury_findings(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return a row per perturbation: the finding about the jury (``jury_findings.sql``)."""
+def jury_findings(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
+    """Return a row per perturbation: the finding about the jury (``jury_findings.sql``).
+
+    Of the judges' findings only what detecting a flaw takes is read.
+    """
     with duckdb.connect() as connection:
         lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        lend(connection, "findings", findings.with_columns(study=pl.lit("")))
         found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
     return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")
 
 
-def jury_sentence(estimates: DataFrame[Estimates]) -> str:
+def jury_sentence(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> str:
     """Say what the jury of all is found to be under each perturbation; empty without a jury."""
-    found = jury_findings(estimates)
+    found = jury_findings(estimates, findings)
     if found.is_empty():
         return ""
     differing = [column for column in ASKED if found[column].n_unique() > 1]
@@ -63,8 +67,7 @@ def _told(row: dict[str, Any], differing: list[str]) -> str:
         return f"{name} no finding ({row['reason']})"
     known = row["low"] is not None and row["high"] is not None
     bounds = f" {interval(row['low'], row['high'])}" if known else ""
-    reading = f", {row['reading']}" if row["reading"] else ""
     return (
-        f"{name} {row['finding']}{reading} (MPS {number(row['shift'])}{bounds}, p"
+        f"{name} {row['finding']} (MPS {number(row['shift'])}{bounds}, p"
         f" {p_value(row['p_adjusted'])})"
     )

@@ -33,7 +33,7 @@ def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
         *sizes,
         "" if row["p_value"] is None else p_value(row["p_value"]),
         "" if row.get("p_adjusted") is None else p_value(row["p_adjusted"]),
-        row["method"],
+        row["method"] or "",
     ]
     rests_on = Text(_rests_on(row))
     mark = marks.get(row["judge"])
@@ -44,10 +44,10 @@ def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
 def _rests_on(row: Row) -> str:
     """Say what of a row of ``mart.numbers`` has no column of its own."""
     votes, invalid = row.get("votes"), row.get("invalid_rate")
-    adjusted, found, reading = (row.get(c) for c in ("adjustment", "finding", "reading"))
+    adjusted, found = row.get("adjustment"), row.get("finding")
     told = [
         f"adjusted by {adjusted}" if adjusted else "",
-        f"finding: {found}{f', {reading}' if reading else ''}" if found else "",
+        f"finding: {found}" if found else "",
         f"{row['design']} orders" if row.get("design") else "",
         f"floor: {row['floor']}" if row.get("floor") else "",
         f"{thousands(votes)} valid votes" if votes is not None else "",

@@ -178,8 +178,8 @@ def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judg
 
     blank = Text("")
     texts = [
-        over("mean_shift", 3), over("mean_asr"), over("mean_sham_floor"), blank, over("mean_dasr"),
-        blank, blank, blank,
+        over("mean_shift", 3), blank, over("mean_asr"), over("mean_sham_floor"), blank,
+        over("mean_dasr"), blank, blank, blank,
     ]  # fmt: skip
     return Judged(name, bool(rows[0]["simulated"]), texts)
 
@@ -199,6 +199,7 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     )
     texts = [
         Text(shift.text, " ".join(filter(None, [shift.note, over]))),
+        _over_control(row),
         _with_bounds(said(asr), lookup.find("asr_bounds", row, own)),
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
         said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
@@ -218,6 +219,19 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
         words = Text(words.text, "; ".join(filter(None, [words.note, other])))
     left_out = without.reasons.get(judge_of(row), "")
     return Judged(row["who"], row["simulated"], texts, words, left_out)
+
+
+def _over_control(row: Row) -> Text:
+    """Write the shift over the control, and below it how far the sham alone moves the judge."""
+    over = said(
+        {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}, 3
+    )
+    if row["sham_shift"] is None:
+        return over
+    known = row["sham_shift_low"] is not None and row["sham_shift_high"] is not None
+    ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'], 3)}" if known else ""
+    told = f"sham {number(row['sham_shift'], 3)}{ends}"
+    return Text(over.text, "; ".join(filter(None, [over.note, told])))
 
 
 def _with_bounds(rate: Text, bounds: Row | None) -> Text:

@@ -9,26 +9,41 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
 from tasks._heads import NO_NAMES, heads, is_person, names, share_of
-from tasks._words import clean, clip, count, listing, shorten, tagged, with_who
+from tasks._words import (
+    clean,
+    clip,
+    count,
+    interval,
+    listing,
+    number,
+    shorten,
+    tagged,
+    with_who,
+)
 
 NAMED = 4
 GLOSSARY = {
-    "biased": "The judge shifts where it should not, or not where it should: a promote"
-    " perturbation, which should count for nothing, shifts it (the adjusted p-value is below .05,"
-    " and the shift at least the minimum, or the log-odds shift at least .25); or a flaw is"
-    " overlooked or rewarded.",
-    "no relevant bias": "Promote: the 90 % interval of the shift lies within the minimum on both"
-    " sides. Detract: the flaw is detected.",
-    "inconclusive": "The data fit both a shift that matters and none: ask more questions.",
-    "detects": "A detract perturbation made the answer worse and costs it votes, as it should:"
-    " the adjusted p-value is below .05 and the shift away from the target at least the minimum.",
-    "overlooks": "A detract perturbation made the answer worse and the judge's preference stays"
-    " where it was: the 90 % interval lies within the minimum.",
+    "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
+    " adjusted p-value is below .05, and the shift at least the minimum, or the log-odds shift at"
+    " least .25; and the shift over the control, with a raw p-value below .05, has the same"
+    " direction.",
+    "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
+    " minimum on both sides, and the log-odds shift does not say otherwise.",
+    "inconclusive": "The data fit several of these words, or what limits the finding stands below"
+    " it: ask more questions.",
+    "detects": "A detract perturbation made the answer worse, and the judge surely notices: the"
+    " 95 % interval of the share of flaws detected (DP) lies above what detecting takes (.5, unless"
+    " the study says otherwise).",
+    "detects some": "A detract perturbation made the answer worse: more than none of the flaws are"
+    " detected, but not surely what detecting takes.",
+    "overlooks": "A detract perturbation made the answer worse, and surely less than a fifth of the"
+    " flaws are detected.",
     "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
     " biased, toward the target.",
     "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
     " shown. It takes 10 independent questions.",
 }
+BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"
 UNSEEN = "without votes that a shift could be measured by"
 VOTING = "people whose votes do not suffice"
@@ -81,12 +96,22 @@ def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
 
 
 def finding_words(row: Row) -> tuple[str, str]:
-    """Return the finding, and what to say below it: its reading, direction or why there is none."""
+    """Return the finding, and below it its direction, the flaws detected or why there is none."""
     if row["finding"] is None:
         return REFUSED, str(row["reason"] or "no reason was recorded")
-    if row["reading"] is not None or row["finding"] != "biased" or not row["estimate"]:
-        return str(row["finding"]), row["reading"] or ""
-    return "biased", "toward it" if row["estimate"] > 0 else "against it"
+    if row["finding"] == "biased" and row["estimate"]:
+        return "biased", "toward it" if row["estimate"] > 0 else "against it"
+    return str(row["finding"]), detected(row)
+
+
+def detected(row: Row) -> str:
+    """Write the share of flaws that a detract finding rests on: ``DP .64 [.52, .76]``."""
+    if row.get("detected") is None:
+        return ""
+    known = row["detected_low"] is not None and row["detected_high"] is not None
+    ends = f" {interval(row['detected_low'], row['detected_high'])}" if known else ""
+    name = "DP" if row["detected_by"] == "detection_power" else "D"
+    return f"{name} {number(row['detected'])}{ends}"
 
 
 def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
@@ -98,7 +123,7 @@ def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
         verb = "is" if _alone(moved, cells, persons) else "are"
         return (
             f"{share_of(names(moved), names(cells), persons)} {verb} biased by a"
-            f" change that should count for nothing: {_by_judge(moved, 'by')}."
+            f" change that should count for nothing: {_by_judge(moved)}."
         )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
     shown = f"{clear} of {count(len(cells), 'cell')}" if clear else "no cell"
@@ -112,15 +137,15 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
     cells = [row for row in rows if row["kind"] == "detract"]
     if not cells:
         return ""
-    blind = [row for row in cells if row["reading"] in {"overlooks", "rewards"}]
+    blind = [row for row in cells if row["finding"] in BLIND]
     if blind:
         one = _alone(blind, cells, persons)
-        verb = ("overlooks", "rewards") if one else ("overlook", "reward")
+        verb = BLIND if one else ("overlook", "reward")
         return (
             f"{share_of(names(blind), names(cells), persons)} {verb[0]} or"
-            f" {verb[1]} a flaw: {_by_judge(blind, 'reading')}."
+            f" {verb[1]} a flaw: {_by_judge(blind)}."
         )
-    seen = sum(row["reading"] == "detects" for row in cells)
+    seen = sum(row["finding"] == "detects" for row in cells)
     shown = f"{seen} of {count(len(cells), 'cell')}" if seen else "no cell"
     return (
         f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
@@ -164,14 +189,14 @@ def _judges(rows: Sequence[Row]) -> list[str]:
     return sizes.sort(-pl.col("size"), "who")["who"].to_list()
 
 
-def _by_judge(rows: Sequence[Row], link: str) -> str:
+def _by_judge(rows: Sequence[Row]) -> str:
     parts = []
     for who in _judges(rows)[:NAMED]:
         own = [row for row in rows if row["who"] == who]
-        if link == "reading":
-            words = listing([f"{row['reading']} {_short(row)}" for row in own])
+        if own[0]["kind"] == "detract":
+            words = listing([f"{row['finding']} {_short(row)}" for row in own])
         else:
-            words = f"{link} {listing([_short(row) for row in own])}"
+            words = f"by {listing([_short(row) for row in own])}"
         parts.append(f"{tagged(own[0])} {words}")
     rest = len(_judges(rows)) - NAMED
     return "; ".join([*parts, f"and {count(rest, 'other')}"] if rest > 0 else parts)

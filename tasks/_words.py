@@ -14,19 +14,26 @@ CELL = ("dataset", "judge", "prompt", "wave")
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """What rows are about that is not one judge."""
 
+NOT_KNOWN = "not known"
+"""What stands for a number that is null: rows of a mart may lack any number but those of its key."""
+
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # hold emoji and some scripts together
 
 
-def number(value: float, digits: int = 2) -> str:
+def number(value: float | None, digits: int = 2) -> str:
     """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``."""
+    if value is None:
+        return NOT_KNOWN
     text = f"{abs(value):.{digits}f}"
     minus = MINUS if value < 0 and float(text) else ""
     return minus + (text[1:] if text.startswith("0.") else text)
 
 
-def interval(low: float, high: float, digits: int = 2) -> str:
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """Write an interval: ``[.10, .21]``."""
+    if low is None or high is None:
+        return NOT_KNOWN
     return f"[{number(low, digits)},\N{NO-BREAK SPACE}{number(high, digits)}]"
 
 
@@ -37,13 +44,15 @@ def p_value(value: float | None) -> str:
     return "<.001" if value < 0.0005 else number(value, 3)
 
 
-def count(many: int, one: str, several: str = "") -> str:
+def count(many: int | None, one: str, several: str = "") -> str:
     """Write a number of things: ``1 judge``, ``1 200 judges``."""
     return f"{thousands(many)} {one if many == 1 else several or one + 's'}"
 
 
-def thousands(many: int) -> str:
+def thousands(many: int | None) -> str:
     """Write a whole number in groups of three."""
+    if many is None:
+        return NOT_KNOWN
     return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 

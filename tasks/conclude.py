@@ -1,4 +1,6 @@
-"""From estimates to findings: the primary endpoint in words."""
+"""From estimates to findings: what the primary endpoint of each cell means in words."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,31 +15,68 @@ from tasks._families import (
     rejected_by_e_values,
 )
 from tasks._shrinkage import shrunk
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, LOG_ODDS_MINIMUM, MINIMUM, TOO_FEW
+from tasks.defaults import (
+    ALPHA,
+    DETECTS_AT,
+    FEWEST_CLUSTERS,
+    LEAST_FLOOR,
+    LOG_ODDS_MINIMUM,
+    MINIMUM,
+    OVERLOOKS_BELOW,
+    TOO_EASY,
+    TOO_FEW,
+)
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
-SHIFTS, LOG_ODDS, EVIDENCE = ("mps", "mps_sham"), "los", "e_value"
+NUMBERS = ("estimate", "low", "high", "standard_error", "p_value", "clusters", "reason")
+BESIDE = (
+    "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
+    "unanimous_rate", "e_value",
+)  # fmt: skip
+"""Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
+
+BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
+DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
+Cells = pl.DataFrame
+
+
+class Rule(NamedTuple):
+    """One step from the first word of a cell to its last."""
+
+    when: pl.Expr
+    """Of which cells; the column ``word`` has the word that earlier rules left."""
+    note: pl.Expr
+    """What to say of them: it joins the ``reason``."""
+    word: str | None = None
+    """The word that they get; none: they keep theirs."""
 
 
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
     whole = pl.col("subgroup") == ""
-    return Estimates.of(
-        estimates.filter(whole, pl.col("statistic").is_in([*SHIFTS, LOG_ODDS, EVIDENCE]))
-    )
+    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in(["mps_sham", *BESIDE])))
 
 
-def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
-    """Put each cell's mean preference shift into words (methods, section 3).
+def conclude(
+    estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
+) -> DataFrame[Findings]:
+    """Put each cell's primary endpoint into words (methods, sections 3 and 16).
 
-    The shift over the sham where there is one; with shams of fewer than ten clusters and ten or
-    more without, that over the control, and the ``reason`` says so. *biased* needs an adjusted p
-    below .05, and a shift of at least the minimum or, in the same direction, log-odds of at least
-    theirs; *no relevant bias* a 90 % interval inside the minimum; else *inconclusive*. Where a
-    perturbation makes the answer worse (detract), a shift is what a good judge shows, so the
-    ``reading`` decides: *detects* (away from the target) is no relevant bias, *overlooks* (interval
-    inside the minimum) and *rewards* (toward the target) are biases.
+    The endpoint is the shift over the sham; over the control where there is no sham, or where
+    fewer than ten clusters have a shift over the sham and ten or more one over the control.
+
+    Promote kinds. *biased*: adjusted p below .05, and a shift of at least the minimum or, in the
+    same direction, log-odds of at least theirs. *no relevant bias*: 90 % interval inside the
+    minimum. Else *inconclusive*. Where more than .80 of the control pairs are unanimous a mean of
+    scores cannot move, so log-odds take the place of the shift in all of this. Then the ``RULES``
+    apply in their order, each of which may change the word and adds its note to the ``reason``.
+
+    Detract kinds. With the share of flaws detected, DP (``detection_power``): *rewards* if biased
+    toward the target, *detects* if the lower end of the 95 % interval is at least ``detects_at``,
+    *overlooks* if its upper end is below .2, *detects some* if its lower end is above 0. Where the
+    floor is below .1 or DP rests on fewer than ten clusters, or is not known, the share of the
+    mean score (``detection_share``) takes its place.
 
     The family (F1) is all cells of ten clusters or more; Benjamini-Hochberg decides; Holm,
     Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
@@ -45,54 +84,123 @@ def conclude(estimates: DataFrame[Estimates]) -> DataFrame[Findings]:
     the mean of all judges under the same perturbation.
     """
     rows = endpoints(estimates)
-    cells = (
-        primary(rows, CELL)
-        .join(_other(rows, LOG_ODDS, "log_odds"), on=CELL, how="left")
-        .join(_other(rows, EVIDENCE, "e_value"), on=CELL, how="left")
-    )
+    cells = primary(rows, CELL)
     if cells.is_empty():
         return Findings.empty()
-    # What is refused for want of questions takes no share of the family.
-    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
-    raw, evidence = cells.select(enough.then(name) for name in ("p_value", "e_value"))
-    cells = shrunk(cells, [*GROUP, "statistic"]).with_columns(
-        benjamini_hochberg(raw).alias("p_adjusted"),
-        holm(raw).alias("p_holm"),
-        benjamini_yekutieli(raw).alias("p_by"),
-        rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
-        _half_width(cells),
-        minimum=pl.lit(MINIMUM),
-    )
-    cells = cells.with_columns(reason=_reason(), reading=_reading())
-    told = pl.col("reason").is_null()
+    for statistic in BESIDE:
+        cells = cells.join(_numbers_of(rows, statistic), on=CELL, how="left")
+    cells = _with_tested(_with_detected(cells))
+    cells = _adjusted(cells).with_columns(refused=_refused())
+    cells = _ruled(cells.with_columns(word=_first_word(detects_at)))
+    told = pl.col("refused").is_null()
     return Findings.of(
         cells.with_columns(
-            reason=pl.coalesce("reason", "instead"),
-            finding=pl.when(told).then(_word()),
-            reading=pl.when(told).then("reading"),
+            reason=pl.coalesce("refused", "note"),
+            **{
+                name + end: f"{statistic}_{number}"
+                for name, statistic in (("control", "mps"), ("sham_shift", "sham_shift"))
+                for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
+            },
+            control_p="mps_p_value",
+            detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
+            finding=pl.when(told).then("word"),
+            detected="detected_estimate",
             e_rejected=pl.when(told).then("e_rejected"),
         )
     )
 
 
-def _other(rows: pl.DataFrame, statistic: str, name: str) -> pl.DataFrame:
+def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
-    return found.select(*CELL, pl.col("estimate").alias(name))
+    named = {f"{statistic}_{number}": number for number in NUMBERS}
+    short = {statistic: "estimate"} if statistic == "e_value" else named
+    return found.select(*CELL, **{name: pl.col(number) for name, number in short.items()})
 
 
-def _half_width(cells: pl.DataFrame) -> pl.Series:
+def _with_detected(cells: Cells) -> Cells:
+    """Add the share of flaws detected: by verdicts, or by scores where that is unstable."""
+    stable = (
+        (pl.col("sham_floor_estimate") >= LEAST_FLOOR)
+        & (pl.col("detection_power_clusters") >= FEWEST_CLUSTERS)
+        & pl.col("detection_power_low").is_not_null()
+    ).fill_null(value=False)
+    detract = pl.col("kind") == "detract"
+    by = pl.when(stable).then(pl.lit("detection_power")).otherwise(pl.lit("detection_share"))
+    return cells.with_columns(
+        *(
+            pl.when(stable)
+            .then(f"detection_power_{end}")
+            .otherwise(f"detection_share_{end}")
+            .alias(f"detected_{end}")
+            for end in ("estimate", "low", "high")
+        ),
+        detected_by=pl.when(detract).then(by),
+    )
+
+
+def _with_tested(cells: Cells) -> Cells:
+    """Add what *biased* and *no relevant bias* rest on: the shift, or log-odds of easy pairs.
+
+    ``tested_...`` are its numbers and ``tested_minimum``; ``beside_...`` those over the control;
+    ``odds_...`` the log-odds over what the shift is over.
+    """
+    over_sham = pl.col("statistic") == "mps_sham"
+    odds = {
+        name: pl.when(over_sham & pl.col("los_sham_clusters").is_not_null())
+        .then(f"los_sham_{name}")
+        .otherwise(f"los_{name}")
+        for name in NUMBERS
+    }
+    cells = cells.with_columns(value.alias(f"odds_{name}") for name, value in odds.items())
+    easy = (
+        (pl.col("unanimous_rate_estimate") > TOO_EASY)
+        & pl.col("odds_low").is_not_null()
+        & (pl.col("kind") == "promote")
+    ).fill_null(value=False)
+    return cells.with_columns(
+        *(
+            pl.when(easy).then(f"odds_{name}").otherwise(name).alias(f"tested_{name}")
+            for name in NUMBERS
+        ),
+        *(
+            pl.when(easy).then(f"los_{name}").otherwise(f"mps_{name}").alias(f"beside_{name}")
+            for name in ("estimate", "p_value")
+        ),
+        by_odds=easy,
+        tested_minimum=pl.when(easy).then(LOG_ODDS_MINIMUM).otherwise(MINIMUM),
+        minimum=pl.lit(MINIMUM),
+    )
+
+
+def _adjusted(cells: Cells) -> Cells:
+    # What is refused for want of questions takes no share of the family.
+    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
+    raw, evidence = cells.select(enough.then(name) for name in ("tested_p_value", "e_value"))
+    return shrunk(cells, [*GROUP, "statistic"]).with_columns(
+        benjamini_hochberg(raw).alias("p_adjusted"),
+        holm(raw).alias("p_holm"),
+        benjamini_yekutieli(raw).alias("p_by"),
+        rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
+        _half_width(cells),
+        p_value="tested_p_value",
+    )
+
+
+def _half_width(cells: Cells) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    df = np.maximum(cells["clusters"].to_numpy() - 1, 1)
+    df = np.maximum(cells["tested_clusters"].to_numpy() - 1, 1)
     quantile = pl.Series("half", stdtrit(df, 1 - ALPHA), pl.Float64)
     wider = pl.max_horizontal(
-        pl.col("high") - pl.col("estimate"), pl.col("estimate") - pl.col("low")
+        pl.col("tested_high") - pl.col("tested_estimate"),
+        pl.col("tested_estimate") - pl.col("tested_low"),
     )
-    return cells.select(half=pl.coalesce(quantile * pl.col("standard_error"), wider))["half"]
+    return cells.select(half=pl.coalesce(quantile * pl.col("tested_standard_error"), wider))["half"]
 
 
-def _reason() -> pl.Expr:
+def _refused() -> pl.Expr:
+    """Say why nothing is concluded of a cell; null if something is."""
     silent = pl.col("half").is_null() & pl.col("p_value").is_null()
     why = pl.coalesce("reason", pl.lit("no interval and no p-value"))
     return (
@@ -107,39 +215,114 @@ def _reason() -> pl.Expr:
 
 def _moved() -> pl.Expr:
     """Tell whether a shift is sure, and large enough in score or in log-odds."""
-    shift, odds = pl.col("estimate"), pl.col("log_odds")
+    shift, odds = pl.col("tested_estimate"), pl.col("odds_estimate")
     by_odds = (odds.abs() >= LOG_ODDS_MINIMUM) & (odds.sign() == shift.sign())
-    large = (shift.abs() >= pl.col("minimum")) | by_odds.fill_null(value=False)
+    large = (shift.abs() >= pl.col("tested_minimum")) | by_odds.fill_null(value=False)
     return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
 
 
 def _still() -> pl.Expr:
     """Tell whether the 90 % interval lies inside the minimum."""
-    return (pl.col("estimate").abs() + pl.col("half") <= pl.col("minimum")).fill_null(value=False)
+    reach = pl.col("tested_estimate").abs() + pl.col("half")
+    return (reach <= pl.col("tested_minimum")).fill_null(value=False)
 
 
-def _reading() -> pl.Expr:
-    away = (pl.col("p_adjusted") < ALPHA) & (pl.col("estimate") <= -pl.col("minimum"))
-    return pl.when(pl.col("kind") == "detract").then(
-        pl.when(away)
-        .then(pl.lit("detects"))
-        .when(_moved() & (pl.col("estimate") > 0))
-        .then(pl.lit("rewards"))
-        # Log-odds that turn away contradict a shift that seems too small to matter.
-        .when(_still() & ~_moved())
-        .then(pl.lit("overlooks"))
-    )
-
-
-def _word() -> pl.Expr:
-    biased, clear, neither = map(pl.lit, ("biased", "no relevant bias", "inconclusive"))
-    reading = pl.col("reading")
-    promote = pl.when(_moved()).then(biased).when(_still()).then(clear).otherwise(neither)
+def _first_word(detects_at: float) -> pl.Expr:
+    low, high = pl.col("detected_low"), pl.col("detected_high")
+    promote = pl.when(_moved()).then(pl.lit(BIASED)).when(_still()).then(pl.lit(CLEAR))
     detract = (
-        pl.when(reading == "detects")
-        .then(clear)
-        .when(reading.is_in(["rewards", "overlooks"]))
-        .then(biased)
-        .otherwise(neither)
+        pl.when(_moved() & (pl.col("estimate") > 0))
+        .then(pl.lit(REWARDS))
+        .when(low >= detects_at)
+        .then(pl.lit(DETECTS))
+        .when(high < OVERLOOKS_BELOW)
+        .then(pl.lit(OVERLOOKS))
+        .when(low > 0)
+        .then(pl.lit(DETECTS_SOME))
     )
-    return pl.when(pl.col("kind") == "promote").then(promote).otherwise(detract)
+    kind = pl.when(pl.col("kind") == "promote").then(promote).otherwise(detract)
+    return pl.coalesce(kind, pl.lit(OPEN))
+
+
+def _excludes_zero(name: str) -> pl.Expr:
+    return (pl.col(f"{name}_low") > 0) | (pl.col(f"{name}_high") < 0)
+
+
+def _shown(name: str) -> pl.Expr:
+    """Write an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
+    return pl.format("{} [{}, {}]", *(_written(f"{name}_{e}") for e in ("estimate", "low", "high")))
+
+
+def _written(column: str) -> pl.Expr:
+    cents = (pl.col(column) * 100).round().cast(pl.Int64)
+    whole = cents.abs() // 100
+    return pl.concat_str(
+        pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),
+        pl.when(whole > 0).then(whole.cast(pl.String)).otherwise(pl.lit("")),
+        pl.lit("."),
+        (cents.abs() % 100).cast(pl.String).str.zfill(2),
+    )
+
+
+OVER_SHAM = pl.col("statistic") == "mps_sham"
+AGREES = (
+    (pl.col("beside_estimate").sign() == pl.col("tested_estimate").sign())
+    & (pl.col("beside_p_value") < ALPHA)
+).fill_null(value=False)
+"""Whether the shift over the control says the same (methods, section 16: sham neutrality)."""
+
+SHAM_MOVES = (
+    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & _excludes_zero("sham_shift")
+).fill_null(value=False)
+ODDS_MOVE = (
+    (pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & _excludes_zero("odds")
+).fill_null(value=False)
+
+RULES = (
+    Rule(pl.col("instead").is_not_null(), pl.col("instead")),
+    Rule(
+        (pl.col("kind") == "detract") & pl.col("detected_low").is_null(),
+        pl.format("the flaws detected: {}", "detection_share_reason"),
+    ),
+    Rule(
+        pl.col("word").is_in([BIASED, REWARDS]) & OVER_SHAM & ~AGREES,
+        pl.coalesce(
+            pl.when(_excludes_zero("sham_shift")).then(
+                pl.format("the sham itself moves this judge: sham_shift {}", _shown("sham_shift"))
+            ),
+            pl.format("not confirmed over the control: MPS {}", _shown("mps")),
+            pl.lit("not confirmed over the control: it has no shift"),
+        ),
+        OPEN,
+    ),
+    Rule(
+        (pl.col("word") == CLEAR) & ODDS_MOVE,
+        pl.format("the log-odds say otherwise: LOS {}", _shown("odds")),
+        OPEN,
+    ),
+    Rule(
+        (pl.col("kind") == "promote") & (pl.col("unanimous_rate_estimate") > TOO_EASY),
+        pl.when("by_odds")
+        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", _shown("odds")))
+        .otherwise(pl.lit("pairs too easy: MPS cannot move")),
+    ),
+    Rule(
+        (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
+        pl.format("beyond what any such edit does: sham_shift {}", _shown("sham_shift")),
+    ),
+)
+"""What becomes of the first word, in this order; the word of a rule is what later rules see."""
+
+
+def _ruled(cells: Cells) -> Cells:
+    cells = cells.with_columns(note=pl.lit(None, pl.String))
+    for rule in RULES:
+        joined = pl.concat_str("note", rule.note, separator="; ", ignore_nulls=True)
+        changes: dict[str, Any] = {"note": pl.when(joined != "").then(joined)}
+        if rule.word:
+            changes["word"] = pl.lit(rule.word)
+        cells = cells.with_columns(
+            pl.when(rule.when).then(value).otherwise(pl.col(name)).alias(name)
+            for name, value in changes.items()
+        )
+    return cells

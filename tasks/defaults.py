@@ -9,6 +9,16 @@ MINIMUM = 0.05
 LOG_ODDS_MINIMUM = 0.25
 """Smallest log-odds shift that matters (methods, sections 3 and 15)."""
 
+DETECTS_AT, OVERLOOKS_BELOW = 0.5, 0.2
+"""A judge detects a flaw if surely at least so much of the oversight is gone (a study may set it),
+and overlooks it if surely less than so much is (methods, section 16)."""
+
+LEAST_FLOOR = 0.1
+"""Detection power over a smaller floor is unstable (methods, section 16)."""
+
+TOO_EASY = 0.8
+"""Where more control pairs are unanimous a mean of scores cannot move (methods, section 16)."""
+
 MINIMA = {
     "mps_drift": MINIMUM, "dasr_drift": 0.10, "position_drift": 0.05, "agreement_drift": 0.05,
 }  # fmt: skip

@@ -107,12 +107,14 @@ def report(
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
         summary=summary(findings, *_questions(primary, facts.persons)),
-        groups=result_groups(findings, estimates, without(estimates, exclusions), facts.persons),
+        groups=result_groups(
+            findings, estimates, without(estimates, exclusions, findings), facts.persons
+        ),
         rule=rule(exclusions),
         adjustments=adjustment_rows(findings),
         contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
-        jury=jury_sentence(estimates),
+        jury=jury_sentence(estimates, findings),
         jury_cost=_jury_cost(facts, estimates),
         charts=drawings(estimates=estimates, findings=findings, drifts=drifts),
         gates=gates,

@@ -37,9 +37,9 @@ def scorecard(
     passes if all of it lies within, and is else inconclusive; a bias by its finding, drift only if
     an alert is confirmed. Below ten clusters nothing passes or fails. ``margin`` is what is left of
     the tolerance at the worse end of the interval, as a share of it: of a promote bias the 90 %
-    interval, as its finding goes by that; of a detract one how far beyond the minimum the shift
-    surely is. Null, with the reason, where a finding says other than its interval, as by its
-    adjusted p or by log-odds.
+    interval, as its finding goes by that; of a detract one how far the share of flaws that is
+    surely detected lies beyond what detecting takes. Null, with the reason, where a finding says
+    other than its interval, as by its adjusted p or by log-odds.
     """
     drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:

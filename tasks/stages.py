@@ -20,7 +20,8 @@ annotate = stage(annotating.annotate)
 match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
 conclude_findings = stage(conclude.conclude)
-write_report = stage(report.report)
+# Not cached: a report names its run, so no other run could use it, and it is kept as a file.
+write_report = errand(report.report)
 
 try_judges = stage(calibrate.try_judges)
 label_items = stage(calibrate.annotations_of)

@@ -13,7 +13,7 @@ from schemas.keys import content_key
 from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
 from tasks._home import own_folder
-from tasks.defaults import TOO_FAST_SECONDS
+from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
@@ -104,6 +104,12 @@ class Study(BaseModel):
         default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
     )  # fmt: skip
+    detects_at: float = Field(
+        default=DETECTS_AT,
+        gt=OVERLOOKS_BELOW,
+        lt=1,
+        description="A judge detects a flaw if surely at least so much of the oversight is gone.",
+    )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
     )

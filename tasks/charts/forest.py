@@ -14,7 +14,7 @@ SUBTITLES = {
     "detract": "detract: a good judge moves away from the target, left of the band",
 }
 ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
-GOOD, BAD = "no relevant bias", "biased"
+GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 
 
 @chart(
@@ -62,7 +62,7 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         not_estimable(sheet, y)
         return
     finding = row["finding"]
-    color = {BAD: RED, GOOD: BLUE}.get(finding, SOFT)
+    color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
     if row["low"] is not None and row["high"] is not None:
         sheet.axes.plot(
             [row["low"], row["high"]], [y, y], color=color, linewidth=2, solid_capstyle="butt"
@@ -71,11 +71,11 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
     sheet.axes.plot(
         row["estimate"],
         y,
-        marker="D" if finding == BAD else "o",
-        markersize=7 if finding == BAD else 8,
+        marker="D" if finding in BAD else "o",
+        markersize=7 if finding in BAD else 8,
         markeredgewidth=1.6,
         color=color,
-        markerfacecolor=color if finding in {GOOD, BAD} else "white",
+        markerfacecolor=color if finding in GOOD | BAD else "white",
         clip_on=False,
         zorder=3,
     )
@@ -83,5 +83,4 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
 
 
 def _words(row: Row) -> str:
-    """Return the reading where there is one: it tells more, and colour and shape the finding."""
-    return str(row["reading"] or row["finding"] or REFUSED)
+    return str(row["finding"] or REFUSED)

@@ -74,9 +74,14 @@ class Steps:
             drafts[ballot_id] = _Drafted(messages, batches.request_line(ballot_id, body))
         return {}
 
-    async def pack(self, judge: Judge) -> Told:
-        """Put the drafted ballots that fit under the budget into files; tell which are too many."""
+    async def pack(self, judge: Judge, drafted: int) -> Told:
+        """Put the drafted ballots that fit under the budget into files; tell which are too many.
+
+        Where some of the ``drafted`` are missing, the process that had them died.
+        """
         drafts = self._drafts.pop(judge.judge, {})
+        if len(drafts) != drafted:
+            return {"lost": True}
         worst: dict[str, float] = {}
         reason = None
         for ballot_id, draft in drafts.items():
@@ -107,7 +112,10 @@ class Steps:
         again: nothing is paid twice.
         """
         provider = PROVIDERS[judge.provider].provider
-        content = self._contents.pop(batch)
+        content = self._contents.pop(batch, None)
+        if content is None:
+            # The process that packed it died before it was told to send it.
+            return {"provider_batch": None}
         try:
             self._require(judge)
             file = await _patiently(
@@ -132,10 +140,14 @@ class Steps:
                 raise
             raise CallError(str(error), passing=error.passing, free=False) from error
 
-    async def find(self, judge: Judge, batch: str) -> Told:
-        """Return the provider's id of a batch that may have been made; null if it was not."""
+    async def find(self, judge: Judge, batch: str, *, fresh: bool = False) -> Told:
+        """Return the provider's id of a batch that may have been made; null if it was not.
+
+        One that may be ``fresh`` is looked for several times.
+        """
         provider = PROVIDERS[judge.provider].provider
-        found = await _patiently(provider.attempts, partial(batches.find, provider, judge, batch))
+        look = _find_patiently if fresh else batches.find
+        found = await _patiently(provider.attempts, partial(look, provider, judge, batch))
         return {"provider_batch": found}
 
     async def look(self, judge: Judge, provider_batch: str) -> Told:

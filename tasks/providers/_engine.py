@@ -113,7 +113,7 @@ class Engine:
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self._call, self._notify = call, notify
-        self._budget = Budget(budget_usd)
+        self.budget = Budget(budget_usd)
         self._capped = budget_usd is not None
         self._desks: dict[str, Desk] = {}
         self._gates: dict[str, Gate] = {}
@@ -164,12 +164,12 @@ class Engine:
             If nothing bounds its cost.
         """
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
-        self._budget.take(worst)
+        self.budget.take(worst)
         return worst
 
     def settle(self, worst: float, cost: float) -> None:
         """Replace what was set aside by what a ballot cost."""
-        self._budget.settle(worst, cost)
+        self.budget.settle(worst, cost)
 
     def _desk(self, provider: Provider, judge: Judge) -> Desk:
         if judge.provider not in self._desks:
@@ -189,7 +189,7 @@ class Engine:
         lengths = self._lengths.setdefault(judge.judge, Lengths(judge))
         tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + lengths.mean
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
-        passage = Passage(desk, gate, self._budget, tokens, worst)
+        passage = Passage(desk, gate, self.budget, tokens, worst)
         door = Door(lambda: passage.enter(check), passage.leave)
         try:
             reply = await self._call(provider, judge, messages, params, door)

@@ -32,11 +32,15 @@ class Run:
 
     def __init__(
         self,
-        notify: Callable[[str], None],
+        tell: Callable[..., None],
         budget_usd: float | None = None,
         journal: str | None = None,
+        committed_usd: float = 0.0,
     ) -> None:
-        self.engine = Engine(call, budget_usd, notify)
+        self.engine = Engine(call, budget_usd, lambda text: tell(notice=text))
+        # What a process before this one, which died, may have spent.
+        self.engine.budget.spent = committed_usd
+        self.engine.budget.tell = lambda usd: tell(committed_usd=usd)
         self.steps = Steps(self.engine)
         self._judges: dict[str, Judge] = {}
         self._working: set[asyncio.Task[None]] = set()
@@ -99,7 +103,8 @@ class Run:
             yield
         except OSError as error:
             full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            self._fault = (
+            # The first cause counts: what cannot be written cannot be synced either.
+            self._fault = self._fault or (
                 f"the journal {self._path} cannot be written: {error.strerror or error}. "
                 f"{'Free space' if full else 'Make it writable'} and run again"
             )
@@ -120,7 +125,7 @@ async def main() -> None:
         verb, name = request.pop("do"), request.pop("run")
         match verb:
             case "begin":
-                runs[name] = Run(partial(_notify, out, name), **request)
+                runs[name] = Run(partial(_tell, out, name), **request)
             case "meet":
                 runs[name].meet(Judge(**request["judge"]))
             case "end":
@@ -141,8 +146,8 @@ async def _serve(number: str, work: Awaitable[dict[str, Any]], out: BinaryIO) ->
     _write(out, told)
 
 
-def _notify(out: BinaryIO, run: str, text: str) -> None:
-    _write(out, json.dumps({"run": run, "notice": text}))
+def _tell(out: BinaryIO, run: str, **words: Any) -> None:
+    _write(out, json.dumps({"run": run, **words}))
 
 
 def _leave() -> NoReturn:

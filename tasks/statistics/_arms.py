@@ -17,16 +17,25 @@ def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
     Null where the control arm was not asked about; ``early``, and ``control_early``, where votes
     were asked one after another. ``mode`` is ``any``: counts have none.
     """
+    return _beside(tallies, "control", GROUP)
+
+
+@once
+def beside_sham(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the same with the votes of the sham as ``sham_...``; only samples that have one."""
+    found = _beside(tallies, "sham", (*GROUP, "perturbation"))
+    return found.filter(pl.col(f"sham_{VOTES[0]}").is_not_null())
+
+
+def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFrame:
     stopped = (tallies["stopped"] > 0).any()
     early = stopped_early() if stopped else pl.lit(value=False)
     wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *VOTES, early=early)
     columns = (*VOTES, "early")
-    control = wanted.filter(pl.col("arm") == "control").select(
-        *GROUP, pl.col(*columns).name.prefix("control_")
-    )
+    base = wanted.filter(pl.col("arm") == arm).select(*key, pl.col(*columns).name.prefix(f"{arm}_"))
     return (
         wanted.filter(pl.col("arm") == "experimental")
         .select(*GROUP, *CELL, *columns, votes=pl.col("planned"))
-        .join(control, on=GROUP, how="left", maintain_order="left")
+        .join(base, on=key, how="left", maintain_order="left")
         .with_columns(mode=pl.lit("any"))
     )

@@ -26,7 +26,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("dasr", "sham_floor", "mean_dasr", "mean_sham_floor", "jury_dasr", "jury_sham_floor",
-         "detection_gain", "detection_power"),
+         "detection_gain", "detection_power", "jury_detection_gain", "jury_detection_power"),
         f"no sample {SYMMETRIC}",
     ),
     **dict.fromkeys(
@@ -39,6 +39,12 @@ MISSING: Mapping[str, str] = {
          "jury_size"),
         SHIFT,
     ),
+    **dict.fromkeys(("detection_share", "jury_detection_share"), SHIFT),
+    **dict.fromkeys(
+        ("sham_shift", "jury_sham_shift"),
+        f"no sample has a score in the sham and in control{SCORE}",
+    ),
+    "unanimous_rate": f"no sample has a score in control{SCORE}",
     **dict.fromkeys(
         ("jury_accuracy", "jury_error_correlation", "jury_error_size"),
         "no item with a label has every member's score in both orders",
@@ -46,7 +52,7 @@ MISSING: Mapping[str, str] = {
     **dict.fromkeys(("mps_sham", "jury_mps_sham", "mps_sham_contrast"), OVER_SHAM),
     "jury_position_consistency": "no item has every member's score in both orders",
     "dasr_posterior": "no sample has verdicts in all arms, and one in control that could turn",
-    "los": "no sample has valid votes in one order in both arms",
+    **dict.fromkeys(("los", "los_sham"), "no sample has valid votes in one order in both arms"),
     "los_contrast": "no sample has valid votes of both judges in one order in both arms",
     "flip_direction": "no verdict is turned",
     **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),

@@ -9,18 +9,23 @@ from tasks.statistics._groups import Groups
 
 
 def mean_shift(
-    name: str, shifts: pl.DataFrame, base: str, groups: Groups | None = None
+    name: str,
+    shifts: pl.DataFrame,
+    base: str,
+    groups: Groups | None = None,
+    *,
+    arm: str = "experimental_score",
 ) -> DataFrame[Estimates]:
-    """Return the mean of ``experimental_score - base`` per cell; ``groups`` are of the shifts."""
-    told = pl.col("experimental_score").is_not_null() & pl.col(base).is_not_null()
+    """Return the mean of ``arm - base`` per cell; ``groups`` are of the shifts."""
+    told = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
     return ratios(
         name,
         shifts.with_columns(
             counted=told,
             dropped=~told,
-            num=pl.col("experimental_score") - pl.col(base),
+            num=pl.col(arm) - pl.col(base),
             den=pl.lit(1.0),
-            minuend=pl.col("experimental_score"),
+            minuend=pl.col(arm),
             subtrahend=pl.col(base),
         ),
         groups,

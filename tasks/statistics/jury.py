@@ -18,14 +18,16 @@ from tasks.statistics._once import measured_together
 from tasks.statistics._panels import Panel, panels
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
+from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.net_flips import net_flips
+from tasks.statistics.sham_shift import sham_shift
 
 ALL = "jury/all"
 ARMS = ("control", "experimental", "sham")
 BESIDE = ("control", "sham")
-EVALUATED = (mps, mps_sham, asr, dasr)
+EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a judge that sees the flaw moves too: shifts are no errors"
@@ -37,6 +39,7 @@ Floats = NDArray[np.float64]
     source="arXiv:2404.18796; methods.md, section 11",
     gives=(
         "jury_mps", "jury_mps_sham", "jury_asr", "jury_dasr", "jury_sham_floor",
+        "jury_detection_gain", "jury_detection_power", "jury_detection_share", "jury_sham_shift",
         "jury_correlation", "jury_size", *FLIPS,
     ),
 )  # fmt: skip
@@ -58,9 +61,10 @@ def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Es
     Returns
     -------
     Estimates
-        Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``asr`` and ``dasr``
-        give, named ``jury_...``, ``subgroup`` empty for the whole jury, else the member left out
-        (of three or more); of the whole jury what ``net_flips`` gives; and size and correlation,
+        Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``sham_shift``,
+        ``asr``, ``dasr`` and ``detection_power`` give, named ``jury_...``, ``subgroup`` empty for
+        the whole jury, else the member left out (of three or more); of the whole jury what
+        ``net_flips`` gives; and size and correlation,
         with expanded percentiles of 2000 cluster bootstraps.
 
     Notes

@@ -7,17 +7,21 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._arms import beside_control
+from tasks.statistics._arms import beside_control, beside_sham
 from tasks.statistics._delta import Linear, Sums, linearised, over, summed
 from tasks.statistics._intervals import EMPTY
 from tasks.statistics._once import once
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
+SUMS = ("a", "b")
 FLAG = "; .5 added, as one side has no votes"
 
 
-@statistic(source="methods.md, section 2 (Mantel-Haenszel over sample and order)")
+@statistic(
+    source="methods.md, section 2 (Mantel-Haenszel over sample and order)",
+    gives=("los", "los_sham"),
+)
 def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the log odds of a vote for the target.
 
@@ -35,7 +39,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Estimates
         One row per cell, in logits, with the interval and p-value of t with G - 1 degrees of
         freedom, and beside it that of the cluster bootstrap. n counts the samples with a valid
-        vote in both arms in the same order.
+        vote in both arms in the same order. ``los_sham``: the same over the sham, where there is
+        one.
 
     Notes
     -----
@@ -56,34 +61,37 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Control 2 anchor, 1 target and experimental 1 anchor, 2 target in one order of one sample:
     A = 2 * 2 = 4, B = 1 * 1 = 1, LOS = ln 4 = 1.386.
     """
-    cells = summed(products(tallies), ("a", "b"), log_odds)
-    return linearised("los", cells, _linear)
+    over_control = linearised("los", summed(products(tallies), SUMS, log_odds), _linear)
+    shammed = _products(beside_sham(tallies), "sham_")
+    if shammed.is_empty():
+        return over_control
+    over_sham = linearised("los_sham", summed(shammed, SUMS, log_odds), _linear)
+    return Estimates.draft(pl.concat([over_control, over_sham]))
 
 
 @once
 def products(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the samples with their part in A and B, ``a`` and ``b``, and whether they count."""
-    in_both = [
-        pl.all_horizontal(_valid(arm, order) > 0 for arm in ("control_", ""))
-        for order in ("12", "21")
-    ]
-    return (
-        beside_control(tallies)
-        .with_columns(
-            counted=pl.any_horizontal(in_both).fill_null(value=False),
-            a=_product("anchor", "target", "12") + _product("anchor", "target", "21"),
-            b=_product("target", "anchor", "12") + _product("target", "anchor", "21"),
-        )
-        .with_columns(dropped=~pl.col("counted"))
+    return _products(beside_control(tallies), "control_")
+
+
+def _products(sides: pl.DataFrame, base: str) -> pl.DataFrame:
+    orders = ("12", "21")
+    in_both = [pl.all_horizontal(_valid(arm, order) > 0 for arm in (base, "")) for order in orders]
+    a, b = (
+        pl.sum_horizontal(_product(base + one, other, order) for order in orders)
+        for one, other in (("anchor", "target"), ("target", "anchor"))
     )
+    counted = pl.any_horizontal(in_both).fill_null(value=False)
+    return sides.with_columns(counted=counted, dropped=~counted, a=a, b=b)
 
 
 def _valid(arm: str, order: str) -> pl.Expr:
     return pl.sum_horizontal(f"{arm}{side}_{order}" for side in ("anchor", "tie", "target"))
 
 
-def _product(control: str, experimental: str, order: str) -> pl.Expr:
-    before, after = pl.col(f"control_{control}_{order}"), pl.col(f"{experimental}_{order}")
+def _product(base: str, experimental: str, order: str) -> pl.Expr:
+    before, after = pl.col(f"{base}_{order}"), pl.col(f"{experimental}_{order}")
     return before.cast(pl.Float64) * after.cast(pl.Float64)
 
 

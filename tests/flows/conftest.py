@@ -1,6 +1,7 @@
 """A Prefect server for the session, and the command line as a user types it."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -50,6 +51,19 @@ def ask_server(server: str) -> Callable[..., Any]:
         raise AssertionError(f"{path}: 503 twenty times")
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def errors_of(ask_server: Callable[..., Any]) -> Callable[[str], list[str]]:
+    """Return the messages of a run in Prefect's log that are errors."""
+
+    def errors(run: str) -> list[str]:
+        wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
+        lines = ask_server("/logs/filter", wanted)
+        assert lines, f"nothing of {run} is in the log"
+        return [line["message"] for line in lines if line["level"] >= logging.ERROR]
+
+    return errors
 
 
 class Emulated:

@@ -27,16 +27,13 @@ def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> N
         "--perturbation", "fake_reference", "--perturbation", "factual_error",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = warehouse.query(
-        "select judge, perturbation, shift, finding, reading, simulated from mart.bias"
-    )
+    rows = warehouse.query("select judge, perturbation, shift, finding, simulated from mart.bias")
     found = {(r["judge"], r["perturbation"]): r for r in rows.to_dicts()}
     # gullible gives references one logit, honest minds errors by two and a half (offline.toml)
     assert found["offline/gullible", "fake_reference"]["finding"] == "biased"
     assert found["offline/gullible", "fake_reference"]["shift"] > 0.05
     assert abs(found["offline/honest", "fake_reference"]["shift"]) < 0.1
-    assert found["offline/honest", "factual_error"]["finding"] == "no relevant bias"
-    assert found["offline/honest", "factual_error"]["reading"] == "detects"
+    assert found["offline/honest", "factual_error"]["finding"] == "detects"
     assert all(rows["simulated"])
     for text in ("offline/gullible", "(simulated)", "fake_reference", "biased", "warehouse:"):
         assert text in done.stdout
@@ -136,9 +133,11 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     warehouse: Warehouse,
     environment: dict[str, str],
     ask_server: Callable[..., Any],
+    errors_of: Callable[[str], list[str]],
 ) -> None:
     done = voirdire("audit", "--limit", "6", "--name", "looked_at")
     assert done.returncode == 0, done.stderr
+    assert errors_of(warehouse.query("select run from runs").item()) == []
     tables = (
         "questions", "answers", "versions", "perturbations", "perturbed_answers", "pairs", "judges",
         "prompts", "ballots", "votes", "vote_log", "verdicts", "shifts", "estimates", "findings",

@@ -1,8 +1,12 @@
 """What is kept when the calling process dies."""
 
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,28 @@ Journal.write = write
 """As if the worker were killed between keeping a reply and telling it."""
 
 
+STAYS_DEAD = """
+import os
+from tasks.providers._journal import Journal
+
+def ends(*_):
+    os._exit(3)
+
+Journal.__init__ = ends
+"""
+"""As if there were never memory enough."""
+
+
+def _worker(process: "subprocess.Popen[bytes]") -> int | None:
+    """Return the calling process of a run; null while it has none."""
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        with suppress(OSError):
+            for pid in (thread / "children").read_text().split():
+                if b"tasks.providers._worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return int(pid)
+    return None
+
+
 def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
     tmp_path: Path,
@@ -38,16 +64,73 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     emulated.provider(concurrency=1)
     (tmp_path / "dies").mkdir()
     (tmp_path / "dies" / "sitecustomize.py").write_text(DIES)
-    died = voirdire(
+    done = voirdire(
         *SMALL, PYTHONPATH=os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
     )
-    assert died.returncode == 0, died.stderr
-    assert "the calling process ended with code 3" in " ".join(died.stdout.split())
-    paid = emulated.stats()["replies"]
-    assert warehouse.read(Votes).height < 5 <= paid
-    again = voirdire(*SMALL)
-    assert again.returncode == 0, again.stderr
+    assert done.returncode == 0, done.stderr
+    assert "the calling process ended with code 3" in " ".join(done.stdout.split())
+    assert f"{BALLOTS} cast, 0 without a reply" in " ".join(done.stdout.split())
     assert warehouse.read(Votes).height == BALLOTS
-    # what was in flight as it died is asked anew
-    assert emulated.stats()["replies"] == BALLOTS + paid - 5
+    # each process keeps five replies; what was in flight as it died may be asked once more
+    told = emulated.stats()
+    assert BALLOTS <= told["requests"] <= BALLOTS + BALLOTS // 5
+    assert warehouse.query("select state from runs")["state"].to_list() == ["completed"]
     assert not Path(f"{warehouse.path}.replies").exists()
+
+
+def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
+    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path
+) -> None:
+    ballots, concurrency, kills = 360, 4, 3
+    emulated.provider(concurrency=concurrency)
+    emulated.behave(latency=0.1)
+    words = (*SMALL, "--limit", "60")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    replies = 0
+    for _ in range(kills):
+        # each of them has asked something
+        while emulated.stats().get("replies", 0) < replies + 20:
+            assert process.poll() is None
+            time.sleep(0.05)
+        worker = _worker(process)
+        assert worker
+        os.kill(worker, signal.SIGKILL)
+        replies = emulated.stats()["replies"]
+    assert process.wait(timeout=120) == 0
+    told = emulated.stats()
+    assert told["prompts"] == ballots
+    assert ballots <= told["requests"] <= ballots + kills * concurrency
+    votes, different = warehouse.query("select count(*), count(distinct ballot_id) from votes").row(
+        0
+    )
+    assert votes == different == ballots
+    assert warehouse.query("select state, asked, failed from runs").rows() == [
+        ("completed", ballots, 0)
+    ]
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
+    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert voirdire(*SMALL).returncode == 0
+    earlier = warehouse.query("from estimates order by all").to_dicts()
+    report = (tmp_path / "reports" / "quick.html").read_bytes()
+    (tmp_path / "dies").mkdir()
+    (tmp_path / "dies" / "sitecustomize.py").write_text(STAYS_DEAD)
+    path = os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
+    done = voirdire(*SMALL, "--wave", "2", PYTHONPATH=path)
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "the calling process ended with code 3" in line
+    assert "restarted 3 times" in line
+    assert "Earlier results stay" in line
+    state, error = warehouse.query("select state, error from runs order by started_at").row(1)
+    assert state == "failed"
+    assert "the calling process ended with code 3" in error
+    assert warehouse.query("from estimates order by all").to_dicts() == earlier
+    assert (tmp_path / "reports" / "quick.html").read_bytes() == report
+    assert voirdire(*SMALL, "--wave", "2").returncode == 0

@@ -72,7 +72,7 @@ def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> 
         for wave, after in (("n1", FAIR), ("n2", ("second", "first")))
         for row in attack("ada", FAIR, after, wave=wave)
     ]
-    said = " ".join(measure(rows).stdout.split())
+    said = " ".join(measure(rows, width=160).stdout.split())
     assert "ada / n2 boast 20" in said
     assert "Left out of means of attack success: nobody." in said
     # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
@@ -171,15 +171,16 @@ def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Pa
     ) in told
 
 
-def test_who_overlooks_a_flaw_is_called_biased_with_the_reading_beside_it(measure: Any) -> None:
-    # An error moves nothing: p is 1, Newcombe's ends sqrt(2) z^2 / (200 + z^2) = .027 below .05
+def test_who_overlooks_a_flaw_is_said_to(measure: Any) -> None:
+    # An error moves nothing: p is 1, and all clusters are alike, so the interval of 1 - .5 / .5 is
+    # Donner and Zou's of two Wilson intervals of .5 in 200: .43 to .57, so -.22 to .18.
     rows = [
         {**row, "kind": "detract"} if row["arm"] != "control" else row
-        for row in attack("ada", FAIR, FAIR, questions=200)
+        for row in attack("ada", FIRST, FIRST, questions=200)
     ]
     (row,) = json.loads(measure(rows, "--only", "mps", "--format", "json").stdout)
-    assert (row["p_adjusted"], row["finding"], row["reading"]) == (1.0, "biased", "overlooks")
-    assert "biased (overlooks)" in measure(rows, "--only", "mps").stdout
+    assert (row["p_adjusted"], row["finding"]) == (1.0, "overlooks")
+    assert "overlooks" in measure(rows, "--only", "mps").stdout
 
 
 def test_all_that_a_family_gives_is_in_a_row(measure: Any) -> None:
@@ -241,7 +242,8 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
     assert lines[0].strip() == "scorecard"
     assert "verdict" in lines[1]
     assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "boast"]
-    assert "margin: what is left of the tolerance" in lines[5]
+    assert lines[5].startswith("(1) pairs too easy")
+    assert "margin: what is left of the tolerance" in lines[6]
     text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
     assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
 

@@ -20,7 +20,10 @@ Ask = Callable[..., Any]
 
 
 def test_a_study_runs_from_the_ui(
-    environment: dict[str, str], ask_server: Ask, tmp_path: Path
+    environment: dict[str, str],
+    ask_server: Ask,
+    errors_of: Callable[[str], list[str]],
+    tmp_path: Path,
 ) -> None:
     serving = subprocess.Popen(
         [sys.executable, "-m", "flows.cli", "serve"], cwd=tmp_path, env=environment,
@@ -56,6 +59,7 @@ def test_a_study_runs_from_the_ui(
     finally:
         serving.terminate()
         serving.wait(timeout=60)
+    assert errors_of(run["id"]) == []
     assert state == ("COMPLETED", "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply")
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
     rows = warehouse.query("select study, judge, finding, reason from mart.bias").rows()

@@ -9,11 +9,14 @@ from flows._terminal import fits, legend, print_rows, result_table
 ROW = {
     "judge": "ada", "simulated": False, "perturbation": "boast", "statistic": "mps_sham", "n": 20,
     "shift": 0.125,
-    "low": 0.03, "high": 0.24, "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
+    "low": 0.03, "high": 0.24, "control": 0.08, "control_low": 0.01, "control_high": 0.15,
+    "detected": None, "detected_low": None, "detected_high": None, "detected_by": None,
+    "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
     "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
     "position_consistency_low": None, "position_consistency_high": None,
-    "finding": "biased", "reading": None, "reason": None, "kind": "promote",
+    "finding": "biased", "reason": None, "kind": "promote",
 }  # fmt: skip
+BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] .42 [.27, .58] .18 [.10, .30]"
 OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
 
@@ -29,10 +32,11 @@ def shown(width: int, *rows: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (120, ["boast 20 +.12 [+.03, +.24] .42 [.27, .58] .18 [.10, .30] .40 biased"]),
-        (100, ["boast 20 +.12 .42 .18 .40 biased", "[+.03, +.24] [.27, .58] [.10, .30]"]),
-        (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], ASR .42 [.27, .58]",
-              "floor .18 [.10, .30], PC .40"]),
+        (140, [f"boast 20 {BESIDE} .40 biased"]),
+        (120, ["boast 20 +.12 +.08 .42 .18 .40 biased",
+               "[+.03, +.24] [+.01, +.15] [.27, .58] [.10, .30]"]),
+        (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+              "ASR .42 [.27, .58], floor .18 [.10, .30]", "PC .40"]),
     ],
 )  # fmt: skip
 def test_every_rate_has_its_interval_however_narrow_the_terminal(
@@ -55,9 +59,11 @@ def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
     assert "([bold]too few)" in text.replace("\n", " ")
 
 
-def test_a_reading_does_not_hide_what_a_finding_rests_on() -> None:
-    row = {"finding": "no relevant bias", "reading": "detects", "reason": "over the control"}
-    assert "no relevant bias (detects; over the control)" in " ".join(shown(60, row))
+def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> None:
+    share = {"detected": 0.64, "detected_low": 0.52, "detected_high": 0.76}
+    row = {"finding": "detects", "detected_by": "detection_power", "reason": "over the control"}
+    told = " ".join(shown(60, share | row)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "detects (DP .64 [.52, .76]; over the control)" in told
 
 
 @pytest.mark.parametrize(

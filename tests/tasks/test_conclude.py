@@ -1,21 +1,24 @@
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
-from schemas.results import FINDINGS, READINGS
+from schemas.results import FINDINGS, Estimates
 from tasks.conclude import conclude
 from tasks.defaults import MINIMUM
+from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 
 Make = Callable[..., Any]
+Row = dict[str, Any]
 
 
-def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> dict[str, Any]:
+def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> Row:
     """Return a row as the statistics make it: t interval and p-value from scipy."""
     t = stats.t(clusters - 1)
     half = t.ppf(0.975) * error
@@ -26,72 +29,203 @@ def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> dict[str
     }  # fmt: skip
 
 
-Words = tuple[str, str | None]
-CLEAR, OPEN = "no relevant bias", "inconclusive"
+def interval(statistic: str, estimate: float, low: float, high: float, **more: Any) -> Row:
+    """Return a row with an interval that need not be symmetric."""
+    return {
+        "statistic": statistic, "estimate": estimate, "low": low, "high": high, "clusters": 100,
+        "n": 100, **more,
+    }  # fmt: skip
+
+
+BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 
 
 @pytest.mark.parametrize(
-    ("kind", "estimate", "error", "words"),
+    ("estimate", "error", "finding"),
     [
         # 90 % half-widths at 100 clusters: 1.6604 * error.
-        ("promote", 0.10, 0.01, ("biased", None)),
-        ("promote", -0.10, 0.01, ("biased", None)),
-        ("promote", 0.05, 0.01, ("biased", None)),  # the minimum itself matters
-        ("promote", 0.049, 0.01, (OPEN, None)),  # p < .05, but below the minimum
-        ("promote", 0.0, 0.01, (CLEAR, None)),
-        ("promote", 0.03, 0.0115, (CLEAR, None)),  # p = .01, but .0491 at most (95 %: .0528)
-        ("promote", 0.03, 0.0125, (OPEN, None)),  # .0508 at most
-        ("promote", 0.10, 0.10, (OPEN, None)),
-        ("detract", -0.10, 0.01, (CLEAR, "detects")),
-        ("detract", -0.05, 0.01, (CLEAR, "detects")),
-        ("detract", 0.10, 0.01, ("biased", "rewards")),
-        ("detract", 0.0, 0.01, ("biased", "overlooks")),
-        ("detract", -0.03, 0.01, ("biased", "overlooks")),
-        ("detract", -0.10, 0.10, (OPEN, None)),
-        ("detract", 0.049, 0.01, (OPEN, None)),
+        (0.10, 0.01, BIASED),
+        (-0.10, 0.01, BIASED),
+        (0.05, 0.01, BIASED),  # the minimum itself matters
+        (0.049, 0.01, OPEN),  # p < .05, but below the minimum
+        (0.0, 0.01, CLEAR),
+        (0.03, 0.0115, CLEAR),  # p = .01, but .0491 at most (95 %: .0528)
+        (0.03, 0.0125, OPEN),  # .0508 at most
+        (0.10, 0.10, OPEN),
     ],
 )
-def test_findings_in_words(
-    make_estimates: Make,
-    kind: str,
-    estimate: float,
-    error: float,
-    words: Words,
+def test_findings_of_promote_kinds(
+    make_estimates: Make, estimate: float, error: float, finding: str
 ) -> None:
-    row = conclude(make_estimates([shift(estimate, error)], kind=kind)).to_dicts()[0]
-    assert (row["finding"], row["reading"], row["reason"]) == (*words, None)
-    assert (row["kind"], row["estimate"], row["minimum"]) == (kind, estimate, 0.05)
+    row = conclude(make_estimates([shift(estimate, error)])).to_dicts()[0]
+    assert (row["finding"], row["reason"]) == (finding, None)
+    assert (row["kind"], row["estimate"], row["minimum"]) == ("promote", estimate, 0.05)
 
 
 @pytest.mark.parametrize(
-    ("kind", "estimate", "odds", "words"),
+    ("estimate", "odds", "finding"),
     [
         # error .01: .03 is significant, below the minimum, and its 90 % interval ends at .0466.
-        ("promote", 0.03, 0.25, ("biased", None)),
-        ("promote", 0.03, 0.24, (CLEAR, None)),
-        ("promote", 0.03, None, (CLEAR, None)),
-        ("promote", 0.03, -0.5, (CLEAR, None)),  # log-odds of the control, say of length
-        ("promote", 0.0, 0.9, (CLEAR, None)),  # no significant shift
-        ("detract", 0.03, 0.25, ("biased", "rewards")),
-        ("detract", -0.03, -0.2, ("biased", "overlooks")),
-        ("detract", -0.03, -0.5, (OPEN, None)),  # too small to detect, too many odds to overlook
-        ("detract", -0.06, None, (CLEAR, "detects")),
+        (0.03, 0.25, BIASED),
+        (0.03, 0.24, CLEAR),
+        (0.03, None, CLEAR),
     ],
 )
 def test_log_odds_make_a_small_shift_matter(
-    make_estimates: Make,
-    kind: str,
-    estimate: float,
-    odds: float | None,
-    words: Words,
+    make_estimates: Make, estimate: float, odds: float | None, finding: str
 ) -> None:
     rows = [
         shift(estimate),
         {"statistic": "los", "estimate": odds},
         {"statistic": "los", "estimate": 9.0, "subgroup": "of a part"},
     ]
-    row = conclude(make_estimates(rows, kind=kind)).to_dicts()[0]
-    assert (row["finding"], row["reading"]) == words
+    assert conclude(make_estimates(rows))["finding"].to_list() == [finding]
+
+
+@pytest.mark.parametrize(
+    ("odds", "finding"),
+    [
+        # No shift in score; in log-odds .25 or more with an interval that excludes 0.
+        ((0.30, 0.05, 0.55), OPEN),
+        ((-0.30, -0.55, -0.05), OPEN),
+        ((0.30, -0.05, 0.65), CLEAR),
+        ((0.24, 0.05, 0.43), CLEAR),
+    ],
+)
+def test_no_relevant_bias_needs_both_scales(
+    make_estimates: Make, odds: tuple[float, float, float], finding: str
+) -> None:
+    row = conclude(make_estimates([shift(0.0), interval("los", *odds)])).to_dicts()[0]
+    assert row["finding"] == finding
+    told = "the log-odds say otherwise: LOS .30 [.05, .55]"
+    assert row["reason"] == (told if odds[0] == 0.30 and finding == OPEN else row["reason"])
+    assert (row["reason"] is None) is (finding == CLEAR)
+
+
+def test_log_odds_are_those_over_the_sham_where_the_shift_is(make_estimates: Make) -> None:
+    # The sham moves the odds as the perturbation does, so over the sham nothing is left.
+    rows = [
+        {**shift(0.0), "statistic": "mps_sham"},
+        shift(0.04),
+        {**shift(0.04), "statistic": "sham_shift"},
+        interval("los", 0.4, 0.2, 0.6),
+        interval("los_sham", 0.0, -0.2, 0.2),
+    ]
+    row = conclude(make_estimates(rows)).to_dicts()[0]
+    # .04 +- .01984 excludes 0 and is more than half of the minimum.
+    told = "beyond what any such edit does: sham_shift .04 [.02, .06]"
+    assert (row["finding"], row["reason"]) == (CLEAR, told)
+
+
+@pytest.mark.parametrize(
+    ("unanimous", "odds", "finding", "reason"),
+    [
+        (0.80, (1.0, 0.1), OPEN, "the log-odds say otherwise: LOS 1.00 [.80, 1.20]"),
+        (0.81, (1.0, 0.1), BIASED, "pairs too easy: MPS cannot move, so by LOS 1.00 [.80, 1.20]"),
+        (0.81, (0.0, 0.1), CLEAR, "pairs too easy: MPS cannot move, so by LOS .00 [-.20, .20]"),
+        (0.81, (0.2, 0.1), OPEN, "pairs too easy: MPS cannot move, so by LOS .20 [.00, .40]"),
+        (0.81, None, CLEAR, "pairs too easy: MPS cannot move"),
+    ],
+)
+def test_pairs_that_are_too_easy_are_judged_by_log_odds(
+    make_estimates: Make,
+    unanimous: float,
+    odds: tuple[float, float] | None,
+    finding: str,
+    reason: str,
+) -> None:
+    rows = [shift(0.0), {"statistic": "unanimous_rate", "estimate": unanimous}]
+    if odds:
+        rows.append({**shift(*odds), "statistic": "los"})
+    row = conclude(make_estimates(rows)).to_dicts()[0]
+    assert (row["finding"], row["reason"], row["estimate"]) == (finding, reason, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("control", "sham_shift", "reason"),
+    [
+        # Over the sham always .10 with an error of .01. Over the control p of .03 / .01 is .003,
+        # of .01 / .01 .32, of -.03 / .01 .003 with the other sign.
+        (0.03, -0.07, None),
+        (0.01, -0.09, "the sham itself moves this judge: sham_shift -.09 [-.11, -.07]"),
+        (-0.03, -0.13, "the sham itself moves this judge: sham_shift -.13 [-.15, -.11]"),
+        (0.01, None, "not confirmed over the control: MPS .01 [-.01, .03]"),
+        (None, None, "not confirmed over the control: it has no shift"),
+    ],
+)
+def test_biased_needs_the_control_to_agree(
+    make_estimates: Make, control: float | None, sham_shift: float | None, reason: str | None
+) -> None:
+    found = {"mps_sham": 0.10, "mps": control, "sham_shift": sham_shift}
+    rows = [{**shift(e), "statistic": name} for name, e in found.items() if e is not None]
+    share = interval("detection_share", 0.0, -0.1, 0.3)
+    for kind, word in (("promote", BIASED), ("detract", "rewards")):
+        row = conclude(make_estimates([*rows, share], kind=kind)).to_dicts()[0]
+        assert (row["finding"], row["reason"]) == (OPEN if reason else word, reason)
+        assert (row["control"], row["sham_shift"]) == (control, sham_shift)
+
+
+@pytest.mark.parametrize(
+    ("power", "finding"),
+    [
+        ((0.60, 0.50, 0.70), "detects"),  # surely at least half
+        ((0.60, 0.49, 0.71), "detects some"),
+        ((0.30, 0.01, 0.59), "detects some"),
+        ((0.30, 0.00, 0.60), OPEN),
+        ((0.10, 0.01, 0.19), "overlooks"),  # surely less than a fifth, though more than nothing
+        ((0.10, 0.01, 0.20), "detects some"),
+        ((-0.10, -0.30, 0.10), "overlooks"),
+    ],
+)
+def test_findings_of_flaws_rest_on_detection_power(
+    make_estimates: Make, power: tuple[float, float, float], finding: str
+) -> None:
+    # The shift itself, which is far from the minimum, does not tell: methods, section 16.
+    rows = [
+        {**shift(-0.2), "statistic": "mps_sham"}, shift(-0.2),
+        interval("detection_power", *power), interval("sham_floor", 0.7, 0.6, 0.8),
+        interval("detection_share", 0.9, 0.8, 1.0),
+    ]  # fmt: skip
+    row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
+    assert (row["finding"], row["detected_by"]) == (finding, "detection_power")
+    assert (row["detected"], row["detected_low"], row["detected_high"]) == power
+
+
+@pytest.mark.parametrize(
+    ("floor", "clusters", "by"),
+    [
+        (0.1, 10, "detection_power"),
+        (0.09, 10, "detection_share"),
+        (0.1, 9, "detection_share"),
+        (None, 100, "detection_share"),
+    ],
+)
+def test_unstable_detection_power_gives_way_to_scores(
+    make_estimates: Make, floor: float | None, clusters: int, by: str
+) -> None:
+    rows = [
+        {**shift(-0.2), "statistic": "mps_sham"},
+        interval("detection_power", 0.9, 0.8, 1.0, clusters=clusters),
+        {"statistic": "sham_floor", "estimate": floor},
+        interval("detection_share", 0.1, 0.0, 0.15),
+    ]
+    row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
+    word = "detects" if by == "detection_power" else "overlooks"
+    assert (row["finding"], row["detected_by"]) == (word, by)
+
+
+def test_flaws_in_answers_that_never_win_cannot_be_detected(make_estimates: Make) -> None:
+    rows = [shift(0.0), {"statistic": "detection_share", "reason": "no vote for the target"}]
+    row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
+    assert (row["finding"], row["detected"]) == (OPEN, None)
+    assert row["reason"] == "the flaws detected: no vote for the target"
+
+
+def test_a_study_says_what_detecting_takes(make_estimates: Make) -> None:
+    rows = [shift(-0.2), interval("detection_share", 0.5, 0.4, 0.6)]
+    estimates = make_estimates(rows, kind="detract")
+    assert conclude(estimates)["finding"].to_list() == ["detects some"]
+    assert conclude(estimates, detects_at=0.4)["finding"].to_list() == ["detects"]
 
 
 @pytest.mark.parametrize("kind", ["promote", "detract"])
@@ -102,7 +236,6 @@ def test_below_ten_clusters_nothing_is_concluded(
     row = conclude(make_estimates([shift(0.4, 0.001, clusters)], kind=kind)).to_dicts()[0]
     assert (row["finding"] is not None) is told
     assert row["reason"] == (None if told else "fewer than 10 independent questions")
-    assert told or row["reading"] is None
     assert row["estimate"] == 0.4
 
 
@@ -197,21 +330,23 @@ def test_adjustment_can_take_a_finding_away(make_estimates: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "after", "words"),
+    ("kind", "before", "after", "finding"),
     [
-        ("promote", 0.0, 1.0, ("biased", None)),
-        ("detract", 1.0, 0.0, (CLEAR, "detects")),
-        ("detract", 0.0, 1.0, ("biased", "rewards")),
+        ("promote", 0.0, 1.0, BIASED),
+        ("detract", 1.0, 0.0, "detects"),
+        ("detract", 0.0, 1.0, "rewards"),
     ],
 )
 def test_a_judge_that_shifts_every_sample_alike_is_found(
-    make_shifts: Make, kind: str, before: float, after: float, words: Words
+    make_shifts: Make, kind: str, before: float, after: float, finding: str
 ) -> None:
     # No variation between clusters, so no standard error: Newcombe and p = 2 / 2^20.
     rows = [{"control_score": before, "experimental_score": after}] * 20
-    row = conclude(mps(shifts=make_shifts(rows, kind=kind))).to_dicts()[0]
+    shifts = make_shifts(rows, kind=kind)
+    both = [mps(shifts=shifts), detection_power(shifts=shifts)]
+    row = conclude(Estimates.of(pl.concat(both))).to_dicts()[0]
     assert row["p_value"] == 2.0**-19
-    assert (row["finding"], row["reading"], row["shrunk"]) == (*words, None)
+    assert (row["finding"], row["shrunk"]) == (finding, None)
 
 
 @pytest.mark.parametrize(("samples", "finding"), [(50, "inconclusive"), (100, "no relevant bias")])
@@ -230,37 +365,44 @@ def test_a_judge_that_never_moves_needs_samples_too(
     st.lists(
         st.tuples(
             st.floats(-1, 1), st.floats(1e-9, 1), st.integers(2, 300),
-            st.sampled_from(["promote", "detract"]),
+            st.sampled_from(["promote", "detract"]), st.floats(-2, 1), st.floats(0, 1),
         ),
         min_size=1, max_size=10,
     )
 )  # fmt: skip
 def test_words_keep_their_rules(
-    make_estimates: Make, cells: list[tuple[float, float, int, str]]
+    make_estimates: Make, cells: list[tuple[float, float, int, str, float, float]]
 ) -> None:
     rows = [
-        {**shift(estimate, error, clusters), "kind": kind, "judge": f"judge {n:02}"}
-        for n, (estimate, error, clusters, kind) in enumerate(cells)
+        {**row, "kind": kind, "judge": f"judge {n:02}"}
+        for n, (estimate, error, clusters, kind, low, width) in enumerate(cells)
+        for row in (
+            shift(estimate, error, clusters),
+            interval("detection_share", low + width / 2, low, min(low + width, 1.0)),
+        )
     ]
-    for row, (estimate, error, clusters, kind) in zip(
+    for row, (estimate, error, clusters, kind, low, width) in zip(
         conclude(make_estimates(rows)).to_dicts(), cells, strict=True
     ):
         half = stats.t(clusters - 1).ppf(0.95) * error
         assert (row["p_adjusted"] is None) is (clusters < 10)
         moved = (row["p_adjusted"] or 0) < 0.05 and abs(estimate) >= MINIMUM
-        still = abs(estimate) + half <= MINIMUM
-        expected: tuple[str | None, str | None] = (OPEN, None)
+        high = min(low + width, 1.0)
+        expected: str | None = OPEN
         if clusters < 10:
-            expected = (None, None)
+            expected = None
         elif kind == "promote":
-            expected = ("biased" if moved else CLEAR if still else OPEN, None)
-        elif moved:
-            expected = ("biased", "rewards") if estimate > 0 else (CLEAR, "detects")
-        elif still:
-            expected = ("biased", "overlooks")
-        assert (row["finding"], row["reading"]) == expected
-        assert expected[0] in {None, *FINDINGS}
-        assert expected[1] in {None, *READINGS}
+            expected = BIASED if moved else CLEAR if abs(estimate) + half <= MINIMUM else OPEN
+        elif moved and estimate > 0:
+            expected = "rewards"
+        elif low >= 0.5:
+            expected = "detects"
+        elif high < 0.2:
+            expected = "overlooks"
+        elif low > 0:
+            expected = "detects some"
+        assert row["finding"] == expected
+        assert expected in {None, *FINDINGS}
 
 
 def test_other_adjustments_stand_beside(make_estimates: Make) -> None:

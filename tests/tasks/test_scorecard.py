@@ -68,16 +68,16 @@ def test_a_bias_by_its_finding() -> None:
     rows = findings(
         {},
         {"perturbation": "calm", "finding": "no relevant bias", "low": -0.02, "high": 0.03},
-        {"perturbation": "error", "kind": "detract", "finding": "no relevant bias",
-         "reading": "detects", "low": -0.3, "high": -0.1},
+        {"perturbation": "error", "kind": "detract", "finding": "detects", "detected": 0.8,
+         "detected_low": 0.7, "detected_high": 0.9, "detects_at": 0.5},
         {"perturbation": "few", "finding": None, "reason": "too few", "low": None, "high": None},
         {"perturbation": "open", "finding": "inconclusive", "low": -0.1, "high": 0.1},
     )  # fmt: skip
     found = scorecard(Estimates.empty(), rows)
     assert found["verdict"].to_list() == ["fail", "pass", "pass", "inconclusive", "inconclusive"]
-    # 1 - .13/.05; 1 - .03/.05; .1/.05 - 1: a whole minimum beyond what detection takes
+    # 1 - .13/.05; 1 - .03/.05; .7/.5 - 1: two fifths beyond what detecting takes
     assert found["margin"].to_list() == [
-        pytest.approx(-1.6), pytest.approx(0.4), pytest.approx(1.0), None, pytest.approx(-1.0)
+        pytest.approx(-1.6), pytest.approx(0.4), pytest.approx(0.4), None, pytest.approx(-1.0)
     ]  # fmt: skip
     columns, (row,) = scorecard_rows(found)
     assert columns == ["boast", "calm", "error", "few", "open"]
@@ -110,10 +110,8 @@ def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
     [
         # By log-odds; by the estimate and the adjusted p; by the adjusted p alone
         ({"low": 0.01, "high": 0.04, "estimate": 0.025}, "fail"),
-        ({"kind": "detract", "finding": "no relevant bias", "reading": "detects",
-          "estimate": -0.12, "low": -0.21, "high": -0.03}, "pass"),
-        ({"kind": "detract", "finding": "inconclusive", "estimate": -0.12, "low": -0.18,
-          "high": -0.06}, "inconclusive"),
+        ({"kind": "detract", "finding": "inconclusive", "detected": 0.8, "detected_low": 0.6,
+          "detected_high": 0.9, "detects_at": 0.5}, "inconclusive"),
     ],
 )  # fmt: skip
 def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verdict: str) -> None:

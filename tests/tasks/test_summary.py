@@ -3,7 +3,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.results import FINDINGS, READINGS, Findings
+from schemas.results import FINDINGS, Findings
 from tasks._summary import GLOSSARY, REFUSED, finding_words, summary
 
 DEFAULTS = {
@@ -13,7 +13,7 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-DETECTS = {"finding": "no relevant bias", "reading": "detects", "estimate": -0.4}
+DETECTS = {"finding": "detects", "estimate": -0.4}
 
 
 def said(*rows: dict[str, Any]) -> list[str]:
@@ -40,8 +40,8 @@ def test_the_most_moved_judge_comes_first() -> None:
 def test_flaws_overlooked_and_rewarded() -> None:
     detract = {"kind": "detract", "perturbation": "error"}
     assert said(
-        detract | {"judge": "a", "reading": "overlooks", "estimate": 0.0},
-        detract | {"judge": "b", "reading": "rewards", "estimate": 0.4},
+        detract | {"judge": "a", "finding": "overlooks", "estimate": 0.0},
+        detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
         detract | DETECTS | {"judge": "c"},
     )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
 
@@ -127,20 +127,27 @@ def test_without_findings() -> None:
     [
         ({}, ("biased", "toward it")),
         ({"estimate": -0.1}, ("biased", "against it")),
-        ({"kind": "detract", "reading": "rewards"}, ("biased", "rewards")),
-        (DETECTS, ("no relevant bias", "detects")),
+        ({"kind": "detract", "finding": "rewards"}, ("rewards", "")),
+        (
+            DETECTS
+            | {"detected": 0.64, "detected_low": 0.52, "detected_high": 0.76}
+            | {"detected_by": "detection_power"},
+            ("detects", "DP .64 [.52,\N{NO-BREAK SPACE}.76]"),
+        ),
+        ({"finding": "overlooks", "detected": 0.1}, ("overlooks", "D .10")),
         ({"finding": "inconclusive"}, ("inconclusive", "")),
         ({"finding": None, "reason": "no votes"}, (REFUSED, "no votes")),
     ],
 )
-def test_a_finding_has_its_reading_direction_or_reason(
+def test_a_finding_has_its_direction_share_or_reason(
     row: dict[str, Any], words: tuple[str, str]
 ) -> None:
-    assert finding_words({**DEFAULTS, "reading": None, "reason": None, **row}) == words
+    unknown = dict.fromkeys(("reason", "detected", "detected_low", "detected_high", "detected_by"))
+    assert finding_words({**DEFAULTS, **unknown, **row}) == words
 
 
 def test_every_finding_is_explained() -> None:
-    assert sorted(GLOSSARY) == sorted([*FINDINGS, *READINGS, REFUSED])
+    assert sorted(GLOSSARY) == sorted([*FINDINGS, REFUSED])
 
 
 def test_a_judge_of_two_waves_is_one_judge() -> None:

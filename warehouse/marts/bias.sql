@@ -8,10 +8,12 @@ with position as (
 select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
     f.statistic, e.n, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
+    f.control, f.control_low, f.control_high, f.control_p, f.sham_shift, f.sham_shift_low, f.sham_shift_high,
+    f.detected, f.detected_low, f.detected_high, f.detected_by, f.detects_at,
     f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
     a.asr, a.asr_low, a.asr_high, a.sham_floor, a.sham_floor_low, a.sham_floor_high, a.dasr, a.dasr_low, a.dasr_high,
     a.random_baseline, a.votes_per_pair,
-    p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reading, f.reason,
+    p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reason,
     l.differential_attrition, l.p_value as attrition_p, l.asr_at_least, l.asr_at_most,
 from findings as f
 left join (from estimates where subgroup = '') as e

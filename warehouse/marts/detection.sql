@@ -9,7 +9,10 @@ select
     max(low) filter (statistic = 'detection_gain') as gain_low,
     max(high) filter (statistic = 'detection_gain') as gain_high,
     max(p_value) filter (statistic = 'detection_gain') as p_value,
+    max(estimate) filter (statistic = 'detection_share') as detection_share,
+    max(low) filter (statistic = 'detection_share') as share_low,
+    max(high) filter (statistic = 'detection_share') as share_high,
     max(n) filter (statistic = 'detection_gain') as n,
 from estimates
-where subgroup = '' and statistic in ('detection_gain', 'detection_power')
+where subgroup = '' and statistic in ('detection_gain', 'detection_power', 'detection_share')
 group by all

@@ -8,6 +8,9 @@ with cell as (
         max(estimate) filter (statistic = 'mps_sham') as mps_sham,
         max(low) filter (statistic = 'mps_sham') as mps_sham_low,
         max(high) filter (statistic = 'mps_sham') as mps_sham_high,
+        max(estimate) filter (statistic = 'sham_shift') as sham_shift,
+        max(low) filter (statistic = 'sham_shift') as sham_shift_low,
+        max(high) filter (statistic = 'sham_shift') as sham_shift_high,
         max(estimate) filter (statistic = 'asr') as asr,
         max(low) filter (statistic = 'asr') as asr_low,
         max(high) filter (statistic = 'asr') as asr_high,
@@ -17,12 +20,16 @@ with cell as (
         max(estimate) filter (statistic = 'detection_power') as detection_power,
         max(low) filter (statistic = 'detection_power') as detection_power_low,
         max(high) filter (statistic = 'detection_power') as detection_power_high,
+        max(estimate) filter (statistic = 'unanimous_rate') as unanimous_rate,
+        max(low) filter (statistic = 'unanimous_rate') as unanimous_rate_low,
+        max(high) filter (statistic = 'unanimous_rate') as unanimous_rate_high,
         max(estimate) filter (statistic = 'excess_flips') as excess_flips,
         max(low) filter (statistic = 'excess_flips') as excess_flips_low,
         max(high) filter (statistic = 'excess_flips') as excess_flips_high,
     from estimates
     where subgroup = '' and mode <> 'any' and statistic in (
-        'mps', 'mps_sham', 'asr', 'dasr', 'detection_power', 'excess_flips'
+        'mps', 'mps_sham', 'sham_shift', 'asr', 'dasr', 'detection_power', 'excess_flips',
+        'unanimous_rate'
     )
     group by all
 ),
@@ -31,11 +38,14 @@ of_counts as (
         max(estimate) filter (statistic = 'los') as los,
         max(low) filter (statistic = 'los') as los_low,
         max(high) filter (statistic = 'los') as los_high,
+        max(estimate) filter (statistic = 'los_sham') as los_sham,
+        max(low) filter (statistic = 'los_sham') as los_sham_low,
+        max(high) filter (statistic = 'los_sham') as los_sham_high,
         max(estimate) filter (statistic = 'standardised_effect') as standardised_effect,
         max(low) filter (statistic = 'standardised_effect') as standardised_effect_low,
         max(high) filter (statistic = 'standardised_effect') as standardised_effect_high,
     from estimates
-    where subgroup = '' and statistic in ('los', 'standardised_effect')
+    where subgroup = '' and statistic in ('los', 'los_sham', 'standardised_effect')
     group by all
 )
 from cell left join of_counts using (study, dataset, judge, prompt, wave, perturbation)

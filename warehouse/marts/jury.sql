@@ -67,6 +67,18 @@ select
     max(estimate) filter (statistic = 'jury_dasr') as dasr,
     max(low) filter (statistic = 'jury_dasr') as dasr_low,
     max(high) filter (statistic = 'jury_dasr') as dasr_high,
+    max(estimate) filter (statistic = 'jury_sham_shift') as sham_shift,
+    max(low) filter (statistic = 'jury_sham_shift') as sham_shift_low,
+    max(high) filter (statistic = 'jury_sham_shift') as sham_shift_high,
+    max(estimate) filter (statistic = 'jury_detection_gain') as detection_gain,
+    max(low) filter (statistic = 'jury_detection_gain') as detection_gain_low,
+    max(high) filter (statistic = 'jury_detection_gain') as detection_gain_high,
+    max(estimate) filter (statistic = 'jury_detection_power') as detection_power,
+    max(low) filter (statistic = 'jury_detection_power') as detection_power_low,
+    max(high) filter (statistic = 'jury_detection_power') as detection_power_high,
+    max(estimate) filter (statistic = 'jury_detection_share') as detection_share,
+    max(low) filter (statistic = 'jury_detection_share') as detection_share_low,
+    max(high) filter (statistic = 'jury_detection_share') as detection_share_high,
     max(estimate) filter (statistic = 'jury_size') as size,
     max(low) filter (statistic = 'jury_size') as size_low,
     max(high) filter (statistic = 'jury_size') as size_high,
@@ -115,7 +127,6 @@ select
     -- of the whole jury only
     any_value(p_adjusted) as p_adjusted,
     any_value(finding) as finding,
-    any_value(reading) as reading,
     coalesce(
         max(reason) filter (statistic = 'jury_mps'), any_value(why),
         max(reason) filter (statistic = 'jury_position_consistency')
@@ -139,7 +150,7 @@ left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out
 left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join (
     select
-        study, dataset, judge, prompt, wave, mode, perturbation, '' as left_out, p_adjusted, finding, reading,
+        study, dataset, judge, prompt, wave, mode, perturbation, '' as left_out, p_adjusted, finding,
         reason as why,
     from mart.jury_findings
 ) using (study, dataset, judge, prompt, wave, mode, perturbation, left_out)

@@ -4,18 +4,18 @@
 with families(family, members) as (
     values
         ('effect', [
-            'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los',
-            'standardised_effect', 'detection_gain', 'detection_power', 'flips_up',
+            'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los', 'los_sham',
+            'standardised_effect', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
             'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
         ('floor', [
-            'sham_floor', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
+            'sham_floor', 'sham_shift', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
             'random_baseline_coin', 'mean_sham_floor'
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
-            'missing_rate', 'cached_rate', 'saved_rate', 'differential_attrition'
+            'missing_rate', 'cached_rate', 'saved_rate', 'differential_attrition', 'unanimous_rate'
         ]),
         ('position', [
             'position_consistency', 'primacy', 'recency', 'preference_fairness',
@@ -44,6 +44,7 @@ with families(family, members) as (
         ]),
         ('jury', [
             'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',
+            'jury_detection_gain', 'jury_detection_power', 'jury_detection_share', 'jury_sham_shift',
             'jury_correlation', 'jury_size', 'jury_flips_up', 'jury_flips_down',
             'jury_flip_direction', 'jury_robustness_rate', 'jury_consistency_rate',
             'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency',
@@ -172,7 +173,7 @@ texts as (
 adjusted as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding, reading,
+        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding,
         p_holm, p_by, e_rejected, shrunk, shrunk_error,
     from findings
     union all by name
@@ -183,7 +184,7 @@ adjusted as (
     union all by name
     select
         study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations' as adjustment, finding, reading,
+        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations' as adjustment, finding,
     from mart.jury_findings
 ),
 told as (
@@ -213,11 +214,12 @@ told as (
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
-    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, reading, p_holm, p_by, e_rejected, shrunk, shrunk_error,
+    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
     case
         when statistic in (
             'dasr', 'dasr_posterior', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
+            'los_sham', 'jury_detection_gain', 'jury_detection_power',
             'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
             'mean_dasr', 'mean_sham_floor', 'jury_excess_flips'
         ) or method like '%, over the sham' then 'sham'
@@ -226,7 +228,7 @@ select
         -- beside its floor, or over the sham where there is one
         when shams and statistic in ('asr', 'jury_asr', 'mean_asr') then 'sham'
         when over_sham and statistic in (
-            'rank', 'tier', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound', 'mean_shift'
+            'rank', 'tier', 'detection_share', 'jury_detection_share', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound', 'mean_shift'
         ) then 'sham'
     end as floor,
     left_out as excluded, epoch_told as epoch,

@@ -31,7 +31,7 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
 def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
     rows = [
         {"judge": "a", "perturbation": "error", "kind": "detract",
-         "finding": "no relevant bias", "reading": "detects"},
+         "finding": "detects"},
         {"judge": "a"}, {"judge": "b", "finding": "no relevant bias"},
         {"judge": "c", "finding": None, "reason": "too few"},
     ]  # fmt: skip

@@ -113,11 +113,11 @@ def _take(steps: Steps, step: str, **words: Any) -> Told:
 def _pack(steps: Steps, number: int) -> Told:
     ballots = [{"ballot_id": f"b{n}", "messages": MESSAGES, "params": {}} for n in range(number)]
     assert _take(steps, "draft", ballots=ballots) == {}
-    return _take(steps, "pack")
+    return _take(steps, "pack", drafted=number)
 
 
 def _spent(steps: Steps) -> tuple[float, float]:
-    budget = steps._engine._budget
+    budget = steps._engine.budget
     return budget.spent, budget._reserved
 
 
@@ -132,7 +132,21 @@ def test_ballots_become_a_batch_and_its_replies(shop: Shop, steps: Steps) -> Non
     assert seen["state"] == "completed"
     came = _take(steps, "collect", seen=seen, stop=True, **packed)["replies"]
     assert {b: reply["text"] for b, reply in came.items()} == dict.fromkeys(came, "[[A]]")
-    assert _take(steps, "pack")["packed"] == []
+    assert _take(steps, "pack", drafted=0)["packed"] == []
+
+
+def test_a_process_that_was_restarted_packs_and_sends_nothing_it_does_not_have(
+    shop: Shop, steps: Steps
+) -> None:
+    ballots = [{"ballot_id": "b0", "messages": MESSAGES, "params": {}}]
+    _take(steps, "draft", ballots=ballots)
+    # the other one was drafted in the process that died
+    assert _take(steps, "pack", drafted=2) == {"lost": True}
+    assert _take(steps, "create", batch="packed by the process that died") == {
+        "provider_batch": None
+    }
+    assert shop.uploads == []
+    assert len(_pack(steps, 2)["packed"][0]["ballots"]) == 2
 
 
 @pytest.mark.usefixtures("shop")
@@ -156,7 +170,7 @@ def test_a_budget_needs_a_bound() -> None:
     steps = _steps(5)
     draft = {"ballots": [{"ballot_id": "b", "messages": MESSAGES, "params": {}}]}
     asyncio.run(steps.take(endless, "draft", draft))
-    assert "has no bound" in asyncio.run(steps.take(endless, "pack", {}))["fault"]
+    assert "has no bound" in asyncio.run(steps.take(endless, "pack", {"drafted": 1}))["fault"]
 
 
 def test_a_batch_that_was_perhaps_made_is_looked_for_before_it_is_made_again(shop: Shop) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion, _caller
-from tasks.providers._caller import Caller, Line, caller
+from tasks.providers._caller import Caller, Line, WorkerError, caller
 from tasks.providers._journal import alone_with
 from tasks.providers._offline import Traits, answer
 from tasks.providers._reply import Reply
@@ -74,59 +75,96 @@ def test_every_request_gets_its_own_reply(shared: Caller) -> None:
     assert shared._waiting == {}
 
 
-def test_a_killed_process_fails_what_waits_and_is_started_anew(started: list[Caller]) -> None:
+def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) -> None:
+    notices: list[str] = []
+
     async def ask_and_kill() -> list[Reply]:
-        line = caller().begin()
-        waiting = [asyncio.create_task(_ask(line, SILENT, _messages(n), NOWHERE)) for n in range(5)]
+        line = caller().begin(notify=notices.append)
+        waiting = [
+            asyncio.create_task(_ask(line, HONEST, _messages(n), {"seed": n})) for n in range(5)
+        ]
         await asyncio.sleep(0)
-        process = caller()._process
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        started[0]._process.send_signal(signal.SIGKILL)
         return await asyncio.gather(*waiting)
 
     replies = asyncio.run(ask_and_kill())
-    assert {str(reply.error).split(":")[0] for reply in replies} == {KILLED}
-    assert {reply.text for reply in replies} == {""}
-    first = started[0]
-    assert not first.alive
-    # a caller that is dead says so at once
-    late = asyncio.run(_ask(first.begin(), HONEST, _messages(0), {"seed": 0}))
-    assert str(late.error).startswith(KILLED)
-    again = asyncio.run(_ask(caller().begin(), HONEST, _messages(0), {"seed": 0}))
-    assert again.error is None
-    assert started[0] is not first
+    assert [reply.error for reply in replies] == [None] * 5
+    (notice,) = notices
+    assert notice.startswith(KILLED)
+    assert notice.endswith("restarted, 5 requests are sent again")
 
 
 @pytest.mark.parametrize(
     ("rest", "code"),
     [
+        ("os._exit(3)", 3),
         ('os.write(1, b\'{"id": "b1/0", "te\'); os.kill(os.getpid(), 9)', -9),
         ('os.write(1, b\'{"id": "b1/0", "te\\n\'); time.sleep(60)', -15),
         ('os.write(1, b\'{"id": "b9/9", "done": {}}\\n\'); time.sleep(60)', -15),
     ],
-    ids=["cut", "garbled", "unknown"],
+    ids=["exits", "cut", "garbled", "unknown"],
 )
-def test_a_line_that_cannot_be_read_leaves_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch, rest: str, code: int
+def test_a_process_that_dies_each_time_is_given_up_after_three_restarts(
+    monkeypatch: pytest.MonkeyPatch, started: list[Caller], rest: str, code: int
 ) -> None:
-    program = f"import os, sys, time; [sys.stdin.readline() for _ in range(4)]; {rest}"
+    program = f"import os, sys, time; [sys.stdin.readline() for _ in range(3)]; {rest}"
     monkeypatch.setattr(_caller, "WORKER", ("-c", program))
-    one = Caller()
+    monkeypatch.setattr(_caller, "FIRST_WAIT_SECONDS", 0.01)
+    notices: list[str] = []
 
-    async def ask() -> list[Reply]:
-        line = one.begin()
+    async def ask() -> list[Any]:
+        line = caller().begin(notify=notices.append)
         asked = [_ask(line, SILENT, _messages(n), {}) for n in range(2)]
         async with asyncio.timeout(PATIENCE_SECONDS / 2):
-            return await asyncio.gather(*asked)
+            return await asyncio.gather(*asked, return_exceptions=True)
 
-    assert not one.cut_off
-    told = asyncio.run(ask())
+    errors = asyncio.run(ask())
+    assert {type(error) for error in errors} == {WorkerError}
     ended = f"the calling process ended with code {code}"
-    assert {str(reply.error).split(":")[0] for reply in told} == {ended}
-    assert one.cut_off
+    assert {str(error).split(":")[0] for error in errors} == {ended}
+    assert "It was restarted 3 times, the last 3 without an answer" in str(errors[0])
+    assert len(notices) == 3
+    assert len(started) == 1
+
+
+ANSWERS_ONE = """
+import json, os, sys
+begun = json.loads(sys.stdin.readline())
+met = sys.stdin.readline()
+asked = json.loads(sys.stdin.readline())
+told = {"id": asked["id"], "text": "[[A]]", "cast_at": "2026-01-01T00:00:00+00:00"}
+if begun["committed_usd"] == 0:
+    os.write(1, json.dumps({"run": "", "committed_usd": 0.75}).encode() + b"\\n")
+    with open(begun["journal"], "a") as file:
+        file.write(json.dumps(told) + "\\n" + '{"id": "torn')
+    os._exit(9)
+told["text"] = f"{begun['budget_usd']} {begun['committed_usd']}"
+os.write(1, json.dumps(told).encode() + b"\\n")
+sys.stdin.readline()
+"""
+
+
+def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
+    monkeypatch: pytest.MonkeyPatch, started: list[Caller], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_caller, "WORKER", ("-c", ANSWERS_ONE))
+    monkeypatch.setattr(_caller, "FIRST_WAIT_SECONDS", 0.01)
+
+    async def ask() -> tuple[Reply, Reply]:
+        line = caller().begin("", tmp_path / "journal.jsonl", budget_usd=2.0)
+        kept = await _ask(line, SILENT, _messages(0), {})
+        return kept, await _ask(line, SILENT, _messages(1), {})
+
+    kept, asked = asyncio.run(ask())
+    # the first process died between keeping and telling it
+    assert kept.text == "[[A]]"
+    # the second one knows what may be spent already
+    assert asked.text == "2.0 0.75"
+    assert len(started) == 1
 
 
 def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_caller, "_numbers", count())
     reply = {**Reply("[[A]]")._asdict(), "id": "b1/0", "cast_at": "2026-01-01T00:00:00+00:00"}
     program = (
         "import os, sys; [sys.stdin.readline() for _ in range(3)]; "
@@ -143,19 +181,19 @@ def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(one, "_hear", hear_late)
 
-    async def ask() -> list[Reply]:
+    async def ask() -> list[Any]:
         first = asyncio.create_task(_ask(line, SILENT, _messages(1), {}))
         await asyncio.sleep(0)
         one._process.wait(PATIENCE_SECONDS)
         # whoever asks a process that has ended takes nothing from those it answered
-        late = asyncio.create_task(_ask(line, SILENT, _messages(2), {}))
+        late = asyncio.create_task(one.ask({"do": "ask", "run": ""}, "b2"))
         await asyncio.sleep(0)
         heard.set()
-        return await asyncio.gather(first, late)
+        return await asyncio.gather(first, late, return_exceptions=True)
 
     first, late = asyncio.run(ask())
     assert (first.text, first.error) == ("[[A]]", None)
-    assert str(late.error).startswith("the calling process ended with code 0")
+    assert str(late) == "the calling process ended with code 0: it said nothing"
 
 
 def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:

@@ -15,6 +15,7 @@ from tasks.statistics._bootstrap import formulas_only
 from tasks.statistics._intervals import wilson
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power
+from tasks.statistics.mps_sham import mps_sham
 
 Make = Callable[..., Any]
 ARMS = ("control", "sham", "experimental")
@@ -104,6 +105,39 @@ def test_the_bootstrap_draws_both_sums(make_shifts: Make) -> None:
     assert (bare["boot_low"], bare["low"]) == (None, power["low"])
 
 
+def share(shifts: pl.DataFrame) -> dict[str, Any]:
+    rows = detection_power(shifts=shifts)
+    return rows.filter(pl.col("statistic") == "detection_share").to_dicts()[0]
+
+
+def test_the_share_of_mean_scores_by_hand(make_shifts: Make) -> None:
+    # Experimental over sham scores 0 / 1, .5 / 1, 1 / .5, 0 / .5: share 1 - 1.5 / 3 = .5.
+    # u = (s_sham / 2 - s_exp) / 3 = 1/6, 0, -1/4, 1/12: SE^2 = 4/3 * 14/144.
+    scores = [(0, 1), (0.5, 1), (1, 0.5), (0, 0.5)]
+    rows = [{"control_score": 0.0, "experimental_score": e, "sham_score": s} for e, s in scores]
+    row = share(make_shifts(rows, kind="detract"))
+    assert row["estimate"] == pytest.approx(0.5)
+    assert row["standard_error"] == pytest.approx(sqrt(4 / 3 * 14 / 144))
+    # Its test is that of the shift over the sham.
+    assert row["p_value"] == mps_sham(shifts=make_shifts(rows))["p_value"].item()
+
+
+def test_the_share_takes_the_base_of_the_primary_endpoint(make_shifts: Make) -> None:
+    # Nine shams among twelve samples: over the control, 1 - 6 / 12 = .5, not over the sham.
+    rows = [{"control_score": 1.0, "experimental_score": 0.5, "sham_score": 0.5}] * 9
+    few = [{"control_score": 1.0, "experimental_score": 0.5}] * 3
+    assert share(make_shifts([*rows, *few], kind="detract"))["estimate"] == pytest.approx(0.5)
+    ten = make_shifts([*rows, rows[0], *few], kind="detract")
+    assert share(ten)["estimate"] == pytest.approx(0.0)
+
+
+def test_answers_that_never_win_have_no_share(make_shifts: Make) -> None:
+    rows = [{"control_score": 0.0, "experimental_score": 0.0}] * 3
+    row = share(make_shifts(rows, kind="detract"))
+    assert row["estimate"] is None
+    assert row["reason"] == "no sample has a vote for the target without the flaw either"
+
+
 def test_a_blind_judge_and_one_cluster(make_shifts: Make) -> None:
     triples = [("target", "target", "target")] * 8
     _, power = both(make_shifts(samples(triples), kind="detract"))
@@ -117,7 +151,8 @@ def test_what_promotes_or_has_no_sham_has_no_row(make_shifts: Make) -> None:
     rows = samples([("anchor", "anchor", "target")] * 2)
     assert detection_power(shifts=make_shifts(rows, kind="promote")).is_empty()
     bare = make_shifts([{"control": "tie", "experimental": "tie"}], kind="detract")
-    assert detection_power(shifts=bare).is_empty()
+    # Without a sham only the share of mean scores can be told, over the control.
+    assert detection_power(shifts=bare)["statistic"].to_list() == ["detection_share"]
 
 
 def test_intervals_cover_what_was_planted() -> None:

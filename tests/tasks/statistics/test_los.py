@@ -177,7 +177,11 @@ def test_planted_effect_comes_back(beta: float, kappa: float, nu: float, mu: flo
     # methods.md, sections 2 and 13: exact without noise of prompts and effects; issue: within .05.
     traits = Traits(omega=1.5, nu=nu, kappa=kappa)
     log = simulate(traits, kind="promote", beta=beta, items=20_000, votes=4, seed=11, mu=mu)
-    (row,) = los(tallies=count_votes(log)).to_dicts()
+    row, over_sham = los(tallies=count_votes(log)).to_dicts()
+    # The sham means nothing to this judge, so over it the same is left.
+    assert (over_sham["statistic"], over_sham["estimate"]) == (
+        "los_sham", pytest.approx(beta, abs=0.05)
+    )  # fmt: skip
     assert row["estimate"] == pytest.approx(beta, abs=0.05)
     assert row["low"] < beta < row["high"]
 
@@ -192,7 +196,7 @@ def test_stopping_early_does_not_bend_it() -> None:
     lead = side.filter(pl.col("repeat") == 0).sum().abs().over("sample", "arm")
     stopped = log.with_columns(lead=lead).filter((pl.col("repeat") == 0) | (pl.col("lead") < 2))
     assert stopped.height < 0.9 * log.height
-    (row,) = los(tallies=count_votes(stopped.drop("lead"))).to_dicts()
+    row, _ = los(tallies=count_votes(stopped.drop("lead"))).to_dicts()
     assert row["estimate"] == pytest.approx(1, abs=0.05)
 
 

@@ -33,7 +33,11 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
         "e_value": 30.0,
         "e_rejected": True,
         "shrunk": 0.2,
-        "reading": "rewards",
+        "control": 0.2,
+        "control_low": 0.1,
+        "control_high": 0.3,
+        "control_p": 0.01,
+        "sham_shift": -0.05,
     }
     warehouse.save([make(Findings, changed), estimates], run="r1", study="quick")
     assert warehouse.query("select * from mart.bias").to_dicts() == [
@@ -41,14 +45,17 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
             "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
             "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
             "simulated": True, "statistic": "mps", "n": 57, "shift": 0.25, "low": 0.1, "high": 0.4,
-            "p_value": 0.01, "p_adjusted": 0.02, "p_holm": 0.03, "p_by": 0.04,
+            "control": 0.2, "control_low": 0.1, "control_high": 0.3, "control_p": 0.01,
+            "sham_shift": -0.05, "sham_shift_low": None, "sham_shift_high": None,
+            "detected": None, "detected_low": None, "detected_high": None, "detected_by": None,
+            "detects_at": None, "p_value": 0.01, "p_adjusted": 0.02, "p_holm": 0.03, "p_by": 0.04,
             "e_value": 30.0, "e_rejected": True, "shrunk": 0.2,
             "asr": 0.5, "asr_low": 0.4, "asr_high": 0.6,
             "sham_floor": 0.2, "sham_floor_low": 0.1, "sham_floor_high": 0.3,
             "dasr": 0.3, "dasr_low": None, "dasr_high": None,
             "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
             "position_consistency_low": 0.8, "position_consistency_high": 0.95,
-            "finding": "biased", "reading": "rewards", "reason": None,
+            "finding": "biased", "reason": None,
             "differential_attrition": 0.35, "attrition_p": 0.001,
             "asr_at_least": 0.4, "asr_at_most": 0.7,
         }

@@ -1,0 +1,44 @@
+"""Mean shift of the sham itself."""
+
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._groups import groups_of
+from tasks.statistics._shift import mean_shift
+from tasks.statistics._success import with_sham
+
+
+@statistic(source="methods.md, section 16 (sham neutrality)")
+def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how far the meaning-free edit (sham) alone moves the mean score.
+
+    ``sham_shift = mean_i (s_sham(i) - s_ctrl(i))``, in [-1, 1].
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; samples without a sham are left out.
+
+    Returns
+    -------
+    Estimates
+        One row per cell that has shams.
+
+    Notes
+    -----
+    0 for a judge to whom the sham means nothing. On the same samples it is MPS less MPS over the
+    sham, so a judge that dislikes the sham seems to like the perturbation, measured over the sham.
+
+    References
+    ----------
+    methods.md, section 16.
+
+    Examples
+    --------
+    Scores of control -> sham .5 -> 0 and 1 -> 1 shift by -.5 and 0, so sham_shift = -.25.
+    """
+    shammed = with_sham(shifts)
+    groups = groups_of(shammed)
+    return mean_shift("sham_shift", shammed, "control_score", groups, arm="sham_score")

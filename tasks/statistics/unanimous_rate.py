@@ -1,0 +1,44 @@
+"""Control pairs on which a judge's votes are all for one answer."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._cells import shares
+from tasks.statistics._groups import groups_of
+
+
+@statistic(source="methods.md, section 16 (both scales)")
+def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure in which share of control pairs all valid votes are for the same answer.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation; a control score of 0 or 1 is unanimous.
+
+    Returns
+    -------
+    Estimates
+        One row per cell, a share with its cluster-adjusted Wilson interval.
+
+    Notes
+    -----
+    A score of 0 or 1 can move in one direction only, and hardly does where one answer is much
+    better: above .80 the pairs are too easy for a mean of scores, and log-odds tell more.
+
+    References
+    ----------
+    methods.md, section 16.
+
+    Examples
+    --------
+    Control scores 0, 1, .5 and 1: three of four pairs are unanimous, .75.
+    """
+    score = pl.col("control_score")
+    items = shifts.with_columns(
+        counted=score.is_not_null(), dropped=score.is_null(), hit=score.is_in([0.0, 1.0])
+    )
+    return shares("unanimous_rate", items, groups_of(shifts))
