@@ -10,6 +10,7 @@ from prefect.runtime import flow_run
 from flows._budget import require_bounds
 from flows._casting import cast_all
 from flows._drift import drift_line, drift_of
+from flows._orchestrator import outcomes
 from flows._people import with_people
 from flows._publish import publish
 from flows._record import Record
@@ -18,6 +19,7 @@ from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
+from tasks._stage import prune_results
 from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
 from tasks.people import open_ballots, with_open_ballots
@@ -101,4 +103,6 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             get_run_logger().warning(drifted)
         await publish(record, estimates, findings, perturbed, drifts)
     get_run_logger().info(record.summary())
-    return record.outcome()
+    prune_results()
+    outcomes.append(record.outcome())
+    return outcomes[-1]
