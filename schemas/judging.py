@@ -32,6 +32,16 @@ def size(what: str) -> Any:
     return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
 
 
+def only_order(what: str) -> Any:
+    """Return a field for the order of a log in which every pair was seen in one order only."""
+    return pa.Field(
+        isin=SIDES,
+        nullable=True,
+        description=f"which answer stood first in {what}, where the judge saw every pair in one "
+        "order only; else null",
+    )
+
+
 def ballots(arm: str) -> Any:
     """Return a field for how many ballots a pair has in an arm."""
     return pa.Field(ge=1, nullable=True, description=f"the same of {arm}; null if not asked")
@@ -282,6 +292,7 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     score_21: float = pa.Field(
         ge=0, le=1, nullable=True, description="the same of the votes with the target first"
     )
+    shown_first: str = only_order("its votes")
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
@@ -308,6 +319,7 @@ class Verdicts(
     verdict: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="null if it cannot be told"
     )
+    shown_first: str = only_order("its votes")
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 
@@ -338,6 +350,7 @@ class Shifts(
     replicate: str = pa.Field(
         isin=["anchor", "tie", "target"], nullable=True, description="verdict, control asked again"
     )
+    shown_first: str = only_order("the experimental pair")
     has_sham: bool = pa.Field(description="whether a sham was asked about")
     has_replicate: bool = pa.Field(description="whether control was asked about again")
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

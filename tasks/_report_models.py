@@ -60,7 +60,7 @@ def _labels(rows: list[Row | None]) -> Text:
 def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
-        return "no winner"
+        return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
     if min(row["clusters"] for row in (win, *checks)) < FEWEST_CLUSTERS:
         return f"no conclusion: {TOO_FEW}"
     margin = abs(win["estimate"] - 0.5)

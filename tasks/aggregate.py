@@ -28,6 +28,7 @@ from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 from tasks.statistics._once import measured_together
+from tasks.statistics._one_order import only_order
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 AT_ONCE, MANY_ROWS = 3, 50_000
@@ -118,7 +119,9 @@ def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
 
     ``paper``: sign of the sum over all valid votes. ``balanced``: mean of the two orders' means,
     null unless each order has a valid vote; the sign is taken in integers, so it is exact. A person
-    who saw a pair in one order only is taken at that word, as by ``annotate``. Where
+    who saw a pair in one order only is taken at that word, as by ``annotate``. Of a judge that saw
+    every pair in one order only the score is that of this order, for means over both halves
+    (``tasks/statistics/_halves.py``), and there is no verdict. Where
     votes were asked one after another the score is that of the first vote in each order: the mean
     of votes that stop when they agree is too far from the middle (methods, section 4).
     """
@@ -139,18 +142,23 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     even_sign = d["12"] * n["21"] + d["21"] * n["12"]
     even_mean = (_ratio(d["12"], n["12"]) + _ratio(d["21"], n["21"])) / 2
     summed = pl.lit(value=True) if mode == "paper" else _one_order_of_a_person()
+    shown_first = pl.lit(None, pl.String) if mode == "paper" else only_order()
+    alone = shown_first.is_not_null()
     sign = pl.when(summed).then(sum_sign).otherwise(even_sign)
-    mean = pl.when(summed).then(sum_mean).otherwise(even_mean)
-    once = (pl.col("once_12") + pl.col("once_21")) / 2
+    mean = pl.when(summed | alone).then(sum_mean).otherwise(even_mean)
+    once = pl.mean_horizontal("once_12", "once_21", ignore_nulls=False)
+    once = pl.when(alone).then(pl.coalesce("once_12", "once_21")).otherwise(once)
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
+    told = mean.is_not_null() & ~alone
     return tallies.select(
         *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
         mode=pl.lit(mode),
         votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
-        verdict=pl.when(mean.is_not_null()).then(named.otherwise(pl.lit("tie"))),
+        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
+        shown_first=shown_first,
     )  # fmt: skip
 
 
@@ -170,10 +178,11 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         control=pl.col("verdict"),
         control_score=pl.col("score"),
         control_votes=pl.col("votes"),
+        control_first=pl.col("shown_first"),
     )
     sham = by_arm["sham"].select(
         *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
-        sham_votes=pl.col("votes"), has_sham=pl.lit(value=True),
+        sham_votes=pl.col("votes"), sham_first=pl.col("shown_first"), has_sham=pl.lit(value=True),
     )  # fmt: skip
     replicate = by_arm["replicate"].select(
         *GROUP,
@@ -196,7 +205,17 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         .join(control, on=GROUP, how="left")
         .join(sham, on=[*GROUP, "perturbation"], how="left")
         .join(replicate, on=GROUP, how="left")
-        .with_columns(pl.col("has_sham", "has_replicate").fill_null(value=False))
+        .with_columns(
+            # Arms seen in different orders differ by the order too.
+            *(
+                pl.when(pl.col(f"{arm}_first").eq_missing(pl.col("shown_first")))
+                .then(f"{arm}_score")
+                .alias(f"{arm}_score")
+                for arm in ("control", "sham")
+            ),
+            pl.col("has_sham", "has_replicate").fill_null(value=False),
+        )
+        .drop("control_first", "sham_first")
     )
 
 
@@ -204,14 +223,14 @@ def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
     """Take the control pairs whose answers two known models wrote, with the judge's scores.
 
     The score is the swap average, whatever the mode: null unless each order has a valid vote; of a
-    person who saw one order, that of this order.
+    person who saw one order, and of a judge that saw every pair in one order, that of this order.
     """
     return Contests.of(contests_of(tallies))
 
 
 def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`match_models`, unchecked, for millions of rows."""
-    told = tallies.filter(
+    told = tallies.with_columns(shown_first=only_order()).filter(
         pl.col("arm") == "control",
         pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
     )
@@ -221,7 +240,8 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
         mean = _ratio(target - anchor, anchor + tie + target)
         first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
         scores.append(((first + 1) / 2).alias(f"score_{order}"))
-    alone = pl.when(_one_order_of_a_person()).then(pl.coalesce("score_12", "score_21"))
+    one_order = _one_order_of_a_person() | pl.col("shown_first").is_not_null()
+    alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
     return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
         score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
     )

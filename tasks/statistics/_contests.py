@@ -46,6 +46,7 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
         human=turned("human_score"),
         longer=length - others,
         marked=marked,
+        half=pl.col("shown_first") == own,
         carries_length=length > (1 + LEAST_EXCESS) * others,
         lacks_length=others > (1 + LEAST_EXCESS) * length,
         carries_markup=marked > 0,
@@ -78,10 +79,13 @@ def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
 def differences(rows: pl.DataFrame) -> pl.DataFrame:
     """Pair the scores that two models got against the same opponent on the same question.
 
+    Where each pair was seen in one order, those in which both models had the same place.
     ``own_score`` and ``its_score`` are theirs, ``score`` is the difference; the same of ``human``.
     """
     told = pl.col("score").is_not_null()
-    place = [*(c for c in PART if c not in {"perturbation", "subgroup"}), "cluster", "other"]
+    place = [
+        *(c for c in PART if c not in {"perturbation", "subgroup"}), "cluster", "other", "half"
+    ]  # fmt: skip
     means = (
         rows.filter(pl.col("subgroup") == pl.col("own"), told)
         .group_by(*place, "own", maintain_order=True)
@@ -97,7 +101,9 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
             simulated=pl.col("simulated").first(),
         )
     )
-    joined = means.join(means, on=place, suffix="_its").filter(pl.col("own") < pl.col("own_its"))
+    joined = means.join(means, on=place, nulls_equal=True, suffix="_its").filter(
+        pl.col("own") < pl.col("own_its")
+    )
     return joined.sort(*place, "own", "own_its").select(
         *place, "votes", "simulated",
         perturbation=pl.lit(None, dtype=pl.String),

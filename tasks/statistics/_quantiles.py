@@ -58,3 +58,10 @@ def t_tail(df: Any, t: Any) -> Any:
     from scipy.special import stdtr
 
     return 2 * stdtr(df, -abs(t))
+
+
+def chi_square_tail(df: Any, square: Any) -> Any:
+    """Return the chance that a chi-square variable is above ``square``; 1 without freedom."""
+    from scipy.special import chdtrc
+
+    return chdtrc(df, square)

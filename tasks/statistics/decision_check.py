@@ -7,9 +7,11 @@ from schemas.judging import VERSUS, Contests, Shifts
 from schemas.results import Estimates
 from tasks._endpoint import primary
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares, weighted_shares
-from tasks.statistics._contests import scored, sides
+from tasks.statistics._cells import shares
+from tasks.statistics._contests import sides
+from tasks.statistics._one_order import without_biased_orders
 from tasks.statistics._shift import mean_shift
+from tasks.statistics.win_rate import win_rates
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 CARRIED = {"padding": "length", "rich_content": "markup"}
@@ -70,7 +72,7 @@ def decision_check(
         mean_shift("mps_sham", promote.filter(pl.col("has_sham")), base="sham_score"),
         mean_shift("mps", promote, base="control_score"),
     ]
-    wins = weighted_shares("win_rate", scored(pairs, "score"))
+    wins = without_biased_orders(win_rates(pairs), contests)
     return check(pl.concat(moved), wins, carried(pairs))
 
 

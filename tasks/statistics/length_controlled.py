@@ -10,7 +10,9 @@ from tasks.statistics import statistic
 from tasks.statistics._contests import sides
 from tasks.statistics._fitted import TIES, Row, logit_row, rate_row
 from tasks.statistics._groups import PART
-from tasks.statistics._logistic import fit, refits
+from tasks.statistics._halves import HALVES, NOTE, ONE_HALF
+from tasks.statistics._logistic import Floats, fit, refits
+from tasks.statistics._one_order import without_biased_orders
 
 FEW = "fewer than three contests with a score and both lengths"
 EQUAL = "all length differences are equal: length cannot be told from quality"
@@ -35,7 +37,9 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Two rows per model and pair of models with known lengths: the rate, and b1 in log-odds.
+        Two rows per model and pair of models with known lengths: the rate, and b1 in log-odds. Of a
+        judge that saw every contest in one order both are the mean of two fits, of the halves with
+        the model shown first and second (null where the order depends on the models).
         Intervals by t of b0 and b1, whose errors come from a cluster bootstrap (2000 draws, seeded)
         that fits anew in each draw; ``boot_low, boot_high`` are its percentiles.
 
@@ -68,9 +72,9 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         clusters=pl.col("cluster").filter(told).n_unique(),
         dropped=(~told).sum(),
     )
-    kept = rows.filter(told).select(*PART, "cluster", "longer", "score")
+    kept = rows.filter(told).select(*PART, "cluster", "longer", "score", "half")
     fits = {keys: _fitted(part) for keys, part in kept.partition_by(PART, as_dict=True).items()}
-    found = [
+    found = Estimates.draft(pl.DataFrame([
         cell | {"statistic": name} | row
         for cell in cells.to_dicts()
         for name, row in zip(
@@ -78,8 +82,8 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
             fits.get(tuple(cell[key] for key in PART)) or _none(FEW),
             strict=True,
         )
-    ]
-    return Estimates.draft(pl.DataFrame(found, schema_overrides=_types(), infer_schema_length=None))
+    ], schema_overrides=_types(), infer_schema_length=None))  # fmt: skip
+    return without_biased_orders(found, contests)
 
 
 def _types() -> dict[str, pl.DataType]:
@@ -92,21 +96,43 @@ def _none(reason: str) -> tuple[Row, Row]:
 
 
 def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
-    if kept.height < 3:
-        return _none(FEW)
     excess, y = kept["longer"].to_numpy().astype(float), kept["score"].to_numpy()
-    if np.ptp(excess) == 0:
-        return _none(EQUAL)
-    if (y == 0.5).all():
-        return _none(TIES)
+    if refused := _refused(excess, y):
+        return _none(refused)
     x = np.tanh(excess / excess.std(ddof=1))
-    design = np.column_stack([np.ones_like(x), x])
+    alone = kept["half"].null_count() == 0
+    halves = [kept["half"].to_numpy() == half for half in HALVES] if alone else [np.ones_like(x)]
+    if not all(half.any() for half in halves):
+        return _none(ONE_HALF)
+    # One fit: terms of their own make it that of each half, and draws are of both at once.
+    design = np.column_stack([term * half for half in halves for term in (np.ones_like(x), x)])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        return _none(EQUAL)
     whole = fit(design, y, np.ones((1, len(y))))
     if not whole.found[0]:
         return _none(SEPARATED)
-    b = whole.coefficients[0]
+    b = whole.coefficients
     codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
     clusters = int(codes.max()) + 1
-    draws = refits(design, y, codes, b) if clusters > 1 else None
-    columns = (None, None) if draws is None else (draws[:, 0], draws[:, 1])
-    return rate_row(b[0], columns[0], clusters), logit_row(b[1], columns[1], clusters)
+    draws = refits(design, y, codes, b[0]) if clusters > 1 else None
+    columns = (None, None) if draws is None else _averaged(draws)
+    rate, slope = (float(values[0]) for values in _averaged(b))
+    rows = rate_row(rate, columns[0], clusters), logit_row(slope, columns[1], clusters)
+    return tuple(_noted(row) for row in rows) if alone else rows  # type: ignore[return-value]
+
+
+def _refused(excess: Floats, y: Floats) -> str:
+    """Say why nothing can be fitted; empty if it may be."""
+    if len(y) < 3:
+        return FEW
+    return EQUAL if np.ptp(excess) == 0 else TIES if (y == 0.5).all() else ""
+
+
+def _averaged(b: Floats) -> tuple[Floats, Floats]:
+    """Return the log-odds of the mean rate over halves, and their mean slope, of each fit."""
+    rates = (1 / (1 + np.exp(-b[:, ::2]))).mean(axis=1)
+    return np.log(rates / (1 - rates)), b[:, 1::2].mean(axis=1)
+
+
+def _noted(row: Row) -> Row:
+    return row if row["method"] == "none" else row | {"method": f"{row['method']}; {NOTE}"}

@@ -10,8 +10,13 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
 from tasks.statistics._delta import Sums, over
-from tasks.statistics._groups import Groups
+from tasks.statistics._groups import CELL, Groups
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
+from tasks.statistics._one_order import (
+    one_order_effect,
+    only_order,
+    without_biased_orders,
+)
 from tasks.statistics._position import arm_groups, first_matches, matches
 from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 
@@ -61,10 +66,13 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     else as before. If A or B is 0, .5 is added to both, the method says so, and the empty count,
     which has no spread between clusters, brings the variance 1/.5, for the test too; both 0: null.
     Where votes were asked one after another, both rows rest on repeat 0.
+    Of a judge that saw every pair in one order ``position_kappa`` compares pairs of the same models
+    shown in either order (``_one_order.py``, and ``method`` says so); there ``hits`` is null, and n
+    the pairs with a vote for a slot. It is null where the order depends on the models or labels.
 
     References
     ----------
-    methods.md, sections 5 and 13. Davidson, R. R. (1970), JASA 65, 317-328.
+    methods.md, sections 5, 13 and 16. Davidson, R. R. (1970), JASA 65, 317-328.
 
     Examples
     --------
@@ -75,8 +83,23 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     groups = arm_groups(tallies)
     every = _kappa("position_kappa", matches(tallies), groups, simple=False)
+    every = _with_one_order(every, tallies)
     once = _kappa("position_kappa_once", first_matches(tallies), groups, simple=True)
     return Estimates.draft(pl.concat([every, once]))
+
+
+def _with_one_order(every: DataFrame[Estimates], tallies: pl.DataFrame) -> DataFrame[Estimates]:
+    """Put effects between pairs in the place of those within, where no pair was seen twice."""
+    pairs = tallies.with_columns(shown_first=only_order()).filter(
+        pl.col("arm").is_in(["control", "experimental"]), pl.col("shown_first").is_not_null()
+    )
+    if pairs.is_empty():
+        return every
+    items = pairs.with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
+    control = pairs.filter(pl.col("arm") == "control")
+    own = without_biased_orders(one_order_effect("position_kappa", items), control)
+    others = every.join(own, on=CELL, how="anti", nulls_equal=True)
+    return Estimates.draft(pl.concat([others, own]))
 
 
 def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> DataFrame[Estimates]:

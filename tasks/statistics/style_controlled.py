@@ -13,6 +13,7 @@ from tasks.statistics import statistic
 from tasks.statistics._contests import TEXTS, all_excess, excess
 from tasks.statistics._fitted import TIES, Row, logit_row
 from tasks.statistics._logistic import Floats, fit, refits
+from tasks.statistics._one_order import NOTE
 
 CELL = ("dataset", "judge", "prompt", "wave")
 APART = "models are not connected by contests with a score"
@@ -32,7 +33,8 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ``logit P = theta_target - theta_anchor + kappa o + sum_k b_k tanh(d_k / sd(d_k))``, P the
     chance of the target; o = 1 with the target first, -1 with the anchor first; d_k the target's
     characters, headings, list items, bold words and other markup (rows of tables, blocks of code,
-    emoji) less the anchor's. Ties count half. ``bt_strength`` leaves out kappa and b.
+    emoji) less the anchor's. Ties count half. ``bt_strength`` leaves out b, and kappa where the
+    judge saw each contest in both orders.
 
     Parameters
     ----------
@@ -89,7 +91,8 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
     models = sorted({*cell["anchor_author"], *cell["target_author"]})
     asked = _by_order(cell)
     plain = [("bt_strength", model) for model in models]
-    rows = _fitted(asked, models, plain, [])
+    one_order = cell["shown_first"].null_count() == 0
+    rows = _fitted(asked, models, plain, ["o"] if one_order else [])
     told_apart = any(asked[kind].count() for kind in FORMATS)
     held = _controlled(asked, models, BY_KIND if told_apart else WHOLE)
     if told_apart and held[0].get("reason") == TANGLED:
@@ -97,6 +100,8 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
     rows += held
     for row in rows:
         row["dropped"] = cell.height - row["n"]
+        if one_order and row["method"] != "none":
+            row["method"] += NOTE
     return [shared | row for row in rows]
 
 

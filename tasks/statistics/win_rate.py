@@ -8,6 +8,9 @@ from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._cells import ratios, weighted_shares
 from tasks.statistics._contests import differences, scored, sides
+from tasks.statistics._groups import Groups
+from tasks.statistics._halves import by_order
+from tasks.statistics._one_order import without_biased_orders
 
 
 @statistic(
@@ -40,7 +43,9 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ``style_controlled``), human labels (``ppi``, ``rogan_gladen``). The interval is that of the
     judge's opinion: it does not cover what people would say where the judge is off. A contest
     without a valid vote in each order is dropped. Contests of X and Y with each other are no part
-    of their difference.
+    of their difference. Of a judge that saw every contest in one order ``win_rate`` and
+    ``win_rate_difference`` are the mean of two halves, with the model shown first and second; they
+    rest on orders drawn at random, and are null where the order depends on the models.
 
     References
     ----------
@@ -60,8 +65,25 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         pl.concat(
             [
                 weighted_shares("win_rate_naive", scored(rows, "naive")),
-                weighted_shares("win_rate", scored(rows, "score")),
-                ratios("win_rate_difference", pairs),
+                without_biased_orders(
+                    Estimates.draft(pl.concat([win_rates(rows), _differences(pairs)])), contests
+                ),
             ]
         )
     )
+
+
+def win_rates(rows: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return the mean score of each model and pair of models."""
+
+    def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
+        return weighted_shares("win_rate", items, groups)
+
+    return by_order(scored(rows, "score"), measure)
+
+
+def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
+    def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
+        return ratios("win_rate_difference", items, groups)
+
+    return by_order(pairs, measure)

@@ -29,6 +29,15 @@ def test_a_conclusion_about_models_is_that_of_the_mart(
     assert row.finding.text.startswith(said)
 
 
+def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
+    # .20 [.16, .24] of the votes in one order, and no rate over both.
+    naive = {"statistic": "win_rate_naive", "estimate": 0.2, "low": 0.16, "high": 0.24}
+    none = {"statistic": "win_rate", "estimate": None, "low": None, "high": None,
+            "reason": "every pair was seen in the same order"}  # fmt: skip
+    (row,) = model_rows(make_estimates([naive, none], **PAIR))
+    assert row.finding.text == "cannot be told: every pair was seen in the same order"
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
