@@ -1,7 +1,7 @@
 """Runs whose process is gone: they cannot say how they ended."""
 
-import time
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 from flows._process import still_runs
 from flows._row import HOST
@@ -36,6 +36,6 @@ def mark_dead_runs(warehouse: Warehouse) -> None:
 
 
 def _silent(run: str, seen_at: datetime) -> bool:
-    first = _signs.setdefault((run, seen_at), time.monotonic())
-    waited = time.monotonic() - first
+    first = _signs.setdefault((run, seen_at), monotonic())
+    waited = monotonic() - first
     return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > FORGOTTEN

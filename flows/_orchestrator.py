@@ -1,8 +1,8 @@
 """What a run tells the Prefect server: nothing that it asks or computes depends on an answer."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 import httpx
 from prefect import get_run_logger
@@ -28,7 +28,7 @@ class Messages:
 
     async def send(self, message: Callable[[], Awaitable[object]]) -> object | None:
         """Send a message; return null where the server does not take it."""
-        if time.monotonic() < self._until:
+        if monotonic() < self._until:
             self.lost += 1
             return None
         try:
@@ -40,7 +40,7 @@ class Messages:
                     "lack the rest of this run. Votes and results are saved all the same."
                 )
             self.lost += 1
-            self._until = time.monotonic() + PAUSE_SECONDS
+            self._until = monotonic() + PAUSE_SECONDS
             return None
 
 

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Warehouse]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The monotonic clock, which a test sets."""
     now = [1000.0]
-    monkeypatch.setattr(_dead_runs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_dead_runs, "monotonic", lambda: now[0])
     monkeypatch.setattr(_dead_runs, "_signs", {})
     return now
 

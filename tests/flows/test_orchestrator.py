@@ -14,7 +14,7 @@ from flows._orchestrator import Messages
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr(_orchestrator.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_orchestrator, "monotonic", lambda: now[0])
     monkeypatch.setattr(_orchestrator, "get_run_logger", lambda: logging.getLogger("run"))
     return now
 
