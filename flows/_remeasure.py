@@ -25,14 +25,13 @@ from tasks.aggregate import (
     count_votes,
     match_groups,
     measure_all,
-    shifts_of,
     tally_votes,
-    verdicts_of,
 )
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
 from tasks.people import open_ballots, with_open_ballots
 from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics._verdicts import shifts_of, verdicts_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse

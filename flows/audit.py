@@ -75,6 +75,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             (Judges, judges), (Prompts, prompts), (Ballots, ballots),
         )  # fmt: skip
 
+        categories = questions.select("question_id", "category")
         # Asking may take hours: hold no texts that are in the warehouse.
         del questions, answers, versions
 
@@ -87,7 +88,13 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         stops = mark_stops(ballots, votes, schedule)
         record.count_stopped(stops, votes)
         vote_log = stages.log_votes(
-            pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
+            pairs,
+            ballots,
+            judges,
+            votes,
+            waiting=waiting["ballot_id"],
+            stops=stops,
+            categories=categories,
         )
         vote_log = with_people(vote_log, pairs, study, record.warehouse)
         record.count_gaps(vote_log)
