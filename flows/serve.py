@@ -93,7 +93,7 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
     ending.enter_context(kept(access, server.process))
     _say(f"Prefect UI: {_pages(access)}")
     if access.auth:
-        _say(f"It asks once for this authentication string: {access.auth}")
+        _say(f"Authentication string: {access.auth}")
     else:
         _say(OPEN.format(url=access.url) + " Leave out --no-auth.")
     return access
