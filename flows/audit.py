@@ -10,6 +10,7 @@ from prefect.runtime import flow_run
 from flows._alerts import start_on_alert
 from flows._casting import cast_all
 from flows._labels import run_name, tag_run
+from flows._orchestrator import outcomes
 from flows._people import with_people
 from flows._progress import notices
 from flows._ready import not_ready
@@ -19,6 +20,7 @@ from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
+from tasks._stage import prune_results
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
@@ -99,4 +101,6 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         if record.kept is None:
             await save_results(record, pairs, vote_log, perturbed)
     get_run_logger().info(record.summary())
-    return record.outcome()
+    prune_results()
+    outcomes.append(record.outcome())
+    return outcomes[-1]
