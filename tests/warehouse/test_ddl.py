@@ -235,6 +235,8 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
         for name in SINCE_15:
             connection.execute(f"alter table findings drop column {name}")
         connection.execute("alter table findings add column reading varchar")
+        for table in ("verdicts", "shifts"):
+            connection.execute(f"alter table {table} drop column shown_first")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")
