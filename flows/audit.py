@@ -7,9 +7,11 @@ import polars as pl
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
+from flows._alerts import start_on_alert
 from flows._budget import require_bounds
 from flows._casting import cast_all
 from flows._drift import drift_line, drift_of
+from flows._labels import run_name, tag_run
 from flows._people import with_people
 from flows._publish import publish
 from flows._record import Record
@@ -26,7 +28,12 @@ from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
 
 
-@flow(name="audit")
+@flow(
+    name="audit",
+    flow_run_name=run_name,
+    on_running=[tag_run],
+    on_completion=[start_on_alert],
+)
 async def audit(study: Study, warehouse: str | None = None) -> Any:
     """Measure how far perturbations move each judge, and leave all of it in the warehouse.
 

@@ -208,7 +208,7 @@ class Study(BaseModel):
 
     def can_spend(self) -> bool:
         """Tell whether a run may cost money: some judge is neither simulated nor run by us."""
-        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges)
+        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges if judge in JUDGES)
         return any(
             not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
             for judge, provider in asked
