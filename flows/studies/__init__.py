@@ -21,9 +21,7 @@ from tasks.providers._diverted import diverting
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)
-OFFLINE = [
-    f"offline/{name}" for name in ("careless", "gullible", "honest", "positional", "random")
-]
+OFFLINE = [f"offline/{name}" for name in ("careless", "gullible", "honest", "positional", "random")]
 """Simulated judges with much noise, the presets of methods.md, section 13."""
 
 
