@@ -1,14 +1,14 @@
 -- One row per study, judge, prompt, wave, mode, gate and perturbation (null: of the whole judge): passed or not.
--- Below so many questions nothing is passed or failed (methods, section 3).
-with limits as (select 10 as fewest),
+-- With too few questions nothing is passed or failed (methods, sections 3 and 16).
 -- Half of the 90 % interval, which shows that a bias is not relevant: 1.6449 is the normal's
 -- quantile, the rest Fisher's & Cornish's expansion of Student's (from ten questions on within .0001).
-halves as (
+with halves as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation, statistic,
-        standard_error * (1.644854 + 1.523768 / df + 1.420182 / df ** 2 + .983002 / df ** 3) as half,
+        standard_error
+            * (1.644854 + 1.523768 / freedom + 1.420182 / freedom ** 2 + .983002 / freedom ** 3) as half,
     from (
-        from (select *, clusters - 1 as df from estimates, limits where clusters >= fewest)
+        from (select *, coalesce(df, clusters - 1) as freedom from estimates where too_few is null)
         where subgroup = '' and statistic in ('mps', 'mps_sham')
     )
 ),
@@ -18,8 +18,8 @@ gates as (
         study, dataset, judge, prompt, wave, mode, 'position' as gate, null as perturbation, simulated,
         estimate as value, low, high, if(statistic = 'position_gap', .15, .30) as tolerance,
         greatest(low, -high) > tolerance as failed, greatest(high, -low) <= tolerance as passed,
-        1 - greatest(high, -low) / tolerance as margin, clusters < fewest as few, reason,
-    from estimates, limits
+        1 - greatest(high, -low) / tolerance as margin, too_few, reason,
+    from estimates
     where subgroup = '' and perturbation is null
         and statistic in ('position_gap', 'preference_fairness')
     qualify row_number() over (
@@ -29,8 +29,8 @@ gates as (
     select
         study, dataset, judge, prompt, wave, mode, 'validity', null, simulated,
         estimate, low, high, .10 as tolerance,
-        low > tolerance, high <= tolerance, 1 - high / tolerance, clusters < fewest, reason,
-    from estimates, limits
+        low > tolerance, high <= tolerance, 1 - high / tolerance, too_few, reason,
+    from estimates
     where statistic = 'invalid_rate' and perturbation is null and subgroup = ''
     union all
     -- A finding also goes by the adjusted p and by log-odds: where those say otherwise than the
@@ -39,7 +39,7 @@ gates as (
         study, dataset, judge, prompt, wave, mode, 'bias', perturbation, simulated,
         value, value_low, value_high, tolerance,
         finding in ('biased', 'overlooks', 'rewards'), finding in ('no relevant bias', 'detects'),
-        if(apart, null, margin), false,
+        if(apart, null, margin), null,
         nullif(concat_ws('; ', reason, if(apart, 'no margin: the finding rests on more than the interval, which says otherwise', null)), ''),
     from (
         select *, (finding in ('no relevant bias', 'detects')) <> (margin >= 0) as apart
@@ -62,8 +62,8 @@ gates as (
     select
         study, dataset, judge, prompt, wave, mode, 'agreement', null, simulated,
         1 - estimate, 1 - high, 1 - low, .10 as tolerance,
-        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, clusters < fewest, reason,
-    from estimates, limits
+        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, too_few, reason,
+    from estimates
     where statistic = 'ceiling_ratio' and perturbation is null
     union all
     -- The measure that comes closest to its minimum; canaries have none, and only raise alarm.
@@ -71,18 +71,19 @@ gates as (
         study, dataset, judge, prompt, wave, 'any', 'drift', null, bool_or(simulated),
         arg_max(estimate, reach), arg_max(low, reach), arg_max(high, reach),
         coalesce(arg_max(minimum, reach), max(minimum)),
-        bool_or(state = 'alert' and enough),
+        bool_or(state = 'alert'),
         bool_and(state in ('quiet', 'not measured'))
-            and bool_and(minimum = 0 or coalesce(reach <= 1, false) and enough),
-        least(1 - max(reach), if(bool_or(state = 'alert' and enough), 0, null)),
-        bool_or(minimum > 0 and not enough) and not bool_or(state = 'alert' and enough),
+            and bool_and(minimum = 0 or coalesce(reach <= 1, false) and not few),
+        least(1 - max(reach), if(bool_or(state = 'alert'), 0, null)),
+        case when not bool_or(state = 'alert') then min(reason) filter (minimum > 0 and few) end,
         case
             when bool_or(state = 'suspect') then 'suspect: the next wave is to confirm it'
             when max(reach) is null then min(reason) filter (minimum > 0)
         end,
     from (
-        select *, clusters >= fewest as enough, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
-        from limits, drifts
+        -- too few questions are what leaves a change that has a p-value without a state
+        select *, state = 'not measured' and p_value is not null as few, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
+        from drifts
         semi join estimates using (study, dataset, judge, prompt, wave)
     )
     group by study, dataset, judge, prompt, wave
@@ -90,6 +91,6 @@ gates as (
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,
     value, low, high, tolerance,
-    case when few then 'inconclusive' when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
-    margin, coalesce(reason, if(few, 'fewer than ' || fewest || ' independent questions', null)) as reason,
-from gates, limits
+    case when too_few is not null then 'inconclusive' when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
+    margin, coalesce(reason, too_few) as reason,
+from gates

@@ -8,7 +8,10 @@ was asked: ``GET /stats``. Which request meets which fault depends on the seed a
 import asyncio
 import json
 import time
+import zlib
 from collections import Counter, deque
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import click
@@ -17,11 +20,15 @@ from aiohttp import web
 from tasks._random import pick, uniform
 from tasks.providers._emulated_batches import Batches
 from tasks.providers._manners import Manners
+from tasks.providers._offline import answer
 
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
 HOST = "127.0.0.1"
 PORT, AMOUNT, SECONDS = click.IntRange(0, 65535), click.IntRange(min=0), click.FloatRange(min=0)
-FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute")
+FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute", "endless", "bomb")
+PART = b" " * 2**20
+PARTS = 1024
+"""Of an endless body, which has an end in case that nobody breaks it off."""
 
 
 class Minute:
@@ -143,6 +150,8 @@ class Emulator:
             return self._error(500, "The server had an error.", "server_error")
         if fault == "garbage":
             return web.Response(text="<html>bad gateway", content_type="text/html")
+        if fault in {"endless", "bomb"}:
+            return await self._pour(request, fault)
         if fault == "hang":
             await asyncio.sleep(self.manners.hang_seconds)
         if fault == "truncated":
@@ -152,6 +161,18 @@ class Emulator:
         if request.transport:
             request.transport.abort()
         return web.Response()
+
+    async def _pour(self, request: web.Request, fault: str) -> web.StreamResponse:
+        """Send a body that is far too large, until the other side closes the connection."""
+        if fault == "bomb":
+            headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+            return web.Response(body=await asyncio.to_thread(_bomb), headers=headers)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            for _ in range(PARTS):
+                await response.write(PART)
+        return response
 
     def _fault(self, number: int) -> str | None:
         drawn = uniform(self.manners.seed, "fault", number)
@@ -185,7 +206,7 @@ class Emulator:
     def _reply(self, request: dict[str, Any], *, mute: bool = False) -> dict[str, Any]:
         # The same request may be written in several ways.
         body = json.dumps(request, sort_keys=True)
-        text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body)
+        text = "Emulated: no verdict." if mute else self._verdict(request, body)
         usage = {"prompt_tokens": _prompt_tokens(request), "completion_tokens": len(text.split())}
         self.counts["replies"] += 1
         self.prompts[hash(body)] += 1
@@ -206,12 +227,25 @@ class Emulator:
             "usage": {**usage, "total_tokens": sum(usage.values())},
         }
 
+    def _verdict(self, request: dict[str, Any], body: str) -> str:
+        traits = self.manners.traits.get(request["model"])
+        if traits is None:
+            return pick(REPLIES, self.manners.seed, body)
+        return answer(request["messages"], traits, request.get("seed", 0))
+
     def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Answer a line of a batch, by the same rules as a request of its own."""
         refusal = self._refusal(request)
         if refusal:
             return refusal
         return 200, self._reply(request)
+
+
+@cache
+def _bomb() -> bytes:
+    """Return a gigabyte of blanks, compressed to a megabyte."""
+    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    return b"".join([*(packed.compress(PART) for _ in range(PARTS)), packed.flush()])
 
 
 def _prompt_tokens(request: dict[str, Any]) -> int:

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.providers._offline import Traits
+
 
 class Manners(BaseModel):
     """How the provider behaves; all of it can be changed while it runs (``POST /manners``)."""
@@ -16,7 +18,8 @@ class Manners(BaseModel):
     faults: dict[str, float] = {}
     """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
     ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
-    ``mute`` a good reply without a verdict."""
+    ``mute`` a good reply without a verdict, ``endless`` a body that does not end (before a
+    gigabyte), ``bomb`` one that inflates to a gigabyte."""
     retry_after: float = Field(default=0.2, ge=0)
     """Seconds named in ``Retry-After`` of a 429."""
     hang_seconds: float = Field(default=30.0, ge=0)
@@ -36,6 +39,9 @@ class Manners(BaseModel):
     """Words that fit into the model; 0: any number."""
     forbidden: str = ""
     """A prompt with this text breaks the content policy."""
+    traits: dict[str, Traits] = {}
+    """Model -> the synthetic judge that answers for it; others answer by a hash of the request. A
+    change while it runs is a model that changes without a word."""
     batch_seconds: float = Field(default=0.0, ge=0)
     """From the creation of a batch to its end."""
     batch_errors: float = Field(default=0.0, ge=0, le=1)
