@@ -27,6 +27,9 @@ from tasks.enough import is_enough, why_not_enough
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
+WITHOUT_MODE = tuple(column for column in CELL if column != "mode")
+OF_COUNTS = ("los", "los_sham")
+"""Statistics that are of votes, whatever verdict they make: their mode is ``any``."""
 NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 BESIDE = (
     "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
@@ -86,7 +89,8 @@ def conclude(
     if cells.is_empty():
         return Findings.empty()
     for statistic in BESIDE:
-        cells = cells.join(_numbers_of(rows, statistic), on=CELL, how="left")
+        key = WITHOUT_MODE if statistic in OF_COUNTS else CELL
+        cells = cells.join(_numbers_of(rows, statistic, key), on=key, how="left")
     cells = _with_tested(_with_detected(cells))
     cells = _adjusted(cells).with_columns(refused=_refused())
     cells = _ruled(cells.with_columns(word=_first_word(detects_at)))
@@ -108,11 +112,11 @@ def conclude(
     )
 
 
-def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
+def _numbers_of(rows: pl.DataFrame, statistic: str, key: tuple[str, ...]) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
     named = {f"{statistic}_{number}": number for number in NUMBERS}
     short = {statistic: "estimate"} if statistic == "e_value" else named
-    return found.select(*CELL, **{name: pl.col(number) for name, number in short.items()})
+    return found.select(*key, **{name: pl.col(number) for name, number in short.items()})
 
 
 def _with_detected(cells: Cells) -> Cells:

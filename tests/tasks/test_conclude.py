@@ -76,7 +76,7 @@ def test_log_odds_make_a_small_shift_matter(
 ) -> None:
     rows = [
         shift(estimate),
-        {"statistic": "los", "estimate": odds},
+        {"statistic": "los", "estimate": odds, "mode": "any"},  # as the statistic gives it
         {"statistic": "los", "estimate": 9.0, "subgroup": "of a part"},
     ]
     assert conclude(make_estimates(rows))["finding"].to_list() == [finding]
