@@ -31,6 +31,11 @@ SINCE_15 = (
     "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
 )  # fmt: skip
 SINCE_17 = ("df", "too_few")
+SINCE_18 = ("category",)
+OF_FINDINGS_18 = (
+    "shift_spread", "shift_spread_low", "shift_spread_high", "moved_p", "category_p",
+    "lost_difference", "lost_over", "lost_p", "lost_finding",
+)  # fmt: skip
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all
@@ -164,8 +169,9 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
-            *(f"alter table vote_log drop column {name}" for name in SINCE_14),
-            *(f"alter table findings drop column {name}" for name in (*SINCE_7, *SINCE_15)),
+            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_18)),
+            *(f"alter table findings drop column {name}"
+              for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
             "alter table findings alter column finding set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
@@ -242,11 +248,11 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
         marts = connection.execute(VIEWS).fetchall()
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
-        for name in SINCE_14:
+        for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
         for name in SINCE_17:
             connection.execute(f"alter table estimates drop column {name}")
-        for name in SINCE_15:
+        for name in (*SINCE_15, *OF_FINDINGS_18):
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
             connection.execute(f"alter table {name} drop column shown_first")
@@ -257,6 +263,25 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
     assert found.rows() == [(3, 5, None, None, None, None, None, None)]
     # All migrations are one transaction, which DuckDB must be able to commit with rows there.
     assert warehouse.query("select finding from findings").rows() == [("detects",)]
+
+
+def test_votes_of_schema_17_get_the_category_of_their_question(
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
+) -> None:
+    warehouse = Warehouse(tmp_path / "old.duckdb")
+    log = make_vote_log([{"cluster": "d/1"}, {"sample": "s2", "cluster": "d/2"}])
+    asked = [{"question_id": "d/1", "category": "sums"}, {"question_id": "d/2"}]
+    warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
+    with duckdb.connect(str(warehouse.path)) as connection:
+        marts = connection.execute(VIEWS).fetchall()
+        for (view,) in [*marts, *((name,) for name in SHARED)]:
+            connection.execute(f"drop view mart.{view}")
+        connection.execute("alter table vote_log drop column category")
+        for name in OF_FINDINGS_18:
+            connection.execute(f"alter table findings drop column {name}")
+        connection.execute("update meta set schema_version = 17")
+    found = warehouse.query("select cluster, category from vote_log order by all")
+    assert found.rows() == [("d/1", "sums"), ("d/2", None)]
 
 
 def test_an_older_warehouse_is_brought_forward_once(
