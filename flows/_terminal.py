@@ -1,10 +1,12 @@
 """What people see in the terminal."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import click
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -307,5 +309,16 @@ def ballot_bars(console: Console) -> Iterator[Any]:
 
 def _clip(value: Any, width: int = 200) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    printable = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"
+    shown = printable(text)
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace control characters, which could command a terminal; line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def echo_data(text: str) -> None:
+    """Print data; on a terminal without control characters, which could command it."""
+    # Click drops colours on the way to a file, and so would change the data.
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
