@@ -33,6 +33,7 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control")
 """Columns of numbers that have a sign."""
 
@@ -155,7 +156,7 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
 def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding, and what it means, what it rests on or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
-    share = detected(row).replace("\N{NO-BREAK SPACE}", " ")
+    share = detected(row).translate(PLAIN)
     below = "; ".join(filter(None, (share, row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
