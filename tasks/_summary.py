@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
 from tasks._heads import NO_NAMES, heads, is_person, names, share_of
+from tasks._position_finding import GAP, POSITION
 from tasks._words import (
     clean,
     clip,
@@ -18,6 +19,7 @@ from tasks._words import (
     number,
     shorten,
     tagged,
+    thousands,
     with_who,
 )
 
@@ -29,6 +31,10 @@ GLOSSARY = {
     " direction.",
     "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
     " minimum on both sides, and the log-odds shift does not say otherwise.",
+    "biased, no relevant bias (position)": "Of pairs without a perturbation: one slot is favoured,"
+    " the adjusted p-value below .05 and the position gap (the share of first picks less one half)"
+    " at least .05 or the pull in logits at least .25; or the 90 % intervals of both lie within"
+    " that. Where each pair was seen in one order only the pull in logits counts.",
     "inconclusive": "The data fit several of these words, or what limits the finding stands below"
     " it: ask more questions.",
     "detects": "A detract perturbation made the answer worse, and the judge surely notices: the"
@@ -74,6 +80,11 @@ def summary(
     if findings.is_empty():
         return ["No cell was measured, so nothing was found."]
     rows = with_who(findings).sort("who", "perturbation").to_dicts()
+    slots = [row for row in rows if row["kind"] == POSITION]
+    rows = [row for row in rows if row["kind"] != POSITION]
+    if not rows:
+        judges = heads(names(slots), persons)
+        return [f"{judges} compared answers; nothing was perturbed.", _position(slots, persons)]
     people = [row for row in rows if is_person(row["judge"], persons)]
     models = [row for row in rows if not is_person(row["judge"], persons)]
     first = [_faced(models, persons, f"on {count(questions, 'question')}")] if models else []
@@ -82,11 +93,15 @@ def summary(
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
     if all(row["finding"] is None for row in rows):
-        return ["Nothing can be concluded: every cell is refused.", faced, _open(rows, persons)]
+        refused = "Nothing can be concluded of perturbations: every cell is refused."
+        return [refused, faced, *filter(None, [_position(slots, persons)]), _open(rows, persons)]
     # Of a person without a finding nothing is said, not that no bias was found.
     told_of = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in told_of)]
-    told = (_promote(shown, persons), _detract(shown, persons), _open(rows, persons))
+    told = (
+        _promote(shown, persons), _detract(shown, persons), _position(slots, persons),
+        _open(rows, persons),
+    )  # fmt: skip
     return [s for s in (faced, *told) if s]
 
 
@@ -100,8 +115,16 @@ def finding_words(row: Row) -> tuple[str, str]:
     if row["finding"] is None:
         return REFUSED, str(row["reason"] or "no reason was recorded")
     if row["finding"] == "biased" and row["estimate"]:
-        return "biased", "toward it" if row["estimate"] > 0 else "against it"
+        return "biased", favoured(row) or ("toward it" if row["estimate"] > 0 else "against it")
     return str(row["finding"]), detected(row)
+
+
+def favoured(row: Row) -> str:
+    """Name the slot that a judge with a position bias favours; empty of all else."""
+    if row["kind"] != POSITION or row["finding"] != "biased":
+        return ""
+    towards = row["shift"] if "shift" in row else row["estimate"]
+    return "toward the first slot" if towards > 0 else "toward the second slot"
 
 
 def detected(row: Row) -> str:
@@ -151,6 +174,36 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
         f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
         f" the flaw was detected in {shown}."
     )
+
+
+def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
+    """Say which judges favour a slot; of people only those of whom something is known."""
+    cells = [row for row in rows if row["finding"] or not is_person(row["judge"], persons)]
+    if not cells:
+        return ""
+    moved = sorted(
+        (row for row in cells if row["finding"] == "biased"), key=lambda row: -abs(row["estimate"])
+    )
+    clear = sum(row["finding"] == "no relevant bias" for row in cells)
+    rest = len(cells) - len(moved) - clear
+    told = [f"{thousands(clear)} without relevant position bias"] if clear else []
+    told += [f"{thousands(rest)} open"] if rest else []
+    more = f" ({listing(told)})" if told else ""
+    if not moved:
+        return f"{_nobody(cells, persons)} was found to favour a slot{more}."
+    verb = "favours" if _alone(moved, cells, persons) else "favour"
+    each = [f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
+            for row in moved[:NAMED]]  # fmt: skip
+    others = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
+    return (
+        f"{share_of(names(moved), names(cells), persons)} {verb} one slot:"
+        f" {'; '.join([*each, *others])}{more}."
+    )
+
+
+def _pull(row: Row) -> str:
+    size = number(abs(row["estimate"]))
+    return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
 
 def _open(rows: Sequence[Row], persons: Collection[str]) -> str:

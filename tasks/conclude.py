@@ -14,6 +14,7 @@ from tasks._families import (
     holm,
     rejected_by_e_values,
 )
+from tasks._position_finding import STATISTICS, position_findings
 from tasks._shrinkage import shrunk
 from tasks.defaults import (
     ALPHA,
@@ -55,7 +56,8 @@ class Rule(NamedTuple):
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
     whole = pl.col("subgroup") == ""
-    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in(["mps_sham", *BESIDE])))
+    names = ["mps_sham", *BESIDE, *STATISTICS]
+    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in(names)))
 
 
 def conclude(
@@ -82,8 +84,15 @@ def conclude(
     Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
     clusters, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
     the mean of all judges under the same perturbation.
+
+    Position bias is a finding of each judge, in a family of its own (``_position_finding.py``).
     """
     rows = endpoints(estimates)
+    found = [_of_perturbations(rows, detects_at), Findings.draft(position_findings(rows))]
+    return Findings.of(pl.concat(found))
+
+
+def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
     cells = primary(rows, CELL)
     if cells.is_empty():
         return Findings.empty()
@@ -93,7 +102,7 @@ def conclude(
     cells = _adjusted(cells).with_columns(refused=_refused())
     cells = _ruled(cells.with_columns(word=_first_word(detects_at)))
     told = pl.col("refused").is_null()
-    return Findings.of(
+    return Findings.draft(
         cells.with_columns(
             reason=pl.coalesce("refused", "note"),
             **{

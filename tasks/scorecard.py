@@ -32,10 +32,12 @@ def scorecard(
 ) -> pl.DataFrame:
     """Return a row per judge and gate (``scorecard.sql``).
 
-    Gates are position, validity, each bias, agreement (where people labelled the same items) and
-    drift (where there are waves). A gate fails if the whole interval lies beyond the tolerance,
-    passes if all of it lies within, and is else inconclusive; a bias by its finding, drift only if
-    an alert is confirmed. Below ten clusters nothing passes or fails. ``margin`` is what is left of
+    Gates are position, validity, each bias, discernment, agreement (where people labelled the same
+    items) and drift (where there are waves). A gate fails if the whole interval lies beyond the
+    tolerance, passes if all of it lies within, and is else inconclusive; position and a bias by
+    their findings, drift only if an alert is confirmed. Discernment passes if more than a fifth of
+    one kind of flaw is surely detected, fails if surely less of every kind. Below ten clusters
+    nothing passes or fails. ``margin`` is what is left of
     the tolerance at the worse end of the interval, as a share of it: of a promote bias the 90 %
     interval, as its finding goes by that; of a detract one how far the share of flaws that is
     surely detected lies beyond what detecting takes. Null, with the reason, where a finding says

@@ -25,7 +25,7 @@ from warehouse._saving import Saving, WarehouseError, save
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["Saving", "Warehouse", "WarehouseError"]
-VERSION = 16
+VERSION = 17
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
