@@ -44,7 +44,7 @@ audit: setup ## audit the simulated judges on the bundled questions: offline, no
 audit-local: setup-local ## audit a real language model on this machine: no network, no keys
 	$(BIN)/voirdire audit local
 
-serve: setup ## offer every study in the Prefect UI
+serve: setup ## offer every study in the Prefect UI; schedules that can spend start off
 	$(BIN)/voirdire serve
 
 # The providers are proved against an emulator; without npm these tests are skipped, and say so.

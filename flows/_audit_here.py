@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from flows._server import SETTINGS, Server, find_server
+from flows._access import Access
+from flows._server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows._stopping import run_aside
 from flows.studies import STUDIES, Study, make_study
 from tasks._memory import share_one_heap
@@ -36,7 +37,12 @@ RESULTS = """
 
 
 def audit_here(
-    name: str, changes: dict[str, Any], warehouse: Path | None, *, confirmed: bool = False
+    name: str,
+    changes: dict[str, Any],
+    warehouse: Path | None,
+    *,
+    confirmed: bool = False,
+    server: str | None = None,
 ) -> None:
     """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
     share_one_heap()
@@ -55,7 +61,7 @@ def audit_here(
             from flows._plan import confirm_spending
 
             confirm_spending(study, warehouse)
-        _audit(study, path)
+        _audit(study, path, server)
     # To collect thousands of classes before they are thrown away takes a second.
     gc.freeze()
     gc.disable()
@@ -71,15 +77,15 @@ def _stand_by(last: Standing, study: Study, path: Path) -> None:
     _show_place("report: ", restore_report(study, store))
 
 
-def _audit(study: Study, path: Path) -> None:
+def _audit(study: Study, path: Path, named: str | None) -> None:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
-    url = find_server()
-    server = None if url else Server()
+    access = find_server(named)
+    server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
     caller()
     begin(study.judges)
     try:
-        _run(study, path, url, server)
+        _run(study, path, access, server)
     except KeyboardInterrupt:
         if server:
             server.stop(SECONDS_AFTER_AN_INTERRUPT)
@@ -89,11 +95,12 @@ def _audit(study: Study, path: Path) -> None:
             server.stop()
 
 
-def _run(study: Study, path: Path, url: str | None, server: Server | None) -> None:
+def _run(study: Study, path: Path, access: Access | None, server: Server | None) -> None:
     from flows._terminal import ballot_bars
 
-    os.environ["PREFECT_API_URL"] = url or (server.url if server else "")
-    where = f"the Prefect server at {url}" if url else "a Prefect server of its own"
+    if used := server.access if server else access:
+        used.put_into_environment()
+    where = f"the Prefect server at {access.url}" if access else "a Prefect server of its own"
     with CONSOLE.status(f"Starting study {study.name} with {where}"):
         # Collecting while thousands of classes are made takes a quarter of a second.
         gc.disable()
@@ -112,6 +119,8 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         require_free(study.name, Warehouse(path))
         if server:
             server.wait()
+        elif access:
+            require_answer(access)
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
         _progress.readers.append(_show_line)
@@ -119,8 +128,8 @@ def _run(study: Study, path: Path, url: str | None, server: Server | None) -> No
         _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
     _show(study, path, state.message)
-    if url:
-        _show_place("Prefect:  ", url)
+    if access:
+        _show_place("Prefect:  ", access.url)
     _show_place("report:   ", report_path(path, study.name))
 
 

@@ -141,7 +141,7 @@ def _perturbed(
     rows = warehouse.read(
         PerturbedAnswers,
         among=pl.DataFrame(
-            {"perturbation": study.perturbations, "seed": [study.seed] * len(study.perturbations)},
+            {"perturbation": study.asked(), "seed": [study.seed] * len(study.asked())},
             schema={"perturbation": pl.String, "seed": pl.Int64},
         ),
     )

@@ -171,13 +171,17 @@ def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     questions, answers, versions = import_dataset(study.dataset, study.folder, study.limit)
     perturbed = PerturbedAnswers.of(
-        pl.concat(
-            perturb(questions, answers, versions, name, study.seed) for name in study.perturbations
-        )
+        pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
     )
-    table = perturbation_table(study.perturbations)
+    table = perturbation_table(study.asked())
     return pair_up(
-        questions, answers, perturbed, table, study.checks, replicates=study.replicates
+        questions,
+        answers,
+        perturbed,
+        table,
+        study.checks,
+        replicates=study.replicates,
+        shams=study.sham != "none",
     ), perturbed
 
 

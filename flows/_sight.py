@@ -134,7 +134,7 @@ def sample_table(
     """Lay out how many samples each perturbation has; return those that its endpoint rests on."""
     rows: list[tuple[Any, ...]] = []
     seen: dict[str, int] = {}
-    for name in study.perturbations:
+    for name in study.asked():
         arms = pairs.filter(pl.col("perturbation") == name)
         samples = arms.filter(pl.col("arm") == "experimental").height
         shams = arms.filter(pl.col("arm") == "sham").height
@@ -248,7 +248,7 @@ def advice(
         )
         text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
     yield text
-    cells = len(study.judges) * len(study.perturbations)
+    cells = len(study.judges) * len(study.asked())
     text = f"Power .80 is at a raw p of {_plain(ALPHA)}"
     if cells > 1:
         text += (
@@ -279,7 +279,7 @@ def advice(
 def _drift_advice(samples: int, study: Study) -> str:
     """Say which change between two waves can be seen, alone and within the budget of alerts."""
     # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
-    cells = len(study.judges) * (2 * len(study.perturbations) + 2)
+    cells = len(study.judges) * (2 * len(study.asked()) + 2)
     votes, level = study.votes_per_pair, BUDGET / NIGHTS
     alone, budgeted = (
         _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)

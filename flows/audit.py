@@ -7,9 +7,11 @@ import polars as pl
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
+from flows._alerts import start_on_alert
 from flows._budget import require_bounds
 from flows._casting import cast_all
 from flows._drift import drift_line, drift_of
+from flows._labels import run_name, tag_run
 from flows._people import with_people
 from flows._publish import publish
 from flows._record import Record
@@ -26,7 +28,12 @@ from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
 
 
-@flow(name="audit")
+@flow(
+    name="audit",
+    flow_run_name=run_name,
+    on_running=[tag_run],
+    on_completion=[start_on_alert],
+)
 async def audit(study: Study, warehouse: str | None = None) -> Any:
     """Measure how far perturbations move each judge, and leave all of it in the warehouse.
 
@@ -41,16 +48,22 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
-        perturbations = perturbation_table(study.perturbations)
+        perturbations = perturbation_table(study.asked())
         perturbed = PerturbedAnswers.of(
             pl.concat(
                 stages.perturb_answers(questions, answers, versions, name, study.seed)
-                for name in study.perturbations
+                for name in study.asked()
             )
         )
         record.count_dropped(perturbed)
         pairs = stages.pair_up(
-            questions, answers, perturbed, perturbations, study.checks, replicates=study.replicates
+            questions,
+            answers,
+            perturbed,
+            perturbations,
+            study.checks,
+            replicates=study.replicates,
+            shams=study.sham != "none",
         )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {record.notes_line()}")

@@ -16,11 +16,16 @@ from flows._calibration import (
     require_free,
 )
 from flows._calibration_page import publish_calibration
+from flows._labels import run_name, tag_run
 from tasks import stages
 from warehouse.store import Warehouse
 
 
-@flow(name="calibrate")
+@flow(
+    name="calibrate",
+    flow_run_name=run_name,
+    on_running=[tag_run],
+)
 def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     """Hold judges against people (alternative annotator test), and leave all in the warehouse.
 

@@ -18,6 +18,7 @@ INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 KINDS = click.Choice(["additive", "multiplicative"])
 TESTS = click.Choice(["auto", "score", "t"])
 PATH = click.Path(path_type=Path)
+SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own file."),
@@ -29,6 +30,8 @@ OPTIONS = (
     click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
     click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
     click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
+    click.option("--sham", type=SHAMS, help="The meaning-free edit that shifts are over."),
+    click.option("--detects-at", type=float, help="Share of flaws that detecting takes."),
     click.option("--replicates", is_flag=True, default=None, help="Ask control once more."),
     click.option("--wave", help="Label of this measurement; a new one asks again."),
     click.option("--seed", type=int, help="Of templates, shams and random positions."),
@@ -44,6 +47,12 @@ warehouse_option = click.option(
     "--warehouse",
     type=click.Path(path_type=Path),
     help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+)
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    help="A Prefect server, such as http://127.0.0.1:4200/api. Default: PREFECT_API_URL, else that "
+    "of your own `voirdire serve`, else a new one.",
 )
 
 
@@ -86,13 +95,16 @@ def main() -> None:
 @click.argument("study", default="quick")
 @study_options
 @click.option("--yes", is_flag=True, help="Do not ask before spending more than 1 USD.")
+@server_option
 @warehouse_option
 @clear_errors
-def audit(study: str, warehouse: Path | None, *, yes: bool, **options: Any) -> None:
+def audit(
+    study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
+) -> None:
     """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
-    audit_here(study, _given(options), warehouse, confirmed=yes)
+    audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
 
 
 @main.command()
@@ -272,13 +284,30 @@ def list_(name: str | None) -> None:
 
 
 @main.command()
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=4200, show_default=True, help="Of its server."
+)
+@click.option("--no-auth", is_flag=True, help="Let in whoever reaches the server: it runs code.")
+@server_option
 @warehouse_option
 @clear_errors
-def serve(warehouse: Path | None) -> None:
-    """Offer every study in the Prefect UI."""
+def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
+    """Offer every study in the Prefect UI, and run those whose schedule is switched on."""
     from flows.serve import serve_studies
 
-    serve_studies(warehouse)
+    serve_studies(warehouse, port=port, server=server, auth=not no_auth)
+
+
+@main.command()
+@click.option("--on", multiple=True, metavar="STUDY", help="Switch on; repeat for several.")
+@click.option("--off", multiple=True, metavar="STUDY", help="Switch off; repeat for several.")
+@server_option
+@clear_errors
+def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
+    """Show, and switch on or off, when studies run by themselves while they are served."""
+    from flows.serve import switch_schedules
+
+    switch_schedules(on, off, server)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,15 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
+from flows._labels import run_name, tag_run
 from flows._remeasure import measure_anew
 
 
-@flow(name="remeasure")
+@flow(
+    name="remeasure",
+    flow_run_name=run_name,
+    on_running=[tag_run],
+)
 def remeasure(
     study: str = "quick",
     warehouse: str | None = None,

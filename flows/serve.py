@@ -1,97 +1,114 @@
 """Studies, remeasuring and calibrating as deployments: python -m flows.serve, or voirdire serve."""
 
+import asyncio
 import os
-import subprocess
-import sys
-import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from flows._server import DEFAULT, ENDS_WITH_US, SETTINGS, find_server
+from flows._access import Access, kept, kept_auth, own_server
+from flows._server import (
+    SETTINGS,
+    Server,
+    asks_for_authentication,
+    find_server,
+    require_answer,
+)
+from tasks import _home
 from warehouse.peek import VARIABLE
 
-PROGRAM = f"""{ENDS_WITH_US}
-import runpy
-sys.argv = ["prefect", "server", "start", "--host", "127.0.0.1"]
-runpy.run_module("prefect", run_name="__main__")
-"""
+PORT = 4200
+OPEN = (
+    "{url} asks for no authentication: whoever reaches it, any user of this machine, can run code "
+    "as you, with your API keys."
+)
 
 
-def serve_studies(warehouse: Path | None = None) -> None:
-    """Serve all studies, one run at a time, with a Prefect server if none is running."""
+def serve_studies(
+    warehouse: Path | None = None,
+    *,
+    port: int = PORT,
+    server: str | None = None,
+    auth: bool = True,
+) -> None:
+    """Serve all studies, one run at a time, at a Prefect server of our own or one that is named."""
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
+    # Runs are processes of their own, in whatever folder.
+    os.environ[_home.VARIABLE] = str(_home.home())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
-    os.environ.setdefault("PREFECT_WORKER_QUERY_SECONDS", "2")
-    url = find_server()
-    server = None if url else _start_server()
-    os.environ["PREFECT_API_URL"] = url or DEFAULT
-    click.echo(f"Prefect UI: {os.environ['PREFECT_API_URL'].removesuffix('/api')}/deployments")
-    try:
-        _serve()
-    finally:
-        if server:
-            server.terminate()
-            server.wait(timeout=20)
+    os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
+    with ExitStack() as ending:
+        if server or os.environ.get("PREFECT_API_URL"):
+            _use(find_server(server))
+        else:
+            access = _start(port, ending, auth=auth)
+            access.put_into_environment()
+        from flows._serving import serve
+
+        try:
+            asyncio.run(serve())
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            _say("Stopped. Schedules stand as they are, and go on when studies are served again.")
 
 
-def _start_server() -> "subprocess.Popen[bytes]":
-    server = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        # A Ctrl-C is for the runner, which has schedules to pause before its server ends.
-        start_new_session=True,
-    )
-    until = time.monotonic() + 120
-    while not find_server():
-        if server.poll() is not None or time.monotonic() > until:
-            raise RuntimeError("the Prefect server did not start. Try `prefect server start`.")
-        time.sleep(0.3)
-    return server
+def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
+    """Switch schedules of a server that runs, and show them."""
+    access = find_server(server)
+    if access is None:
+        raise ValueError(
+            "no voirdire serve of yours runs. Start it, or name a server: --server URL."
+        )
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
+    require_answer(access)
+    access.put_into_environment()
+    from flows._serving import show_schedules
+
+    asyncio.run(show_schedules(on, off))
 
 
-def _serve() -> None:
-    from prefect import serve
-    from prefect.deployments.runner import RunnerDeployment
-    from prefect.types.entrypoint import EntrypointType
+def _use(access: Access | None) -> None:
+    if access is None:
+        raise ValueError("no Prefect server is named.")
+    require_answer(access)
+    access.put_into_environment()
+    _say(f"Prefect UI: {_pages(access)}")
+    if not asks_for_authentication(access):
+        _say(OPEN.format(url=access.url))
 
-    from flows.audit import audit
-    from flows.calibrate import calibrate
-    from flows.remeasure import remeasure
-    from flows.studies import STUDIES
 
-    serve(
-        *(
-            RunnerDeployment.from_flow(
-                audit,
-                name=name,
-                description=file.about,
-                cron=file.cron,
-                parameters={"study": file.study.model_dump()},
-                tags=["voirdire"],
-                entrypoint_type=EntrypointType.MODULE_PATH,
-            )
-            for name, file in STUDIES.items()
-        ),
-        RunnerDeployment.from_flow(
-            remeasure,
-            name="remeasure",
-            description="A study's results again, from its saved votes; asks nobody.",
-            tags=["voirdire"],
-            entrypoint_type=EntrypointType.MODULE_PATH,
-        ),
-        RunnerDeployment.from_flow(
-            calibrate,
-            name="calibrate",
-            description="May a judge replace people? From files of labels, or a study's votes.",
-            tags=["voirdire"],
-            entrypoint_type=EntrypointType.MODULE_PATH,
-        ),
-        limit=1,
-    )
+def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
+    """Start a server of our own, and tell where it is and what it takes to be let in."""
+    if own := own_server():
+        raise ValueError(
+            f"voirdire serve runs already: {_pages(own[0])} (process {own[1]}). End it first, or "
+            "set PREFECT_HOME to another folder, for a server with runs of its own."
+        )
+    server = Server(port, kept_auth() if auth else None, pages=True, listener=_say_of_server)
+    ending.callback(server.stop)
+    server.wait(_say)
+    access = server.access
+    ending.enter_context(kept(access, server.process))
+    _say(f"Prefect UI: {_pages(access)}")
+    if access.auth:
+        _say(f"It asks once for this authentication string: {access.auth}")
+    else:
+        _say(OPEN.format(url=access.url) + " Leave out --no-auth.")
+    return access
+
+
+def _pages(access: Access) -> str:
+    return f"{access.url.removesuffix('/api')}/deployments"
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _say_of_server(line: str) -> None:
+    if line.strip():
+        click.echo(f"prefect server: {line}", err=True)
 
 
 if __name__ == "__main__":

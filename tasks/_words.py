@@ -15,7 +15,7 @@ GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """What rows are about that is not one judge."""
 
 NOT_KNOWN = "not known"
-"""What stands for a number that is null: rows of a mart may lack any number but those of its key."""
+"""What stands for a number that is null: rows may lack any number but those of their key."""
 
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # hold emoji and some scripts together

@@ -19,11 +19,13 @@ def pair_up(
     checks: str,
     *,
     replicates: bool = False,
+    shams: bool = True,
 ) -> DataFrame[Pairs]:
     """Make the arms of each sample: control once, experimental and sham per perturbation.
 
-    ``replicates``: control is a fourth arm too, to be asked about again. ``checks``: ``drop``
-    leaves out what failed a validity check, ``flag`` uses it all the same.
+    ``replicates``: control is a fourth arm too, to be asked about again. Without ``shams`` there is
+    no sham arm. ``checks``: ``drop`` leaves out what failed a validity check, ``flag`` uses it all
+    the same.
     """
     if checks not in {"drop", "flag"}:
         raise ValueError(f"checks {checks!r} must be 'drop' or 'flag'.")
@@ -42,8 +44,8 @@ def pair_up(
         arm=pl.lit("control"), target="original", perturbation=nothing, kind=nothing
     ).unique("sample", maintain_order=True)
     experimental = samples.with_columns(arm=pl.lit("experimental"), target="perturbed")
-    shams = samples.filter(pl.col("sham").is_not_null(), pl.col("sham_failure").is_null())
-    sham = shams.with_columns(arm=pl.lit("sham"), target="sham")
+    matched = pl.col("sham").is_not_null() & pl.col("sham_failure").is_null()
+    sham = samples.filter(matched & shams).with_columns(arm=pl.lit("sham"), target="sham")
     again = control.with_columns(arm=pl.lit("replicate")).head(control.height if replicates else 0)
     arms = (control, experimental, sham, again)
     pairs = pl.concat([arm.select(WHERE + SHOWN) for arm in arms])

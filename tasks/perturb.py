@@ -7,7 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
-from tasks.perturbations import PERTURBATIONS, Item, Perturbation
+from tasks.perturbations import SECOND, Item, Perturbation, perturbation_named
 from tasks.perturbations._checks import sham_failure, words_kept
 
 PERTURBED_SLOT = 2
@@ -36,12 +36,16 @@ def perturb(
 ) -> DataFrame[PerturbedAnswers]:
     """Perturb the targets by the perturbation ``name``; a failed check is a row, not an error.
 
+    ``name/second`` is the same perturbation with its second sham.
+
     If the dataset brings any version, only brought ones are used, and the target is the answer
     that a version names. Else a template perturbs the answer in slot 2.
     """
-    perturbation = PERTURBATIONS[name]
+    perturbation = perturbation_named(name)
     brought = dict(
-        versions.filter(pl.col("perturbation") == name).select("answer_id", "version").iter_rows()
+        versions.filter(pl.col("perturbation") == name.removesuffix(SECOND))
+        .select("answer_id", "version")
+        .iter_rows()
     )
     made_by = "dataset" if brought else "template"
     rows = [
@@ -55,7 +59,7 @@ def perturbation_table(names: Iterable[str]) -> DataFrame[Perturbations]:
     """Return what the perturbations ``names`` are."""
     rows = [
         (p.name, p.recipe, p.kind, p.bias, p.source)
-        for p in (PERTURBATIONS[name] for name in dict.fromkeys(names))
+        for p in (perturbation_named(name) for name in dict.fromkeys(names))
     ]
     return Perturbations.of(pl.DataFrame(rows, schema=Perturbations.dtypes(), orient="row"))
 

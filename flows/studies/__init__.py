@@ -14,7 +14,7 @@ from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
 from tasks._home import own_folder
 from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
-from tasks.perturbations import PERTURBATIONS
+from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
 from tasks.providers._diverted import diverting
@@ -75,6 +75,12 @@ class Study(BaseModel):
         default=False,
         description="Ask one vote per order of judges whose repeats always agree (100 probes).",
     )
+    sham: Literal["first", "second", "both", "none"] = Field(
+        default="first",
+        description="The meaning-free edit that shifts are measured over: the perturbation's first "
+        "or second recipe, both (the difference is reported), or none, as in the papers: then "
+        "shifts are over the control, and a third of the calls are saved.",
+    )
     replicates: bool = Field(
         default=False,
         description="Ask about the unperturbed pairs once more, to tell noise from what any edit "
@@ -132,6 +138,10 @@ class Study(BaseModel):
                 "not a time zone. Give a name of the IANA database, such as UTC or Europe/Berlin"
             ) from error
         return name
+
+    def asked(self) -> list[str]:
+        """Return what the perturbations are asked about as: under which of their shams."""
+        return asked_under(self.perturbations, self.sham)
 
     def check(self) -> None:
         """Refuse unknown names, odd designs and missing keys before anything is asked.
@@ -195,7 +205,7 @@ class Study(BaseModel):
 
     def can_spend(self) -> bool:
         """Tell whether a run may cost money: some judge is neither simulated nor run by us."""
-        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges)
+        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges if judge in JUDGES)
         return any(
             not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
             for judge, provider in asked

@@ -1,7 +1,7 @@
 """Perturbations, one per file: ``@perturbation(...)`` on a function named like the file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -39,6 +39,8 @@ class Perturbation:
     sham: Sham | None
     check: Check
     summary: str
+    second_sham: Sham | None = None
+    """A sham of another kind, so that a liking for one of them is not taken for a bias."""
 
 
 def perturbation(
@@ -48,6 +50,7 @@ def perturbation(
     source: str,
     check: Check,
     sham: Sham | None,
+    second_sham: Sham | None = None,
     recipe: int = 1,
 ) -> Callable[[Recipe], Perturbation]:
     """Declare a perturbation; raise ``recipe`` whenever its output changes."""
@@ -55,9 +58,35 @@ def perturbation(
     def declare(make: Recipe) -> Perturbation:
         summary = (make.__doc__ or "").strip().split("\n")[0]
         name = getattr(make, "__name__", "")
-        return Perturbation(name, kind, bias, source, recipe, make, sham, check, summary)
+        return Perturbation(
+            name, kind, bias, source, recipe, make, sham, check, summary, second_sham
+        )
 
     return declare
+
+
+SECOND = "/second"
+"""Ends the name of a perturbation that is held against its second sham."""
+
+
+def perturbation_named(name: str) -> Perturbation:
+    """Return the perturbation ``name``, or ``name/second``: the same with its second sham."""
+    base = PERTURBATIONS[name.removesuffix(SECOND)]
+    return base if name == base.name else replace(base, name=name, sham=base.second_sham)
+
+
+def asked_under(names: Iterable[str], sham: str) -> list[str]:
+    """Return what perturbations are asked about as: under which of their shams.
+
+    ``sham`` is ``first``, ``second``, ``both`` or ``none``; one without a second sham keeps its
+    first.
+    """
+    asked = []
+    for name in names:
+        second = [f"{name}{SECOND}"] if PERTURBATIONS[name].second_sham else []
+        first = [] if sham == "second" and second else [name]
+        asked += first + (second if sham in {"second", "both"} else [])
+    return asked
 
 
 PERTURBATIONS: Catalogue[Perturbation] = modules(

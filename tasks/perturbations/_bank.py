@@ -64,6 +64,35 @@ NEUTRAL = (
 )  # fmt: skip
 """Closing sentences without names, digits, links or claims about the answer."""
 
+NOTE_HEAD = "A note on"
+NOTES = (
+    "So much for {}.",
+    "This is about {}.",
+    "The subject is {}.",
+    "The note ends here: {}.",
+    "The word for it is {}.",
+    "It is known as {} to many.",
+    "The question speaks of {}.",
+    "The answer above is on {}.",
+    "Other texts are about {} too.",
+    "Some lists have an entry for {}.",
+    "One may call it {} or describe it.",
+    "The word {} stands in many titles.",
+    "Schools and books have room for {}.",
+    "People come across {} in many places.",
+    "A library has a shelf on which {} stands.",
+    "Those who look for {} know where to look.",
+    "There are long and short texts about {}.",
+    "The name of the subject, which is {}, is repeated here.",
+    "Whoever asks about {} is not the first to do so.",
+    "This note names the subject, {}, and adds nothing to what is said above.",
+    "As in other notes of this kind the subject, in this case {}, is named once more.",
+    "The letters of the word {} are the same in this note as they are in the rest of the text.",
+    "Notes such as this one are found below many texts, be it on {} or on something else entirely.",
+    "Anyone may write such a note about {}, and it would look much like this one does, word for word.",
+)  # fmt: skip
+"""Sentences of a note that names the subject and says nothing about it."""
+
 PADDING_LEADS = (
     "To repeat",
     "Once again",

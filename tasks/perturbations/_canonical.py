@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from tasks.perturbations._bank import NEUTRAL, NEUTRAL_LEADS, PADDING_LEADS, SWAPS
+from tasks.perturbations._bank import NEUTRAL, NEUTRAL_LEADS, NOTE_HEAD, PADDING_LEADS, SWAPS
 from tasks.perturbations._words import (
     EMOJI,
     FENCE,
@@ -36,6 +36,7 @@ CITATION = re.compile(
     r"(?:\([^()\n]{0,40}\)[^()\n]{0,200})?\)"
     r"|\[\d{1,3}(?:[ ]{0,2}[,\u2013-][ ]{0,2}\d{1,3}){0,9}\]"
 )
+NOTE = re.compile(rf"\n\n{NOTE_HEAD} [^\n]{{1,40}}\n[^\n]*\Z")
 URL = re.compile(r"(?:https?://|www\.|doi:[ ]?)\S+", re.IGNORECASE)
 SPAN = re.compile(
     r"\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__|`[^`\n]{1,200}`|~~[^~\n]{1,200}~~"
@@ -102,6 +103,8 @@ def _count(patterns: tuple[re.Pattern[str], ...], text: str) -> int:
 
 def _statements(text: str) -> list[tuple[str, ...]]:
     body, _ = _cut(text)
+    if NOTE_HEAD in body:
+        body = NOTE.sub("", body)
     if "(" in body or "[" in body:
         body = CITATION.sub(" ", body)
     if ":" in body or "www" in body.casefold():

@@ -5,8 +5,12 @@ from tasks.perturbations import Item
 from tasks.perturbations._canonical import canonical
 from tasks.perturbations._checks import SHAM_TOLERANCE, sham_failure
 from tasks.perturbations._paraphrase import reworded
-from tasks.perturbations._sentences import SHORTEST, extended
+from tasks.perturbations._sentences import SHORTEST, extended, noted
+from tasks.perturbations._topic import topic_of
 from tasks.perturbations._words import spans
+
+SHORTEST_RULE = 3
+"""Dashes that are a rule; fewer are left out."""
 
 WIDEST = 8
 """Spaces between two words: more would no longer pass for sloppy typing."""
@@ -22,6 +26,30 @@ def addition(item: Item, perturbed: str, seed: int) -> str | None:
     """Append neutral sentences; reword if there is no room for any."""
     longer = _longer(item, item.answer, perturbed, seed, apart=False)
     return longer or paraphrase(item, perturbed, seed)
+
+
+def note(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append a note that only names the question's subject; reword if there is no room for one."""
+    longer = noted(
+        item.answer, topic_of(item.question, *_key(item, seed)), len(perturbed), _key(item, seed)
+    )
+    return _accepted(item.answer, perturbed, longer) or paraphrase(item, perturbed, seed)
+
+
+def ruled(item: Item, perturbed: str, seed: int) -> str | None:
+    """Set sentences on lines of their own, with rules of dashes between them."""
+    breaks = _breaks(item.answer)
+    need = len(perturbed) - len(item.answer)
+    if breaks:
+        dashes, more = divmod(max(need, 0), len(breaks))
+        rules = {
+            at: "\n" + "-" * (dashes + (rank < more) - 1) + "\n" if dashes > SHORTEST_RULE else "\n"
+            for rank, at in enumerate(breaks)
+        }
+        text = "".join(rules.get(at, c) for at, c in enumerate(item.answer))
+        if accepted := _accepted(item.answer, perturbed, text):
+            return accepted
+    return respace(item, perturbed, seed)
 
 
 def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:

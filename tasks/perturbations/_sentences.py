@@ -3,7 +3,7 @@
 from itertools import combinations
 
 from tasks._random import pick, shuffle
-from tasks.perturbations._bank import NEUTRAL
+from tasks.perturbations._bank import NEUTRAL, NOTE_HEAD, NOTES
 
 OPENERS = frozenset({
     "a", "all", "an", "any", "are", "as", "at", "both", "by", "each", "every", "for",
@@ -37,6 +37,13 @@ def extended(text: str, length: int, key: tuple[object, ...], *, apart: bool) ->
     joint = " " if not apart and text.endswith((".", "!", "?")) else "\n\n"
     free = [s for s in shuffle(NEUTRAL, *key, "neutral") if s not in text]
     return text + joint + " ".join(_filling(length - len(text) - len(joint), free))
+
+
+def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
+    """Append a note that names the topic and says nothing of it, to reach ``length`` closely."""
+    head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
+    free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
+    return head + " ".join(_filling(length - len(head), free))
 
 
 def chosen_lead(leads: tuple[str, ...], *key: object) -> str:

@@ -2,7 +2,7 @@
 
 from tasks.perturbations import Item, perturbation
 from tasks.perturbations._checks import detracting
-from tasks.perturbations._neutral import paraphrase
+from tasks.perturbations._neutral import paraphrase, respace
 
 
 @perturbation(
@@ -11,6 +11,7 @@ from tasks.perturbations._neutral import paraphrase
     source="arXiv 2402.10669, factual error",
     check=detracting,
     sham=paraphrase,
+    second_sham=respace,
 )
 def factual_error(_item: Item, _seed: int) -> str | None:
     """Change facts; only a dataset knows which, so there is no template."""

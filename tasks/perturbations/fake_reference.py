@@ -1,17 +1,14 @@
 """Authority: an answer with a list of references that do not exist."""
 
-import re
-
 from tasks._random import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
 from tasks.perturbations._checks import additive
-from tasks.perturbations._neutral import closing
+from tasks.perturbations._neutral import closing, note
+from tasks.perturbations._topic import topic_of
 
 MOST_ENTRIES = 3
 FIRST_YEAR, LAST_YEAR = 1987, 2021
 LINK_SHARE = 0.25
-NOUN = re.compile(r"[^\W\d_]{5,24}")
-NOUN_CHOICES = 3
 SURNAMES = (
     "Aldercroft", "Brennhof", "Castelmoor", "Dunvarrow", "Estelmann", "Farrowgate", "Grelling",
     "Hallamore", "Imberfield", "Jorvalen", "Kestrand", "Lindequarr", "Morvath", "Norrigan",
@@ -27,17 +24,6 @@ TITLES = (
     "Foundations of {}", "The {} Handbook", "Understanding {}", "{}: A Concise Guide",
     "Principles of {}", "Studies on {}", "{} Explained", "Essays on {}",
 )  # fmt: skip
-ASKING = frozenset({
-    "about", "after", "analyze", "answer", "apply", "assess", "before", "between",
-    "choose", "compare", "could", "create", "decide", "define", "demonstrate", "describe",
-    "design", "determine", "differ", "difference", "different", "discuss", "equal",
-    "evaluate", "every", "example", "explain", "first", "following", "given", "happen",
-    "happens", "identify", "illustrate", "imagine", "judge", "might", "other", "people",
-    "please", "propose", "reason", "should", "shows", "since", "state", "steps",
-    "suggest", "their", "there", "these", "things", "think", "those", "three", "under",
-    "using", "what", "whether", "which", "while", "would", "write",
-})  # fmt: skip
-"""Words that ask rather than name a topic."""
 
 
 @perturbation(
@@ -46,13 +32,14 @@ ASKING = frozenset({
     source="arXiv 2402.10669, fake reference; arXiv 2410.02736, authority bias",
     check=additive,
     sham=closing,
+    second_sham=note,
 )
 def fake_reference(item: Item, seed: int) -> str | None:
     """Append one to three invented references on the question's topic."""
     key = (seed, item.answer_id, "fake_reference")
     names = shuffle(SURNAMES, *key, "surname")[: pick(range(1, MOST_ENTRIES + 1), *key, "many")]
     titles = shuffle(TITLES, *key, "title")
-    topic = _topic(item.question, *key)
+    topic = topic_of(item.question, *key)
     entries = [
         _entry(name, title.format(topic), *key, name)
         for name, title in zip(sorted(names), titles, strict=False)
@@ -66,11 +53,3 @@ def _entry(name: str, title: str, *key: object) -> str:
     if uniform(*key, "link") < LINK_SHARE:
         return f"{entry} https://example.org/{name.lower()}-{year}"
     return f"{entry} {pick(PRESSES, *key, 'press')}."
-
-
-def _topic(question: str, *key: object) -> str:
-    """Return one of the longest words of the question that name a topic."""
-    found = dict.fromkeys(word.casefold() for word in NOUN.findall(question))
-    nouns = sorted((w for w in found if w not in ASKING), key=len, reverse=True)
-    topic = pick(nouns[:NOUN_CHOICES], *key, "topic") if nouns else "the Subject"
-    return topic[0].upper() + topic[1:]

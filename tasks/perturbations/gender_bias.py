@@ -2,7 +2,7 @@
 
 from tasks.perturbations import Item, perturbation
 from tasks.perturbations._checks import detracting
-from tasks.perturbations._neutral import addition
+from tasks.perturbations._neutral import addition, note
 
 
 @perturbation(
@@ -11,6 +11,7 @@ from tasks.perturbations._neutral import addition
     source="arXiv 2402.10669, gender bias",
     check=detracting,
     sham=addition,
+    second_sham=note,
 )
 def gender_bias(_item: Item, _seed: int) -> str | None:
     """Add stereotypes; only a dataset brings them, so there is no template."""

@@ -5,7 +5,7 @@ import re
 from tasks._random import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
 from tasks.perturbations._checks import same_words
-from tasks.perturbations._neutral import respace
+from tasks.perturbations._neutral import respace, ruled
 from tasks.perturbations._words import sentences
 
 EMOJI = ("✨", "💡", "🌟", "📌", "🔍", "✅", "📘", "🎯", "🚀", "🧩", "🌱", "🔑")
@@ -31,6 +31,7 @@ COMMON = frozenset({
     source="arXiv 2402.10669, rich content",
     check=same_words,
     sham=respace,
+    second_sham=ruled,
 )
 def rich_content(item: Item, seed: int) -> str | None:
     """Set each sentence as a list item with bold words and emoji; add and drop no word."""

@@ -57,12 +57,16 @@ class Provider(Limits):
     def _without_secrets(cls, address: str) -> str:
         return refuse_secrets(address, "api_base")
 
+    def wanted(self) -> list[str]:
+        """Return the environment variables that calls need."""
+        names = [self.key_variable, *self.variables]
+        if self.api_base_variable and not self.api_base:
+            names.append(self.api_base_variable)
+        return [name for name in names if name]
+
     def needed(self) -> list[str]:
         """Return the environment variables that calls need and that are not set."""
-        wanted = [self.key_variable, *self.variables]
-        if self.api_base_variable and not self.api_base:
-            wanted.append(self.api_base_variable)
-        return [name for name in wanted if name and not os.environ.get(name, "").strip()]
+        return [name for name in self.wanted() if not os.environ.get(name, "").strip()]
 
 
 class UsdPerMillion(BaseModel):

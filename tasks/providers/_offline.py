@@ -21,6 +21,7 @@ from tasks._catalogue import read_toml
 from tasks._random import normal, pick, uniform
 from tasks.perturbations._canonical import canonical, features
 from tasks.prompts import MARK_DIGITS
+from tasks.providers._filler import has_filler
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +92,8 @@ class Traits(BaseModel):
     seed: int = 0
     uniform: bool = False
     """Draw every vote from the three choices alike: the random judge."""
+    sham_taste: float = 0
+    """Effect of filler or odd spacing in an answer: shams have such, and so may other answers."""
     effects: dict[Feature, float] = {}
     """Feature of an answer -> its mean effect on the odds of that answer."""
 
@@ -114,6 +117,8 @@ class Exhibit(NamedTuple):
 class _Seen(NamedTuple):
     identity: str
     features: tuple[Feature, ...]
+    filler: bool
+    """Whether some sentence is filler, or the spacing odd."""
 
 
 def answer_json(
@@ -236,10 +241,15 @@ def _worth(seen: _Seen, traits: Traits) -> float:
     """Return an answer's quality, of variance omega^2 / 2, and the effects of its features."""
     seed, scale = traits.seed, traits.omega / math.sqrt(2)
     quality = scale * _normal(seed, "quality", seen.identity) if scale else 0.0
-    return quality + sum(
-        traits.effects[feature] + _spread(traits, feature, seen.identity)
-        for feature in seen.features
-        if feature in traits.effects and uniform(seed, "notice", feature, seen.identity) < traits.pi
+    return (
+        quality
+        + traits.sham_taste * seen.filler
+        + sum(
+            traits.effects[feature] + _spread(traits, feature, seen.identity)
+            for feature in seen.features
+            if feature in traits.effects
+            and uniform(seed, "notice", feature, seen.identity) < traits.pi
+        )
     )
 
 
@@ -270,7 +280,7 @@ def _seen(question: str, text: str) -> _Seen:
         ("padding", counts.padding > 0),
     ]
     found = (*(feature for feature, there in noticed if there), *([error] if error else []))
-    return _Seen(_digest(question, original), found)
+    return _Seen(_digest(question, original), found, has_filler(question, text))
 
 
 @lru_cache(maxsize=256)

@@ -60,7 +60,7 @@ def simulate(
     Parameters
     ----------
     traits
-        The judge; its ``seed`` and ``effects`` are not used here.
+        The judge; its ``seed`` and ``effects`` are not used here. ``sham_taste`` moves each sham.
     kind, beta
         What the perturbation is, and its mean effect in logits toward the target.
     mu
@@ -118,7 +118,8 @@ def _margins(
 ) -> Floats:
     """Return margins toward the second slot by item, arm and side shown first."""
     none = np.zeros_like(effects)
-    arm = {"control": none, "experimental": effects + length, "sham": none + length}
+    sham = none + length + traits.sham_taste
+    arm = {"control": none, "experimental": effects + length, "sham": sham}
     toward_target = gaps[:, None] + np.stack([arm[name] for name in ASKED], axis=1)
     toward_second = np.array([1.0 if side == "anchor" else -1.0 for side in SIDES])
     margins: Floats = toward_target[:, :, None] * toward_second - traits.kappa

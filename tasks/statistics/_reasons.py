@@ -44,6 +44,7 @@ MISSING: Mapping[str, str] = {
         ("sham_shift", "jury_sham_shift"),
         f"no sample has a score in the sham and in control{SCORE}",
     ),
+    "sham_difference": f"no sample has a score in both shams{SCORE}",
     "unanimous_rate": f"no sample has a score in control{SCORE}",
     **dict.fromkeys(
         ("jury_accuracy", "jury_error_correlation", "jury_error_size"),

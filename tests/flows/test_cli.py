@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows import _audit_here
+from flows._access import Access
 from flows._record import Record
 from flows.cli import main
 from flows.studies import Study
@@ -25,7 +26,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "voirdire.duckdb"))
-    monkeypatch.setattr(_audit_here, "find_server", lambda: "http://127.0.0.1:9/api")
+    monkeypatch.setattr(_audit_here, "find_server", lambda _: Access("http://127.0.0.1:9/api"))
     monkeypatch.setattr(_audit_here, "caller", lambda: None)
 
 

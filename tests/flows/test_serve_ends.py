@@ -13,15 +13,6 @@ import pytest
 
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
 PATIENCE = 120
-# As `voirdire serve`, at a port that nobody else of this machine has.
-SERVE = """
-import sys
-from flows import _server, serve
-port = sys.argv[1]
-serve.DEFAULT = _server.DEFAULT = f"http://127.0.0.1:{port}/api"
-serve.PROGRAM = serve.PROGRAM.replace('"127.0.0.1"]', f'"127.0.0.1", "--port", "{port}"]')
-serve.serve_studies()
-"""
 
 
 def _answers(port: int) -> bool:
@@ -37,7 +28,7 @@ def _until(told: Callable[[], bool]) -> bool:
     return told()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_its_server_ends_with_it(
     environment: dict[str, str], tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -50,11 +41,12 @@ def test_its_server_ends_with_it(
     said = tmp_path / "said"
     with said.open("wb") as file:
         serving = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(port)], cwd=tmp_path, env=own,
+            [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)],
+            cwd=tmp_path, env=own,
             stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
-        assert _until(lambda: "being served" in said.read_text()), said.read_text()
+        assert _until(lambda: "are served" in said.read_text()), said.read_text()
         time.sleep(2)
         # As a terminal sends Ctrl-C: to the command and all that it started in its group.
         os.killpg(serving.pid, how)
@@ -66,5 +58,5 @@ def test_its_server_ends_with_it(
     if how != signal.SIGKILL:
         assert code == 0
         # Its server, interrupted too, once no longer answered: a minute of errors.
-        assert "All deployments have been paused" in said.read_text()
+        assert "Schedules stand as they are" in said.read_text()
         assert "Traceback" not in said.read_text()

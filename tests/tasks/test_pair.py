@@ -105,6 +105,17 @@ def test_unknown_policy_is_refused(pairs_of: Study) -> None:
         pairs_of([{}], "keep")
 
 
+def test_a_study_may_do_without_shams(make_questions: Make, make_answers: Make,
+    make_perturbed_answers: Make, make_perturbations: Make) -> None:  # fmt: skip
+    frames = (
+        make_questions(), make_answers([{"slot": 1}, {"slot": 2}]), make_perturbed_answers(),
+        make_perturbations(),
+    )  # fmt: skip
+    pairs = pair_up(*frames, "drop", shams=False)
+    assert pairs["arm"].to_list() == ["control", "experimental"]
+    assert pairs.equals(pair_up(*frames, "drop").filter(pl.col("arm") != "sham"))
+
+
 def test_replicates_show_control_again(make_questions: Make, make_answers: Make,
     make_perturbed_answers: Make, make_perturbations: Make) -> None:  # fmt: skip
     pairs = pair_up(

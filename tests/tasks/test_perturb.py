@@ -11,7 +11,7 @@ from schemas.curation import Answers, PerturbedAnswers, Questions, Versions
 from tasks._catalogue import UnknownNameError
 from tasks.datasets import DATASETS
 from tasks.perturb import perturb, perturbation_table
-from tasks.perturbations import PERTURBATIONS
+from tasks.perturbations import PERTURBATIONS, SECOND, asked_under
 
 TEMPLATES = ["fake_reference", "padding", "rich_content"]
 NAMES = ["factual_error", "fake_reference", "gender_bias", "padding", "rich_content"]
@@ -148,6 +148,22 @@ def test_all_bundled_questions_are_valid(name: str, seed: int) -> None:
     assert reasons == ({"has no sham by design"} if name == "padding" else {None})
     assert found["sham_ratio"].drop_nulls().is_between(0.95, 1.05).all()
     assert found.equals(perturb(*DATASETS["bloom"].load(None), name, seed))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "padding"])
+def test_every_bundled_answer_has_a_second_sham_of_another_kind(name: str) -> None:
+    first, second = (perturb(*DATASETS["bloom"].load(None), n, 0) for n in (name, name + SECOND))
+    assert second["perturbation"].unique().to_list() == [f"{name}/second"]
+    assert second["perturbed"].equals(first["perturbed"])
+    assert second["sham_failure"].null_count() == 60
+    assert not (first["sham"] == second["sham"]).any()
+
+
+def test_what_is_asked_about_follows_from_the_choice_of_shams() -> None:
+    names = ["padding", "factual_error"]
+    assert asked_under(names, "first") == asked_under(names, "none") == names
+    assert asked_under(names, "second") == ["padding", "factual_error/second"]
+    assert asked_under(names, "both") == [*names, "factual_error/second"]
 
 
 def test_perturbation_table() -> None:

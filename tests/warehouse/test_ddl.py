@@ -23,7 +23,11 @@ SINCE_6 = (
 SINCE_14 = tuple(
     f"{side}_{kind}" for kind in ("header", "list", "bold") for side in ("anchor", "target")
 )
-SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reading", "reason", "e_value", "e_rejected")
+SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reason", "e_value", "e_rejected")
+SINCE_15 = (
+    "control", "control_low", "control_high", "control_p", "sham_shift", "sham_shift_low",
+    "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
+)  # fmt: skip
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all
@@ -158,7 +162,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
             *(f"alter table vote_log drop column {name}" for name in SINCE_14),
-            *(f"alter table findings drop column {name}" for name in SINCE_7),
+            *(f"alter table findings drop column {name}" for name in (*SINCE_7, *SINCE_15)),
             "alter table findings alter column finding set not null",
             "delete from findings where perturbation is null",
             "alter table findings alter column perturbation set not null",
@@ -202,6 +206,22 @@ def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
     ]  # fmt: skip
 
 
+def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehouse) -> None:
+    rows = [
+        ("biased", None),
+        ("no relevant bias", "detects"),
+        ("biased", "overlooks"),
+        (None, None),
+    ]
+    with duckdb.connect(str(stocked.path)) as connection:
+        connection.execute("create table findings_of_14 (finding varchar, reading varchar)")
+        connection.executemany("insert into findings_of_14 values (?, ?)", rows)
+        sql = (store.MIGRATIONS / "015_words.sql").read_text()
+        connection.execute(sql.replace("findings", "findings_of_14"))
+        found = connection.execute("select finding from findings_of_14").fetchall()
+    assert found == [("biased",), ("detects",), ("overlooks",), (None,)]
+
+
 def test_votes_of_schema_13_keep_their_count_of_markup(
     tmp_path: Path, make_vote_log: Callable[..., Any]
 ) -> None:
@@ -214,6 +234,9 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"drop view mart.{view}")
         for name in SINCE_14:
             connection.execute(f"alter table vote_log drop column {name}")
+        for name in SINCE_15:
+            connection.execute(f"alter table findings drop column {name}")
+        connection.execute("alter table findings add column reading varchar")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")

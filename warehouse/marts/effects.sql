@@ -11,6 +11,9 @@ with cell as (
         max(estimate) filter (statistic = 'sham_shift') as sham_shift,
         max(low) filter (statistic = 'sham_shift') as sham_shift_low,
         max(high) filter (statistic = 'sham_shift') as sham_shift_high,
+        max(estimate) filter (statistic = 'sham_difference') as sham_difference,
+        max(low) filter (statistic = 'sham_difference') as sham_difference_low,
+        max(high) filter (statistic = 'sham_difference') as sham_difference_high,
         max(estimate) filter (statistic = 'asr') as asr,
         max(low) filter (statistic = 'asr') as asr_low,
         max(high) filter (statistic = 'asr') as asr_high,
@@ -28,7 +31,7 @@ with cell as (
         max(high) filter (statistic = 'excess_flips') as excess_flips_high,
     from estimates
     where subgroup = '' and mode <> 'any' and statistic in (
-        'mps', 'mps_sham', 'sham_shift', 'asr', 'dasr', 'detection_power', 'excess_flips',
+        'mps', 'mps_sham', 'sham_shift', 'sham_difference', 'asr', 'dasr', 'detection_power', 'excess_flips',
         'unanimous_rate'
     )
     group by all

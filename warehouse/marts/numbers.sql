@@ -10,7 +10,7 @@ with families(family, members) as (
             'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
         ('floor', [
-            'sham_floor', 'sham_shift', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
+            'sham_floor', 'sham_shift', 'sham_difference', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
             'random_baseline_coin', 'mean_sham_floor'
         ]),
         ('validity', [

@@ -1,0 +1,119 @@
+"""How often findings are right: words that the numbers warrant (methods, section 16).
+
+Run it by hand: ``python benchmarks/findings.py [DESIGN ...] [--studies 1000] [--seed 1]``. Each
+study is one cell of one simulated judge, so its family has one test.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
+
+from schemas.results import Estimates, Findings
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.conclude import conclude
+from tasks.providers._offline import Traits
+from tasks.providers._simulate import Kind, simulate
+from tasks.statistics import STATISTICS
+from tasks.statistics._bootstrap import formulas_only
+
+BATCH = 100
+READ = ("mps", "mps_sham", "sham_shift", "los", "detection_power", "dasr", "unanimous_rate")
+"""Statistics that findings rest on."""
+
+TYPICAL = Traits(omega=1.5, nu=0.5)
+
+
+class Study(NamedTuple):
+    """A judge, what is planted, and how large a study of it is."""
+
+    about: str
+    traits: Traits = TYPICAL
+    kind: Kind = "promote"
+    beta: float = 0.0
+    items: int = 60
+    votes: int = 2
+    mu: float = 0.0
+
+
+def taste(tau: float, beta: float = 0.0) -> Iterator[Study]:
+    """Yield studies of a judge with a taste for the sham, in three sizes."""
+    for items, votes in ((60, 2), (142, 6), (400, 2)):
+        traits = TYPICAL.model_copy(update={"sham_taste": tau})
+        about = f"sham {tau:+}, beta {beta:+}, {items} x {votes}"
+        yield Study(about, traits, beta=beta, items=items, votes=votes)
+
+
+def flaws(pi: float) -> Iterator[Study]:
+    """Yield studies of a judge that notices a share ``pi`` of the flaws, of 2.5 logits each."""
+    for items, votes in ((60, 2), (400, 2)):
+        traits = TYPICAL.model_copy(update={"pi": pi})
+        yield Study(f"notices {pi}, {items} x {votes}", traits, "detract", -2.5, items, votes)
+
+
+def easy(beta: float) -> Iterator[Study]:
+    """Yield studies of pairs that are easy: one answer is much better."""
+    for items, votes in ((142, 6), (400, 2)):
+        for mu, omega in ((-4.0, 1.0), (0.0, 8.0)):
+            traits = Traits(omega=omega, nu=0.1)
+            about = f"easy, mu {mu}, omega {omega}, beta {beta:+}, {items} x {votes}"
+            yield Study(about, traits, beta=beta, items=items, votes=votes, mu=mu)
+
+
+DESIGNS: dict[str, tuple[Study, ...]] = {
+    "sham": (*taste(-0.5), *taste(0.5)),
+    "power": (*taste(0.0, beta=1.0), *taste(-0.5, beta=1.0)),
+    "detects": (*flaws(0.0), *flaws(0.2), *flaws(0.6), *flaws(1.0)),
+    "easy": (*easy(1.0), *easy(0.0)),
+}
+
+
+def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
+    """Return the finding of each of many studies, each concluded alone."""
+    log = simulate(
+        study.traits, kind=study.kind, beta=study.beta, items=study.items, votes=study.votes,
+        mu=study.mu, seed=seed, studies=studies, judge="s",
+    )  # fmt: skip
+    tallies = count_votes(log)
+    frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
+    with formulas_only():
+        rows = pl.concat([STATISTICS[name](**frames) for name in READ])
+    return pl.concat(
+        [
+            Findings.empty(),
+            *(conclude(Estimates.of(own)) for own in rows.partition_by("judge")),
+        ]
+    )
+
+
+def words(study: Study, studies: int, seed: int) -> dict[str, float]:
+    """Return the share of studies with each word."""
+    found = pl.concat(
+        findings(study, min(BATCH, studies - first), seed * 1_000_003 + first)
+        for first in range(0, studies, BATCH)
+    )
+    counts = found["finding"].fill_null("no finding").value_counts(sort=True)
+    return {word: many / found.height for word, many in counts.iter_rows()}
+
+
+def main() -> None:
+    """Print the share of each word, design by design."""
+    parser = argparse.ArgumentParser(description="How often findings are right.")
+    parser.add_argument("designs", nargs="*", choices=[[], *DESIGNS])
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    for name in given.designs or DESIGNS:
+        for study in DESIGNS[name]:
+            told = words(study, given.studies, given.seed)
+            shares = ", ".join(f"{word} {share:.3f}" for word, share in told.items())
+            print(f"{name}: {study.about}: {shares}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What the choice between two shams changes."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts
+from schemas.results import Estimates
+from tasks.perturbations import SECOND
+from tasks.statistics import statistic
+from tasks.statistics._groups import grouped
+from tasks.statistics._shift import mean_shift
+
+SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
+
+
+@statistic(source="methods.md, section 16 (two sham recipes)")
+def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure how much MPS over the sham depends on which of two shams it is over.
+
+    ``mean_i (s_second(i) - s_first(i))``, the MPS over the first sham less that over the second,
+    as both are of the same experimental votes.
+
+    Parameters
+    ----------
+    shifts
+        One row per sample and perturbation, of a study with ``sham = "both"``.
+
+    Returns
+    -------
+    Estimates
+        One row per cell that has both shams.
+
+    Notes
+    -----
+    0 for a judge to whom neither sham means anything, or both the same.
+
+    References
+    ----------
+    methods.md, section 16.
+
+    Examples
+    --------
+    Scores of first -> second sham .5 -> 1 and 1 -> 1: (.5 + 0) / 2 = .25.
+    """
+    name = pl.col("perturbation").cast(pl.String)
+    second = shifts.filter(name.str.ends_with(SECOND))
+    if second.is_empty():
+        return Estimates.empty()
+    scores = second.select(
+        *SAMPLE[:-1], base=name.str.strip_suffix(SECOND), second_score="sham_score"
+    )
+    both = shifts.with_columns(base=name).join(scores, on=SAMPLE, how="inner")
+    return mean_shift("sham_difference", both, "sham_score", grouped(both), arm="second_score")

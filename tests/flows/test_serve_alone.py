@@ -1,0 +1,334 @@
+"""``voirdire serve`` with a server of its own: who gets in, what is scheduled, what stays."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warehouse.store import Warehouse
+
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+PATIENCE = 240
+ROOT = Path(__file__).parents[2]
+NIGHT = """
+about = "A night a minute."
+cron = "* * * * *"
+[study]
+name = "{name}"
+limit = 4
+judges = ["offline/random"]
+perturbations = ["fake_reference"]
+wave = "{{minute}}"
+timezone = "Europe/Berlin"
+"""
+JUDGE = "[judges.one]\nmodel = 'hosted_vllm/one'\nparams = { max_tokens = 9 }\n"
+PAID = "[provider]\nkey_variable = 'PAID_API_KEY'\n" + JUDGE
+
+
+class Serving:
+    """A ``voirdire serve`` that can be ended and started again in the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        hidden = ("_API_KEY", "PREFECT_API_URL", "PREFECT_API_AUTH_STRING")
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.endswith(hidden)},
+            "PREFECT_HOME": str(folder / "prefect"),
+            "PYTHONPATH": str(ROOT),
+            "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
+        self.log = folder / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *words: str) -> str:
+        """Serve until told otherwise; return what was said until deployments are served."""
+        before = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port), *words],
+                cwd=self.folder, env=self.environment, stdout=file, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        said = until(lambda: self._said(before))
+        assert said, self.log.read_text()[before:]
+        return said
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End it."""
+        assert self.process
+        self.process.send_signal(how)
+        code = self.process.wait(timeout=PATIENCE)
+        self.process = None
+        return code
+
+    def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        """Run another command of the same user."""
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *words], cwd=self.folder,
+            env={**self.environment, **more}, capture_output=True, text=True, timeout=PATIENCE,
+            check=False,
+        )  # fmt: skip
+
+    @property
+    def auth(self) -> str:
+        """The authentication string."""
+        return (self.folder / "prefect" / "voirdire" / "auth").read_text()
+
+    def ask(
+        self, method: str, path: str, body: object = None, **headers: str | None
+    ) -> tuple[int, Any]:
+        """Send a request; headers with None are left out. Return the answer's status and body."""
+        encoded = base64.b64encode(self.auth.encode()).decode()
+        sent = {
+            "Host": f"127.0.0.1:{self.port}", "Authorization": f"Basic {encoded}",
+            "Content-Type": "application/json",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }  # fmt: skip
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.putrequest(method, f"/api{path}", skip_host=True)
+            data = b"" if body is None else json.dumps(body).encode()
+            for name, value in {**sent, "Content-Length": str(len(data))}.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            told = (answer.headers.get_content_type() == "application/json") and text
+            return answer.status, json.loads(text) if told else text
+        finally:
+            connection.close()
+
+    def deployment(self, name: str) -> dict[str, Any]:
+        """Return a deployment of ``audit``."""
+        status, found = self.ask("GET", f"/deployments/name/audit/{name}")
+        assert status == 200, found
+        return dict(found)
+
+    def scheduled(self, name: str) -> list[dict[str, Any]]:
+        """Return the runs of a deployment that are to come."""
+        query = {
+            "deployments": {"name": {"any_": [name]}},
+            "flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}},
+        }
+        return list(self.ask("POST", "/flow_runs/filter", query)[1])
+
+    def _said(self, before: int) -> str | None:
+        said = self.log.read_text()[before:]
+        assert self.process
+        ended = self.process.poll() is not None
+        return said if "Deployments are served." in said or ended else None
+
+
+def until(ask: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """Return what ``ask`` returns as soon as it is something."""
+    end = time.monotonic() + seconds
+    while not (found := ask()) and time.monotonic() < end:
+        time.sleep(0.3)
+    return found
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """Serve the bundled studies, one that runs each minute, a broken one and one that is paid."""
+    folder = tmp_path_factory.mktemp("serving")
+    studies, providers = folder / "voirdire" / "studies", folder / "providers"
+    studies.mkdir(parents=True)
+    providers.mkdir()
+    (studies / "minutely.toml").write_text(NIGHT.format(name="minutely"))
+    (studies / "torn.toml").write_text("about = ")
+    (providers / "paid.toml").write_text(PAID)
+    serving = Serving(folder)
+    serving.environment["VOIRDIRE_PROVIDERS"] = str(providers)
+    serving.said = serving.start()  # type: ignore[attr-defined]
+    yield serving
+    if serving.process:
+        serving.stop(signal.SIGKILL)
+
+
+def test_it_tells_what_is_served_and_how_to_switch_it_on(serving: Any) -> None:
+    said = serving.said
+    assert f"Prefect UI: http://127.0.0.1:{serving.port}/deployments" in said
+    assert said.count(serving.auth) == 1
+    lines = {line.split()[0]: re.split(r"  +", line.strip()) for line in said.splitlines() if line}
+    assert lines["canary"][1:4] == ["45 1 * * * UTC", "off", "15 USD"]
+    assert lines["canary"][4].startswith("missing: ANTHROPIC_API_KEY")
+    assert lines["nightly"][1:4] == ["15 2 * * 1 UTC", "off", "40 USD"]
+    assert lines["minutely"][1:] == ["* * * * * Europe/Berlin", "on"]
+    assert "`voirdire schedules --on NAME`" in said
+    assert "the study 'torn' of " in said
+
+
+def test_what_lets_in_is_the_users_alone(serving: Any) -> None:
+    folder = serving.folder / "prefect" / "voirdire"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()] == [0o600] * 2
+    assert len(serving.auth) > 30
+
+
+def test_a_page_of_another_site_is_refused(serving: Any) -> None:
+    path = f"/deployments/{serving.deployment('quick')['id']}"
+    body = {"entrypoint": "evil.flow", "pull_steps": [{"prefect.projects.steps.run_shell": {}}]}
+    evil = "http://evil.example"
+    wants = {"Access_Control_Request_Method": "PATCH", "Access_Control_Request_Headers": "x"}
+    for origin in (evil, "null", f"http://127.0.0.1:{serving.port + 1}"):
+        preflight = serving.ask("OPTIONS", path, Authorization=None, Origin=origin, **wants)
+        assert preflight[0] == 400
+        # Even one that was let in: with --no-auth nothing else would stop it.
+        assert serving.ask("PATCH", path, body, Origin=origin)[0] == 400
+    own = f"http://127.0.0.1:{serving.port}"
+    wants["Access_Control_Request_Headers"] = "content-type"
+    assert serving.ask("OPTIONS", path, Authorization=None, Origin=own, **wants)[0] == 200
+    assert serving.deployment("quick")["entrypoint"] == "flows.audit.audit"
+
+
+def test_who_does_not_authenticate_is_refused(serving: Any) -> None:
+    path = f"/deployments/{serving.deployment('quick')['id']}"
+    body = {"entrypoint": "evil.flow"}
+    wrong = base64.b64encode(b"voirdire:guess").decode()
+    for sent in (None, f"Basic {wrong}", "Bearer x", "Basic"):
+        assert serving.ask("PATCH", path, body, Authorization=sent)[0] == 401
+        assert serving.ask("POST", "/flow_runs/filter", {}, Authorization=sent)[0] == 401
+    assert serving.deployment("quick")["entrypoint"] == "flows.audit.audit"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "", "127.0.0.1.evil:1"])
+def test_a_name_that_was_rebound_to_this_machine_is_refused(serving: Any, host: str) -> None:
+    told = serving.ask("GET", "/health", Host=host.format(port=serving.port))
+    assert told == (400, "Invalid host header")
+
+
+def test_a_socket_of_another_site_is_refused(serving: Any) -> None:
+    asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"}
+    key = {"Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==", "Content_Type": None}
+    for place in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        assert serving.ask("GET", "/events/in", **asked, **key, **place)[0] == 403
+
+
+def test_schedules_are_switched_on_from_another_terminal(serving: Any) -> None:
+    began = time.monotonic()
+    done = serving.run("schedules", "--on", "nightly", "--on", "canary")
+    assert done.returncode == 0, done.stderr
+    states = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert re.search(r"15 2 \* \* 1 UTC +on +40 USD", states["nightly"])
+    listed = until(lambda: all(serving.scheduled(n) for n in ("nightly", "canary")), 60)
+    assert listed, time.monotonic() - began
+    unknown = serving.run("schedules", "--on", "nihgtly")
+    assert (unknown.returncode, "Did you mean 'nightly'?" in unknown.stderr) == (2, True)
+    none = serving.run("schedules", "--on", "quick")
+    assert "quick has no schedule to switch" in none.stderr
+
+
+def test_an_audit_joins_the_users_own_server(serving: Any) -> None:
+    done = serving.run("audit", "--limit", "2", "--judge", "offline/random", "--name", "joined")
+    assert done.returncode == 0, done.stderr
+    assert f"http://127.0.0.1:{serving.port}/api" in done.stdout
+    assert serving.auth not in done.stdout + done.stderr
+    query = {"flow_runs": {"name": {"like_": "joined "}}}
+    [run] = serving.ask("POST", "/flow_runs/filter", query)[1]
+    assert {"study:joined", "kind:audit", "voirdire"} <= set(run["tags"])
+
+
+def test_a_second_one_says_that_the_first_runs(serving: Any) -> None:
+    done = serving.run("serve", "--port", "4299")
+    assert done.returncode == 2
+    assert "voirdire serve runs already" in done.stderr
+    assert str(serving.port) in done.stderr
+    other = serving.run("serve", "--port", str(serving.port), PREFECT_HOME=str(serving.folder))
+    assert other.returncode == 2
+    assert f"port {serving.port} of 127.0.0.1 cannot be used" in other.stderr
+    # Somebody's server is not attached to because it answers, nor without its string.
+    url = f"http://127.0.0.1:{serving.port}/api"
+    home = {"PREFECT_HOME": str(serving.folder)}
+    named = serving.run("audit", "--limit", "2", "--server", url, **home)
+    assert named.returncode == 2
+    assert "asks for authentication: set PREFECT_API_AUTH_STRING" in named.stderr
+
+
+def test_two_nights_run_by_themselves(serving: Any) -> None:
+    warehouse = Warehouse(serving.folder / "voirdire.duckdb")
+    wanted = "select json_extract_string(parameters, '$.wave') as wave, state from runs"
+    ended = f"{wanted} where study = 'minutely' and state <> 'running' order by started_at"
+    rows = until(lambda: len(found := warehouse.query(ended).rows()) >= 2 and found)
+    waves = [wave for wave, _ in rows]
+    assert [state for _, state in rows][:2] == ["completed"] * 2, serving.log.read_text()
+    assert len(set(waves)) == len(waves)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d\+0[12]:00", wave) for wave in waves)
+    voted = warehouse.query(
+        "select distinct wave from votes join ballots using (ballot_id) where wave <> ''"
+    )
+    assert set(waves[:2]) <= set(voted["wave"])
+    query = {"flow_runs": {"name": {"any_": [f"minutely {wave}" for wave in waves[:2]]}}}
+    runs = serving.ask("POST", "/flow_runs/filter", query)[1]
+    assert [run["state"]["type"] for run in runs] == ["COMPLETED"] * 2
+    assert {"study:minutely", "kind:audit"} <= set(runs[0]["tags"])
+    log = serving.log.read_text()
+    for line in ("ERROR", "Traceback", "CRITICAL", "WARNING"):
+        assert line not in log, log
+    assert log.count(serving.auth) == 1
+
+
+def test_what_users_set_survives_a_restart(serving: Any) -> None:
+    off = ("--off", "minutely", "--off", "canary")
+    assert serving.run("schedules", "--on", "nightly", *off).returncode == 0
+    found = serving.deployment("nightly")
+    path = f"/deployments/{found['id']}"
+    study = {**found["parameters"]["study"], "budget_usd": 7.5}
+    mine = {"parameters": {"study": study}, "tags": [*found["tags"], "mine"]}
+    assert serving.ask("PATCH", path, {**mine, "entrypoint": "evil.flow"})[0] == 204
+    new = {"schedule": {"cron": "0 5 * * 6", "timezone": "Asia/Tokyo"}}
+    assert serving.ask("PATCH", f"{path}/schedules/{found['schedules'][0]['id']}", new)[0] == 204
+    paused = f"/deployments/{serving.deployment('quick')['id']}"
+    assert serving.ask("PATCH", paused, {"paused": True})[0] == 204
+    # A file that changed where nobody set anything.
+    own = serving.folder / "voirdire" / "studies" / "minutely.toml"
+    own.write_text(NIGHT.format(name="minutely").replace("limit = 4", "limit = 3"))
+    auth = serving.auth
+    assert serving.stop() == 0
+    assert not (serving.folder / "prefect" / "voirdire" / "server.json").exists()
+    said = serving.start()
+    assert serving.auth == auth
+    after = serving.deployment("nightly")
+    assert after["parameters"]["study"] == study
+    assert after["entrypoint"] == "flows.audit.audit"
+    assert "mine" in after["tags"]
+    [schedule] = after["schedules"]
+    assert (schedule["schedule"]["cron"], schedule["active"]) == ("0 5 * * 6", True)
+    assert "nightly: study.budget_usd is 7.5; the study file has 40.0" in said
+    assert "nightly: runs at 0 5 * * 6 Asia/Tokyo; the study file has 15 2 * * 1 UTC" in said
+    assert not serving.deployment("canary")["schedules"][0]["active"]
+    assert serving.deployment("quick")["paused"]
+    minutely = serving.deployment("minutely")
+    assert minutely["parameters"]["study"]["limit"] == 3
+    assert not minutely["schedules"][0]["active"]
+    assert "Traceback" not in serving.log.read_text()
+
+
+def test_a_schedule_that_comes_to_spend_is_switched_off(serving: Any) -> None:
+    serving.run("schedules", "--on", "minutely")
+    own = serving.folder / "voirdire" / "studies" / "minutely.toml"
+    paid = NIGHT.format(name="minutely").replace("offline/random", "paid/one")
+    own.write_text(paid.replace("* * * * *", "0 3 * * *"))
+    serving.stop()
+    said = serving.start()
+    assert "minutely: can spend money now: its schedule was switched off" in said
+    [schedule] = serving.deployment("minutely")["schedules"]
+    assert (schedule["schedule"]["cron"], schedule["active"]) == ("0 3 * * *", False)
+    assert re.search(r"minutely +0 3 \* \* \* Europe/Berlin +off +missing: PAID_API_KEY", said)
