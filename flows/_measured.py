@@ -18,8 +18,8 @@ from tasks.statistics import STATISTICS
 
 OF_JUDGES = {
     "valid": ("valid_rate", ""),
-    "position, logits": ("position_kappa", ""),
     "first slot": ("first_pick_share", ""),
+    "logits": ("position_kappa", ""),
     "PC": ("position_consistency", ""),
     "ties": ("tie_rate", ""),
     "accuracy": ("accuracy", ""),
@@ -29,9 +29,9 @@ OF_JUDGES = {
 
 JUDGES_LEGEND = (
     "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
-    "first (.50 if its place counts for nothing; where each pair was seen in one order it also "
-    "depends on which answers stood first); position, logits: the pull of the first slot; PC: "
-    "position consistency; with people: agreement with a person on a question (S1)."
+    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of the "
+    "first slot where each pair was seen in one order, as the share then also depends on which "
+    "answers stood first; with people: agreement with a person on a question (S1)."
 )
 GATES_LEGEND = (
     "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
@@ -148,10 +148,12 @@ def _judges(
         (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
         for row in whole.to_dicts()
     }
-    known = {place[:2] for place in found}
+    known = {place[:2] for place, row in found.items() if row["estimate"] is not None}
+    if OF_JUDGES["PC"] in known:
+        known.discard(OF_JUDGES["logits"])
     shown = {head: place for head, place in OF_JUDGES.items() if place in known}
     words = {tuple(row[name] for name in cell): " ".join(filter(None, (
-        row["finding"] or REFUSED, favoured(row) and f"({favoured(row)})"
+        row["finding"] or REFUSED, favoured(row) and f"({favoured(row).split(' ', 2)[2]})"
     ))) for row in effects}  # fmt: skip
     of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
     rows = [
@@ -163,7 +165,7 @@ def _judges(
         ]
         for row in of.to_dicts()
     ]  # fmt: skip
-    return [*cell, "n", *shown, "position bias"], rows
+    return [*cell, "n", *shown, "position"], rows
 
 
 def _cells(

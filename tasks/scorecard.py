@@ -66,7 +66,8 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         gate that has it, how many there are, and why there is no margin.
     """
     known = pl.col("reason").ne_missing(TOO_FEW)
-    named = gates.with_columns(
+    # Each flaw that discernment sums up has a gate of its own.
+    named = gates.filter(pl.col("gate") != "discernment").with_columns(
         named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
     ).with_columns(
         reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
