@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from flows._access import Access
+from flows._gaps import GAPS
+from flows._ready import not_ready, not_ready_line
 from flows._server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows._stopping import run_aside
 from flows.studies import STUDIES, Study, make_study
@@ -43,28 +45,48 @@ def audit_here(
     *,
     confirmed: bool = False,
     server: str | None = None,
-) -> None:
-    """Run a study and show its results; ask first if it is dear, unless that is ``confirmed``."""
+) -> int:
+    """Run a study, show its results and return the exit code.
+
+    Ask first if it is dear, unless that is ``confirmed``.
+    """
     share_one_heap()
     study = make_study(name, changes)
-    study.require_keys()
-    if study.budget_usd is not None:
-        from flows._budget import require_bounds
-
-        require_bounds(study)
     path = Path(warehouse or default_path()).absolute()
     dated = study.at(datetime.now(UTC))
+    code = DONE
     if last := standing(path, study.name, dated.fingerprint()):
         _stand_by(last, dated, path)
     else:
-        if not confirmed and any(not provider_of(judge).simulated for judge in study.judges):
+        asked = _askable(study, path)
+        if not confirmed and any(not provider_of(judge).simulated for judge in asked):
             from flows._plan import confirm_spending
 
-            confirm_spending(study, warehouse)
-        _audit(study, path, server)
+            confirm_spending(study.model_copy(update={"judges": asked}), warehouse)
+        code = _audit(study, path, server)
     # To collect thousands of classes before they are thrown away takes a second.
     gc.freeze()
     gc.disable()
+    return code
+
+
+def _askable(study: Study, path: Path) -> list[str]:
+    """Return the judges that can be asked; say who cannot, and why.
+
+    Raises
+    ------
+    ValueError
+        If none can, and no warehouse is there whose votes could serve.
+    """
+    hindered = not_ready(study)
+    if not hindered:
+        return study.judges
+    why = not_ready_line(hindered)
+    asked = [judge for judge in study.judges if judge not in hindered]
+    if not asked and not path.is_file():
+        raise ValueError(f"no judge can be asked. {why}. Nothing was asked.")
+    _show_line(f"Not asked, which leaves gaps where no earlier vote serves: {why}.")
+    return asked
 
 
 def _stand_by(last: Standing, study: Study, path: Path) -> None:
@@ -77,7 +99,7 @@ def _stand_by(last: Standing, study: Study, path: Path) -> None:
     _show_place("report: ", restore_report(study, store))
 
 
-def _audit(study: Study, path: Path, named: str | None) -> None:
+def _audit(study: Study, path: Path, named: str | None) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     access = find_server(named)
     server = None if access else Server(auth=new_auth())
@@ -85,7 +107,7 @@ def _audit(study: Study, path: Path, named: str | None) -> None:
     caller()
     begin(study.judges)
     try:
-        _run(study, path, access, server)
+        return _run(study, path, access, server)
     except KeyboardInterrupt:
         if server:
             server.stop(SECONDS_AFTER_AN_INTERRUPT)
@@ -95,7 +117,7 @@ def _audit(study: Study, path: Path, named: str | None) -> None:
             server.stop()
 
 
-def _run(study: Study, path: Path, access: Access | None, server: Server | None) -> None:
+def _run(study: Study, path: Path, access: Access | None, server: Server | None) -> int:
     from flows._terminal import ballot_bars
 
     if used := server.access if server else access:
@@ -107,14 +129,15 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
         import flows.audit
         from flows import _progress
         from flows._pages import report_path
-        from flows._record import require_free
+        from flows._record import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
         gc.freeze()
         gc.enable()
         # Reading both first: a file that cannot be used is said before a flow run exists.
-        import_dataset(study.dataset, study.folder, study.limit)
+        with failure_recorded(study, Warehouse(path)):
+            import_dataset(study.dataset, study.folder, study.limit)
         Warehouse(path).query("select 1")
         require_free(study.name, Warehouse(path))
         if server:
@@ -130,7 +153,22 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
     _show(study, path, state.message)
     if access:
         _show_place("Prefect:  ", access.url)
-    _show_place("report:   ", report_path(path, study.name))
+    report = report_path(path, study.name)
+    if report.is_file():
+        _show_place("report:   ", report)
+    gaps = state.name == GAPS
+    if told := Warehouse(path).query(TOLD, [study.name]).item():
+        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}. {told}.")
+    return WITH_GAPS if gaps else DONE
+
+
+DONE, WITH_GAPS = 0, 3
+"""Exit codes."""
+
+TOLD = """
+    select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""
+"""What the last run says is missing."""
 
 
 def _show(study: Study, path: Path, message: str) -> None:

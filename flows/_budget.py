@@ -7,36 +7,19 @@ from tasks.providers._engine import most_tokens
 from tasks.providers._prices import highest_price
 
 
-def require_bounds(study: Study) -> None:
-    """Refuse a budget that cannot hold, before anything is asked.
-
-    Raises
-    ------
-    ValueError
-        Naming every judge whose cost has no bound, what is missing and where to give it.
-    """
-    if text := unbounded(study):
-        raise ValueError(text)
-
-
-def unbounded(study: Study) -> str | None:
-    """Say why the budget cannot hold, if it cannot: nothing bounds what some judges may cost."""
+def without_bounds(study: Study) -> dict[str, str]:
+    """Return the judges that a budget cannot hold for, as nothing bounds a call's cost, and why."""
     if study.budget_usd is None:
-        return None
+        return {}
     dropped = dropped_params(study.judges, study.prompt)
-    gaps = [(judge, _missing(judge, dropped.get(judge, []))) for judge in study.judges]
-    told = [
-        f"{judge} ({JUDGES[judge].model}) has {' and '.join(missing)}; "
-        f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}"
-        for judge, missing in gaps
+    gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
+    return {
+        judge: f"the budget of {study.budget_usd:g} USD cannot hold, as nothing bounds a call's "
+        f"cost: {JUDGES[judge].model} has {' and '.join(missing)}; "
+        f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}, or ask without a budget"
+        for judge, missing in gaps.items()
         if missing
-    ]
-    if not told:
-        return None
-    return (
-        f"the budget of {study.budget_usd:g} USD cannot hold, as nothing bounds a call's cost: "
-        f"{'; '.join(told)}. Or ask without a budget. Nothing was asked."
-    )
+    }
 
 
 def _missing(judge: str, dropped: list[str]) -> list[str]:

@@ -1,10 +1,15 @@
-"""Many shards in flight at once; every vote is in the warehouse a second after it came."""
+"""Many shards in flight at once; every vote is in the warehouse a second after it came.
+
+While another process holds the warehouse open, asking goes on: what a judge is asked was claimed
+before, and votes wait here, as their replies do in the journal.
+"""
 
 import asyncio
 import math
+from contextlib import suppress
 from importlib import import_module
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -12,51 +17,89 @@ from pandera.typing.polars import DataFrame
 from flows._batching import Batching
 from flows._progress import Progress, notices
 from flows._record import Record
-from schemas.judging import Ballots, Pairs
+from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
 from tasks.judge import SHARD, shards, vote_frame
 from tasks.providers import JUDGES, PROVIDERS
 from tasks.providers._caller import Line, caller
 from tasks.providers._serving import served
 from tasks.sequential import KEY, Schedule, mark_stops, probes
+from warehouse.store import WarehouseBusyError
 
 SECONDS_BETWEEN_SAVES = 1.0
+SAVE_PATIENCE_SECONDS = 5.0
+"""Of a save while there is still something to ask; the last one waits as long as the study says."""
+
+PACKED = 2048
+"""Votes that are packed into a frame, which takes a fraction of the memory, while they wait."""
+
 LONGEST_WAIT_SECONDS = 5.0
 
 
 class Box:
-    """Votes that have come in and are not saved yet."""
+    """Votes that have come in and are not saved yet, and claims that are not needed any more."""
 
     def __init__(self, record: Record, progress: Progress) -> None:
         self._record, self.progress = record, progress
         self._votes: list[dict[str, Any]] = []
+        self._packed: list[DataFrame[Votes]] = []
         self._errors: list[str] = []
+        self._released: list[pl.DataFrame] = []
         self._emptying = asyncio.Lock()
+        self.choices: dict[str, str] = {}
+        """What was voted in this run, by ballot."""
 
     def receive(self, judge: str, vote: dict[str, Any] | None, error: str | None) -> None:
         """Take what came of one ballot."""
         if vote is not None:
             self._votes.append(vote)
+            self.choices[vote["ballot_id"]] = vote["choice"]
         if error is not None:
             self._errors.append(error)
         self._record.all_saved = False
+        if len(self._votes) == PACKED:
+            self._pack()
         self.progress.advance(judge)
 
-    async def empty(self) -> None:
-        """Save what has come in."""
+    def release(self, ballots: pl.DataFrame) -> None:
+        """Let other runs ask what brought no vote, as soon as what did is saved."""
+        self._released.append(ballots.select("ballot_id"))
+
+    async def empty(self, patience_seconds: float | None = None) -> None:
+        """Save what has come in; what cannot be saved stays.
+
+        Raises
+        ------
+        WarehouseBusyError
+            If another process holds the file for longer than is waited.
+        """
         async with self._emptying:
-            votes, self._votes = self._votes, []
-            errors, self._errors = self._errors, []
-            if votes or errors:
-                await self._record.save_votes(vote_frame(votes), errors)
-            self._record.all_saved = not self._votes
+            self._pack()
+            # More of it may come in while this is saved.
+            votes, errors, released = [*self._packed], [*self._errors], [*self._released]
+            if votes or errors or released:
+                await self._record.save_votes(
+                    cast("DataFrame[Votes]", pl.concat([Votes.empty(), *votes])), errors,
+                    release=pl.concat(released) if released else None,
+                    patience_seconds=patience_seconds,
+                )  # fmt: skip
+                del self._packed[: len(votes)]
+                del self._errors[: len(errors)]
+                del self._released[: len(released)]
+            self._record.all_saved = not (self._votes or self._packed)
 
     async def keep_emptying(self) -> None:
         """Save and show what has come in, until cancelled."""
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_SAVES)
-            await self.empty()
+            with suppress(WarehouseBusyError):
+                await self.empty(SAVE_PATIENCE_SECONDS)
             await self.progress.publish()
+
+    def _pack(self) -> None:
+        votes, self._votes = self._votes, []
+        if votes:
+            self._packed.append(vote_frame(votes))
 
 
 async def cast_all(
@@ -87,8 +130,10 @@ async def cast_all(
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:
-        await box.empty()
-        await asyncio.to_thread(line.hang_up)
+        try:
+            await box.empty()
+        finally:
+            await asyncio.to_thread(line.hang_up)
     # The report takes half a second to import, while the statistics are made.
     Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
@@ -116,21 +161,27 @@ class _Desk(NamedTuple):
         if not self.schedule.sequential:
             await self.cast(waiting)
             return
+        votes = await asyncio.to_thread(self._votes_on, ballots)
+        held = Ballots.empty()
+        if _is_live(waiting):
+            # Claimed once, as the file may be busy later.
+            held, _ = await self._claim(await self.batching.adopt(waiting))
         tried = waiting.clear().select("ballot_id")
         turn = probes(ballots) if self.schedule.probe else ballots.clear()
         while True:
             turn = Ballots.of(turn.join(waiting, on="ballot_id", how="semi"))
-            await self.cast(Ballots.of(turn.join(tried, on="ballot_id", how="anti")))
+            turn = Ballots.of(turn.join(tried, on="ballot_id", how="anti"))
+            votes = pl.concat([votes, await self._cast_turn(turn, held)]).unique("ballot_id")
             # A ballot that failed is not tried again in this run, nor what would follow it.
             tried = pl.concat([tried, turn.select("ballot_id")]).unique()
-            await self.box.empty()
-            marked = mark_stops(ballots, self.record.votes(ballots), self.schedule)
+            marked = mark_stops(ballots, cast("DataFrame[Votes]", votes), self.schedule)
             turn = Ballots.of(
                 ballots.join(marked.filter("open"), on=KEY, how="semi").join(
                     tried, on="ballot_id", how="anti"
                 )
             )
             if turn.is_empty():
+                self.box.release(held)
                 self.box.progress.finish(ballots["judge"][0])
                 return
 
@@ -138,52 +189,73 @@ class _Desk(NamedTuple):
         """Cast ballots; wait for those that another run asks, whose votes serve this one too."""
         pause = SECONDS_BETWEEN_SAVES
         while not (waiting := await self.batching.adopt(waiting)).is_empty():
-            waiting = await self._cast_claimed(waiting)
+            waiting = await self._cast_free(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
                 await asyncio.to_thread(self.record.bury_the_dead)
                 # The other run may wait for a batch, for hours.
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
-    async def _cast_claimed(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
-        """Cast what no other run asks; return what one does."""
-        if JUDGES[waiting["judge"][0]].mode == "batch":
-            return await self._cast_batch(waiting)
-        limit = asyncio.Semaphore(_shards_at_once(waiting["judge"][0]))
-        theirs = [waiting.clear()]
-
-        async def cast(shard: DataFrame[Ballots]) -> None:
-            async with limit:
-                mine, others = await asyncio.to_thread(self.record.claim, shard)
-                theirs.append(others)
-                done = shard.height - mine.height - others.height
-                self.box.progress.advance(shard["judge"][0], done)
-                if not mine.is_empty():
-                    await stages.cast_votes(mine, self.pairs, self.line, self.box.receive)
-                    await self._release(mine)
-
+    async def _cast_turn(self, turn: DataFrame[Ballots], held: DataFrame[Ballots]) -> pl.DataFrame:
+        """Cast ballots, some of which are ``held`` already; return their votes' choices."""
+        mine = Ballots.of(turn.join(held, on="ballot_id", how="semi"))
+        others = Ballots.of(turn.join(held, on="ballot_id", how="anti"))
         async with asyncio.TaskGroup() as group:
-            for shard in shards(waiting):
-                group.create_task(cast(shard))
-        return Ballots.of(pl.concat(theirs))
+            group.create_task(self._ask(mine))
+            group.create_task(self.cast(others))
+        found = mine.select("ballot_id").unique().with_columns(
+            choice=pl.col("ballot_id").replace_strict(self.box.choices, default=None)
+        )  # fmt: skip
+        if others.is_empty():
+            return found.drop_nulls()
+        await self.box.empty()
+        return pl.concat([found.drop_nulls(), await asyncio.to_thread(self._votes_on, others)])
 
-    async def _cast_batch(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
-        """Cast in batches what no other run asks; return what one does."""
-        once = Ballots.of(waiting.unique("ballot_id"))
-        mine, others = await asyncio.to_thread(self.record.claim, once)
-        self.box.progress.advance(once["judge"][0], once.height - mine.height - others.height)
-        left = await asyncio.to_thread(self.batching.unfinished, mine)
-        if not left.is_empty():
-            # Whoever asked them has just ended, and left a batch to wait for.
-            return Ballots.of(pl.concat([mine, others]))
-        await self.batching.cast(mine)
-        await self._release(mine)
+    async def _cast_free(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Cast what no other run asks; return what one does."""
+        mine, others = await self._claim(waiting)
+        if _is_live(waiting):
+            await self._ask(mine)
+        else:
+            left = await asyncio.to_thread(self.batching.unfinished, mine)
+            if not left.is_empty():
+                # Whoever asked them has just ended, and left a batch to wait for.
+                return Ballots.of(pl.concat([mine, others]))
+            await self.batching.cast(mine)
+        self.box.release(mine)
         return others
 
-    async def _release(self, mine: DataFrame[Ballots]) -> None:
-        """Let other runs ask what brought no vote; what did is saved before."""
-        await self.box.empty()
-        await asyncio.to_thread(self.record.release, mine)
+    async def _claim(
+        self, waiting: DataFrame[Ballots]
+    ) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
+        """Return the ballots that this run may ask, and those that another one asks."""
+        once = Ballots.of(waiting.unique("ballot_id"))
+        mine, others = await asyncio.to_thread(self.record.claim, once)
+        if done := once.height - mine.height - others.height:
+            self.box.progress.advance(once["judge"][0], done)
+        return mine, others
+
+    async def _ask(self, mine: DataFrame[Ballots]) -> None:
+        """Ask ballots that are claimed, in shards."""
+        if mine.is_empty():
+            return
+        limit = asyncio.Semaphore(_shards_at_once(mine["judge"][0]))
+
+        async def ask(shard: DataFrame[Ballots]) -> None:
+            async with limit:
+                await stages.cast_votes(shard, self.pairs, self.line, self.box.receive)
+
+        async with asyncio.TaskGroup() as group:
+            for shard in shards(mine):
+                group.create_task(ask(shard))
+
+    def _votes_on(self, ballots: DataFrame[Ballots]) -> pl.DataFrame:
+        return self.record.votes(ballots).select("ballot_id", "choice")
+
+
+def _is_live(ballots: DataFrame[Ballots]) -> bool:
+    """Tell whether the judge of ballots is asked one by one, not in batches."""
+    return not ballots.is_empty() and JUDGES[ballots["judge"][0]].mode == "live"
 
 
 def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:

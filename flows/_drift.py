@@ -44,7 +44,10 @@ TOKENS = f"""
 WAVES = f"""
     select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
 """
-RUNS = "select parameters from runs where study = ? and flow = 'audit' order by started_at"
+RUNS = """
+    select parameters from runs
+    where study = ? and flow = 'audit' and (state <> 'failed' or asked > 0) order by started_at
+"""
 
 
 def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:

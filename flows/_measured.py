@@ -29,8 +29,8 @@ OF_JUDGES = {
 
 JUDGES_LEGEND = (
     "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
-    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of the "
-    "first slot where each pair was seen in one order, as the share then also depends on which "
+    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of "
+    "the first slot where each pair was seen in one order, as the share then also depends on which "
     "answers stood first; with people: agreement with a person on a question (S1)."
 )
 GATES_LEGEND = (

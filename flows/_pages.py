@@ -18,6 +18,7 @@ from tasks.report import ReportFacts, report
 from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps, dasr_posterior
 from warehouse.store import Warehouse
 
+MADE_BY = "select distinct run from estimates where study = ?"
 PERSONS = "select distinct judge from vote_log where study = ? and human"
 
 
@@ -30,8 +31,12 @@ def write_page(page: str, path: Path) -> None:
     """Write a page whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.part")
-    draft.write_text(page, encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(page, encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
@@ -103,7 +108,7 @@ def _study_of(run: Mapping[str, Any]) -> Study:
 
 
 def stored_page(warehouse: Warehouse, study: str) -> str:
-    """Write the report of a study from its last run that left results.
+    """Write the report of a study from the run that made its results.
 
     Raises
     ------
@@ -112,16 +117,15 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     """
     results = pl.DataFrame({"study": [study]})
     estimates = warehouse.read(Estimates, among=results)
-    # A booth leaves votes, and no results.
-    done = pl.col("state").str.starts_with("completed") & (pl.col("flow") != "booth")
-    runs = warehouse.read(Runs, among=results).filter(done).sort("started_at")
+    made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
+    runs = warehouse.read(Runs, among=results).filter(pl.col("run").is_in(made_by))
     if estimates.is_empty() or runs.is_empty():
         known = warehouse.query("select distinct study from estimates order by study")["study"]
         raise ValueError(
             f"the warehouse has no results of study {study!r}. "
             f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
         )
-    run = runs.row(-1, named=True)
+    run = runs.sort("started_at").row(-1, named=True)
     page: str = report(
         with_votes_told(facts_of(run, warehouse.path), warehouse, run),
         estimates,

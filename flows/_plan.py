@@ -11,12 +11,14 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows._budget import budget_line, unbounded
+from flows._budget import budget_line, without_bounds
+from flows._ready import not_ready, not_ready_line
 from flows._sight import (
     advice,
     earlier_spreads,
     effect_advice,
     effect_table,
+    freedom_of,
     left_out_line,
     questions_of,
     sample_table,
@@ -28,7 +30,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
-from tasks.defaults import FEWEST_CLUSTERS
+from tasks.enough import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
@@ -106,14 +108,14 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     samples = min(compared.values(), default=0)
     study = study.model_copy(update={"perturbations": list(compared)})
     seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
-    questions = questions_of(pairs)
-    if seen and questions >= FEWEST_CLUSTERS:
+    questions, df = questions_of(pairs), freedom_of(pairs)
+    if seen and not too_few(questions, df):
         console.print(sight_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
         console.print(told, markup=False, highlight=False)
-    for line in advice(seen, samples, study, questions):
+    for line in advice(seen, samples, study, questions, df):
         console.print(line, markup=False, highlight=False)
     notes = (
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
@@ -160,10 +162,10 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
 
 
 def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
-    """Say what a run would be refused for, and whether the budget suffices."""
-    refusals = [text for text in (study.unready(), unbounded(study)) if text]
-    yield from (f"`voirdire audit` would not begin: {text}" for text in refusals)
-    if study.budget_usd is not None and not unbounded(study):
+    """Say which judges could not be asked, and whether the budget suffices."""
+    if hindered := not_ready(study):
+        yield f"`voirdire audit` would leave gaps, as it cannot ask {not_ready_line(hindered)}."
+    if study.budget_usd is not None and not without_bounds(study):
         sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
         yield budget_line(study.budget_usd, *sums)
 

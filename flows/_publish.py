@@ -22,14 +22,29 @@ async def publish(
     findings: DataFrame[Findings],
     perturbed: DataFrame[PerturbedAnswers],
     drifts: DataFrame[Drifts],
-) -> Path:
-    """Write the report beside the warehouse and the result table into the Prefect UI."""
-    row = record.row()
-    facts = with_votes_told(facts_of(row, record.warehouse.path), record.warehouse, row)
-    numbers = numbers_of(record.warehouse, record.study.name)
-    page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
-    path = report_path(record.warehouse.path, record.study.name)
-    write_page(page, path)
+) -> None:
+    """Write the report beside the warehouse and the result table into the Prefect UI.
+
+    The results are in the warehouse by now: what cannot be written, whatever the reason, is told by
+    the run and ends none.
+    """
+    name = record.study.name
+    path = report_path(record.warehouse.path, name)
+    try:
+        row = record.row()
+        facts = with_votes_told(facts_of(row, record.warehouse.path), record.warehouse, row)
+        numbers = numbers_of(record.warehouse, name)
+        page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
+        write_page(page, path)
+    except Exception as error:  # noqa: BLE001 - see above
+        record.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
+    try:
+        await _show_in_ui(record, findings, path)
+    except Exception as error:  # noqa: BLE001 - see above
+        record.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
+
+
+async def _show_in_ui(record: Record, findings: DataFrame[Findings], path: Path) -> None:
     await acreate_table_artifact(
         artifact_rows(findings),
         key="findings",
@@ -41,7 +56,6 @@ async def publish(
         key="report",
         description=f"Where the results of study {record.study.name} are",
     )
-    return path
 
 
 def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:

@@ -44,6 +44,15 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
 
 
+def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
+    """Copy the warehouse for tools that keep a file open, and print where the copy is."""
+    path = Path(warehouse or default_path()).absolute()
+    require_file(path, "Run `voirdire audit` first.")
+    target = (output or path.with_name(f"{path.stem}.snapshot{path.suffix}")).absolute()
+    Warehouse(path).snapshot(target)
+    click.echo(target)
+
+
 def rewrite_report(
     study: str, out: Path | None, warehouse: Path | None, *, number: bool = False
 ) -> None:

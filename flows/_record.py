@@ -3,10 +3,12 @@
 import asyncio
 import threading
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -14,18 +16,20 @@ from prefect import get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows._gaps import GAPS, Gap, complete_before, partial_judges, partial_line
 from flows._process import runs_since
+from flows._ready import not_ready_line
 from flows._recovery import discard_journal, journal_of, recover
-from flows._row import HOST, first_row
+from flows._row import HOST, NOTHING_ASKED, first_row
 from flows._told import alike_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
-from schemas.judging import Ballots, Votes
+from schemas.judging import Ballots, VoteLog, Votes
 from tasks.perturb import NO_SHAM
 from tasks.providers._redact import redact
 from tasks.sequential import probed
-from warehouse.store import Saving, Warehouse, WarehouseError
+from warehouse.store import Saving, Warehouse, WarehouseBusyError, WarehouseError
 
 SILENCE = timedelta(minutes=5)
 """A run of another host that gives no sign of life for so long is taken for dead."""
@@ -35,7 +39,7 @@ SECONDS_BETWEEN_SIGNS = 20.0
 
 CALIBRATED = """
     select bool_or(flow = 'calibrate') and not bool_or(flow in ('audit', 'measure')) from runs
-    where study = ?
+    where study = ? and state <> 'failed'
 """
 
 
@@ -54,6 +58,20 @@ def require_free(study: str, warehouse: Warehouse) -> None:
         )
 
 
+@contextmanager
+def failure_recorded(study: Study, warehouse: Warehouse) -> Iterator[None]:
+    """Leave a row in ``runs`` if a study cannot begin, in a warehouse that is there already."""
+    began = datetime.now(UTC)
+    try:
+        yield
+    except (ValueError, LookupError, OSError) as error:
+        if warehouse.path.is_file():
+            row = first_row("audit", str(uuid4()), study, began)
+            ended = {"state": "failed", "error": _one_line(error), "ended_at": datetime.now(UTC)}
+            warehouse.start_run({**row, **NOTHING_ASKED, **ended})
+        raise
+
+
 class Record:
     """A run in the warehouse, from start to end."""
 
@@ -69,6 +87,12 @@ class Record:
         self.unsaved: list[str] = []
         """What earlier runs left and could not be saved."""
         self.journal = journal_of(warehouse, run)
+        self.partial: dict[str, Gap] = {}
+        """Judges that lack more ballots than the study allows."""
+        self.kept: datetime | None = None
+        """When the complete results were saved that this run does not replace; null: it does."""
+        self.unwritten: list[str] = []
+        """What could not be written though the results are saved."""
         self.stopped = 0
         self.probed = ""
         """Which judges were asked one vote per order, and why."""
@@ -90,12 +114,15 @@ class Record:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         self._ended.set()
+        if isinstance(error, WarehouseBusyError):
+            # The next run finds this one's process gone, and its journal.
+            raise WarehouseBusyError(f"{error} {self._kept()}.") from error
         self.warehouse.update_run(
             self.run,
             ended_at=datetime.now(UTC),
             state=self._state(kind),
             error=self._causes() if error is None else _one_line(error),
-            **self._end(),
+            **self._end(self.counts, self.cost_usd),
         )
         # Whoever is interrupted may leave calls in flight, whose replies are in the journal only;
         # the next run saves them.
@@ -138,25 +165,36 @@ class Record:
         self.counts["from_warehouse"] += cast.height
         return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
 
-    def release(self, ballots: DataFrame[Ballots]) -> None:
-        """Give up the claims on ballots that were asked, or refused."""
-        self.warehouse.release(ballots, self.run)
+    async def save_votes(
+        self,
+        votes: DataFrame[Votes],
+        errors: list[str],
+        *,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
+    ) -> None:
+        """Save a batch of votes as soon as it is there; the first vote of a ballot stays.
 
-    async def save_votes(self, votes: DataFrame[Votes], errors: list[str]) -> None:
-        """Save a batch of votes as soon as it is there; the first vote of a ballot stays."""
-        self.counts["asked"] += votes.height
-        self.counts["failed"] += len(errors)
-        self.counts["invalid"] += votes.filter(choice="invalid").height
-        for tokens in ("prompt_tokens", "completion_tokens"):
-            self.counts[tokens] += int(votes[tokens].sum())
+        The claims on the ballots to ``release`` are given up. Nothing is counted that is not saved.
+        """
+        came = Counter(
+            asked=votes.height,
+            failed=len(errors),
+            invalid=votes.filter(choice="invalid").height,
+            **{name: int(votes[name].sum()) for name in ("prompt_tokens", "completion_tokens")},
+        )
         known = not votes["cost_usd"].has_nulls() and self.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
+        cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
+        counts = {**self._end(self.counts + came, cost_usd), "seen_at": datetime.now(UTC)}
+        await asyncio.to_thread(
+            self.warehouse.save, [Saving(Votes, votes, first_wins=True)], run=self.run,
+            counts=counts, release=release, patience_seconds=patience_seconds,
+        )  # fmt: skip
+        self.counts.update(came)
+        self.cost_usd = cost_usd
         # They come from everywhere, and are printed, logged and shown.
         told = {error: redact(error) for error in {*errors}}
         self.errors.update(told[error] for error in errors)
-        saving = Saving(Votes, votes, first_wins=True)
-        counts = {**self._end(), "seen_at": datetime.now(UTC)}
-        await asyncio.to_thread(self.warehouse.save, [saving], run=self.run, counts=counts)
 
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
         """Count the ballots that others made needless, and those that failed others kept back."""
@@ -171,6 +209,46 @@ class Record:
         if (kept_back := gaps - self.counts["failed"]) > 0:
             self.errors["not asked: its pair's vote before it failed"] += kept_back
         self.counts["failed"] = gaps
+
+    def leave_gaps(
+        self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots], hindered: Mapping[str, str]
+    ) -> DataFrame[Ballots]:
+        """Count the waiting ballots of judges that cannot be asked; return the others.
+
+        Raises
+        ------
+        ValueError
+            If that leaves nothing to measure: no ballot of the study has a vote or can get one.
+        """
+        cannot = pl.col("judge").is_in(sorted(hindered))
+        rest = Ballots.of(waiting.filter(~cannot))
+        # Judges that ask the same share a vote.
+        left = waiting.filter(cannot).join(rest, on="ballot_id", how="anti")
+        if left.is_empty():
+            return rest
+        reasons = {judge: hindered[judge] for judge in left["judge"].unique().sort()}
+        if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
+            raise ValueError(
+                f"no judge can be asked, and no earlier vote is there. {not_ready_line(reasons)}. "
+                "Nothing was asked."
+            )
+        once = left.unique("ballot_id", keep="first")
+        for judge, count in once.group_by("judge").len().sort("judge").iter_rows():
+            self.errors[f"not asked: {reasons[judge]}"] += count
+        self.counts["failed"] += once.height
+        get_run_logger().warning(f"Not asked, which leaves gaps: {not_ready_line(reasons)}")
+        return rest
+
+    def count_gaps(self, vote_log: DataFrame[VoteLog]) -> None:
+        """Find out which judges lack too many ballots, and whether complete results stand."""
+        self.partial = partial_judges(vote_log, self.study.gaps_allowed)
+        self.kept = complete_before(self.study, vote_log, self.warehouse)
+
+    def not_written(self, what: str, error: Exception, step: str) -> None:
+        """Note what could not be written, and the next step: the results are saved."""
+        note = f"the {what} was not written: {_one_line(error)} ({step})"
+        get_run_logger().warning(note)
+        self.unwritten.append(note)
 
     def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
         """Return the votes on ``ballots``."""
@@ -195,12 +273,12 @@ class Record:
 
     def row(self) -> dict[str, Any]:
         """Return the run's row as it stands."""
-        return {**self._begin(), **self._end(), "error": self._causes()}
+        return {**self._begin(), **self._end(self.counts, self.cost_usd), "error": self._causes()}
 
     def outcome(self) -> State[None]:
         """Return the state of the flow run: completed, or completed with gaps."""
         gaps = self.counts["failed"] > 0
-        return Completed(name="CompletedWithGaps" if gaps else None, message=self.summary())
+        return Completed(name=GAPS if gaps else None, message=self.summary())
 
     def bury_the_dead(self) -> None:
         """Mark runs whose process is gone: they cannot say how they ended.
@@ -225,16 +303,28 @@ class Record:
             with suppress(WarehouseError):
                 self.warehouse.sign_of_life(self.run)
 
+    def _kept(self) -> str:
+        """Say what becomes of the replies if nothing can be saved any more."""
+        if self.all_saved:
+            return "All votes are saved: the next run asks none of them again"
+        return (
+            f"Every reply that came is in the journal {self.journal}: the next run saves them and "
+            "asks none of them again"
+        )
+
     def _causes(self) -> str | None:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
-        return "; ".join([*causes, *more, *self.unsaved]) or None
+        why = "; ".join([*causes, *more, *self.unsaved, *self.unwritten])
+        partial = partial_line(self.partial, self.study.gaps_allowed, self.kept)
+        return ". ".join(filter(None, [partial, why])) or None
 
     def _begin(self) -> dict[str, Any]:
         return first_row(self.flow, self.run, self.study, self.started_at)
 
-    def _end(self) -> dict[str, Any]:
-        return {**{name: self.counts[name] for name in COUNTED}, "cost_usd": self.cost_usd}
+    @staticmethod
+    def _end(counts: Counter[str], cost_usd: float | None) -> dict[str, Any]:
+        return {**{name: counts[name] for name in COUNTED}, "cost_usd": cost_usd}
 
     def _state(self, kind: type[BaseException] | None) -> str:
         if kind is None:

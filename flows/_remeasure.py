@@ -14,7 +14,7 @@ from pandera.typing.polars import DataFrame
 from flows._drift import drift_of
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
-from flows.studies import Study
+from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
@@ -37,7 +37,14 @@ from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
 
 VERDICTS = ("anchor", "tie", "target")
-LAST = "select * from runs where study = ? and flow = 'audit' order by started_at desc limit 1"
+LAST = """
+    select * from runs
+    where study = $study and flow = 'audit'
+        and run in (select run from vote_log where study = $study)
+    order by started_at desc limit 1
+"""
+"""The audit that the votes are of: later ones may have failed, or left results as they were."""
+
 PERSONS = "select count(*) as n from judges where provider = ?"
 MODE = "select distinct mode from verdicts where study = ?"
 
@@ -56,7 +63,7 @@ def measure_anew(
     """
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
-    warehouse = Warehouse(place)
+    warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     if not modes:
         known = warehouse.query("select distinct study from vote_log order by study")["study"]
@@ -147,7 +154,7 @@ def _run_row(
     warehouse: Warehouse, name: str, run: str, too_fast_seconds: float | None
 ) -> dict[str, Any]:
     """Return the row of this run: the study is that of its last audit."""
-    found = warehouse.query(LAST, [name]).to_dicts()
+    found = warehouse.query(LAST, {"study": name}).to_dicts()
     if not found:
         raise ValueError(
             f"study {name!r} was measured from a file, not asked. "

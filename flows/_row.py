@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+from schemas.keys import content_key
 from tasks._code import ALL_ROOMS, code_digest
 
 NOTHING_ASKED = {
@@ -60,11 +61,22 @@ def first_row(
         "user": _user(),
         "process": f"{HOST}/{os.getpid()}",
         "parameters": study.model_dump_json(),
-        "fingerprint": fingerprint or study.fingerprint(),
+        "fingerprint": fingerprint or _fingerprint(study),
         "code_version": CODE_VERSION,
         "started_at": started_at,
         "seen_at": datetime.now(UTC),
     }
+
+
+def _fingerprint(study: Named) -> str:
+    """Return the study's digest; where it names what is not there, one of its parameters alone.
+
+    Such a run fails, and its row says why.
+    """
+    try:
+        return study.fingerprint()
+    except (LookupError, OSError, ValueError):
+        return content_key("not readable", study.model_dump_json())
 
 
 def _user() -> str:

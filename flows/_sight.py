@@ -11,7 +11,9 @@ from flows._terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, MINIMUM, NIGHTS
+from tasks.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, NIGHTS, TOO_UNEVEN
+from tasks.enough import too_few
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._design import (
     ASR_VOTES,
     SPREADS,
@@ -202,24 +204,53 @@ def effect_advice(samples: int, votes: int, effect: float) -> str:
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
     """Return how many questions the samples are of, where a perturbation has fewest."""
-    counted = pairs.group_by("perturbation", "arm").agg(pl.col("cluster").n_unique())
-    # The primary endpoint is over the sham where there is one: "sham" sorts last.
-    asked = counted.filter(pl.col("arm").is_in(["experimental", "sham"])).sort("arm")
-    return min(asked.unique("perturbation", keep="last")["cluster"].to_list(), default=0)
+    asked = _asked(pairs).group_by("perturbation").agg(pl.col("cluster").n_unique())
+    return min(asked["cluster"].to_list(), default=0)
+
+
+def freedom_of(pairs: DataFrame[Pairs]) -> float | None:
+    """Return the degrees of freedom of the questions, where a perturbation has fewest.
+
+    All but one of the questions if each has the same number of samples; None if none can be told.
+    """
+    sizes = _asked(pairs).group_by("perturbation", "cluster").agg(pl.col("sample").n_unique())
+    found = [
+        float(correction(part["sample"].cast(pl.Float64).to_numpy()).df)
+        for part in sizes.partition_by("perturbation")
+        if part.height > 1
+    ]
+    return min(found, default=None)
+
+
+def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
+    """Keep the arm that each perturbation's endpoint rests on: the sham's where there is one."""
+    asked = pairs.filter(pl.col("arm").is_in(["experimental", "sham"]))
+    shammed = (pl.col("arm") == "sham").any().over("perturbation")
+    return asked.filter(~shammed | (pl.col("arm") == "sham"))
 
 
 def advice(
-    rows: list[Sight], samples: int, study: Study, questions: int | None = None
+    rows: list[Sight],
+    samples: int,
+    study: Study,
+    questions: int | None = None,
+    df: float | None = None,
 ) -> Iterator[str]:
     """Say whether the smallest shift that matters can be seen, and what the columns mean."""
     if not samples:
         yield "No sample is left to ask about."
         return
-    if questions is not None and questions < FEWEST_CLUSTERS:
+    if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
+        why = (
+            f"below {FEWEST_CLUSTERS} independent questions nothing is concluded, and the "
+            f"perturbation with fewest has {questions}"
+            if questions < FEWEST_CLUSTERS
+            else f"{TOO_UNEVEN}, which leaves {df:.1f} degrees of freedom where a finding "
+            f"takes {LEAST_DF:.0f}"
+        )
         yield (
-            f"No shift can be seen, however large: below {FEWEST_CLUSTERS} independent questions "
-            f"nothing is concluded, and the perturbation with fewest has {questions}. The smallest "
+            f"No shift can be seen, however large: {why}. The smallest "
             f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
             f"perturbation with {study.votes_per_pair} votes per pair (80 % power; of the judge "
             "that takes most)."

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from flows._gaps import SAVED_AT
 from flows._row import NOTHING_ASKED, first_row
 from flows._told import probed_line
 from flows.studies import Study
@@ -33,11 +34,16 @@ def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
 
 
 def restore_report(study: Study, warehouse: Warehouse) -> Path:
-    """Return the place of the report; write it anew if it is not there."""
+    """Return the place of the report; write it anew if it is missing or older than the results."""
     # Drawing takes a second to import.
     from flows._pages import report_path, stored_page, write_page
 
     path = report_path(warehouse.path, study.name)
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_mtime < _saved_at(study, warehouse):
         write_page(stored_page(warehouse, study.name), path)
     return path
+
+
+def _saved_at(study: Study, warehouse: Warehouse) -> float:
+    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
+    return saved_at.timestamp() if saved_at else 0.0

@@ -8,21 +8,18 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
 from flows._alerts import start_on_alert
-from flows._budget import require_bounds
 from flows._casting import cast_all
-from flows._drift import drift_line, drift_of
 from flows._labels import run_name, tag_run
 from flows._people import with_people
-from flows._publish import publish
+from flows._progress import notices
+from flows._ready import not_ready
 from flows._record import Record
+from flows._results import save_results
 from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, Verdicts, VoteLog
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks.conclude import endpoints
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
-from tasks.people import open_ballots, with_open_ballots
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
@@ -40,11 +37,10 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     A second run asks only what has not been answered yet. The default place of the warehouse is
     the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
     """
-    study.check()
-    study.require_keys()
-    require_bounds(study)
     study = study.at(datetime.now(UTC))
-    with Record("audit", flow_run.id, study, Warehouse(warehouse)) as record:
+    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
+    with Record("audit", flow_run.id, study, place) as record:
+        study.check()
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
@@ -81,8 +77,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         del questions, answers, versions
 
         waiting = record.waiting(ballots)
+        asked = record.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
-        await cast_all(ballots, waiting, pairs, schedule, record)
+        await cast_all(ballots, asked, pairs, schedule, record)
 
         votes = record.votes(ballots)
         stops = mark_stops(ballots, votes, schedule)
@@ -91,27 +88,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
         )
         vote_log = with_people(vote_log, pairs, study, record.warehouse)
-        tallies = stages.count_votes(vote_log)
-        verdicts = stages.tally_votes(tallies, study.mode)
-        shifts = stages.match_groups(verdicts)
-        frames: dict[str, Any] = {
-            "tallies": tallies,
-            "shifts": shifts,
-            "contests": stages.match_models(tallies),
-            "annotations": (annotations := stages.annotate(tallies)),
-        }
-        estimates = stages.measure(**frames)
-        missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
-        concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
-        findings = with_open_ballots(concluded, missing)
-        drifts = drift_of(study, record.warehouse)
-        record.save(
-            (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
-            (Annotations, annotations), (Estimates, estimates), (Findings, findings),
-            (Drifts, drifts),
-        )  # fmt: skip
-        if drifted := drift_line(drifts, study.wave):
-            get_run_logger().warning(drifted)
-        await publish(record, estimates, findings, perturbed, drifts)
+        record.count_gaps(vote_log)
+        if record.kept is None:
+            await save_results(record, pairs, vote_log, perturbed)
     get_run_logger().info(record.summary())
     return record.outcome()

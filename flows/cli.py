@@ -38,7 +38,16 @@ OPTIONS = (
     click.option("--limit", type=int, help="At most so many questions."),
     click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
     click.option(
+        "--gaps-allowed",
+        type=float,
+        help="Share of a judge's ballots that may lack a reply. Default: .05.",
+    ),
+    click.option(
         "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
+    ),
+    click.option(
+        "--patience", "patience_seconds", type=click.FloatRange(min=0),
+        help="Seconds to wait for a warehouse that another program holds open. Default: 600.",
     ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
@@ -104,7 +113,8 @@ def audit(
     """Run STUDY (quick) and show which judges are biased."""
     from flows._audit_here import audit_here
 
-    audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
+    code = audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
+    sys.exit(code)
 
 
 @main.command()
@@ -241,6 +251,19 @@ def sql(query: str, form: str, warehouse: Path | None) -> None:
     from flows._query import show_query
 
     show_query(query, form, warehouse)
+
+
+@main.command()
+@click.option(
+    "--output", type=PATH, help="Where to. Default: beside the warehouse, as NAME.snapshot.duckdb."
+)
+@warehouse_option
+@clear_errors
+def snapshot(output: Path | None, warehouse: Path | None) -> None:
+    """Copy the warehouse, for tools that keep a file open; an earlier copy is replaced."""
+    from flows._query import write_snapshot
+
+    write_snapshot(output, warehouse)
 
 
 @main.command()

@@ -1,10 +1,9 @@
 -- One row per study, statistic, prompt, wave, mode, perturbation and pair of judges: which is moved more.
 -- Simulated if one of the two is a formula.
--- Below ten questions p_holm is null, and the pair does not count for the others.
-with limits as (select 10 as fewest),
-asked as (
-    select *, if(clusters >= fewest, p_value, null) as told
-    from estimates, limits
+-- With too few questions p_holm is null, and the pair does not count for the others.
+with asked as (
+    select *, if(too_few is null, p_value, null) as told
+    from estimates
     where statistic in (
         'mps_contrast', 'mps_sham_contrast', 'los_contrast', 'asr_contrast', 'mcnemar'
     )
@@ -43,30 +42,26 @@ adjusted as (
         -- of the wider 95 % one where no error is known
         coalesce(
             standard_error * (
-                1.644853627 + 1.523769 / df + 1.420203 / df ** 2
-                + 0.983002 / df ** 3 + 0.433876 / df ** 4
+                1.644853627 + 1.523769 / freedom + 1.420203 / freedom ** 2
+                + 0.983002 / freedom ** 3 + 0.433876 / freedom ** 4
             ),
             greatest(high - estimate, estimate - low)
         ) as half,
-    from (select *, greatest(clusters - 1, 1)::double as df from ranked)
+    from (select *, greatest(coalesce(df, clusters - 1), 1)::double as freedom from ranked)
 )
 select
     r.study, r.dataset, r.judge, r.subgroup as other, r.prompt, r.wave, r.mode, r.perturbation,
     r.kind, r.simulated, r.statistic, r.estimate as contrast, r.low, r.high, r.p_value,
     r.p_holm, r.minimum,
     case
-        when r.estimate is null or r.clusters < fewest or coalesce(r.half, r.p_value) is null then null
+        when r.estimate is null or r.too_few is not null or coalesce(r.half, r.p_value) is null then null
         when r.p_holm < 0.05 and abs(r.estimate) >= r.minimum then 'biased'
         when abs(r.estimate) + r.half <= r.minimum then 'no relevant bias'
         else 'inconclusive'
     end as finding,
     mine.estimate as judge_value, theirs.estimate as other_value,
     r.n, r.clusters, r.dropped, r.votes_per_pair, r.method,
-    coalesce(
-        r.reason,
-        case when r.estimate is not null and r.clusters < fewest
-            then 'fewer than ' || fewest || ' independent questions' end
-    ) as reason,
+    coalesce(r.reason, if(r.estimate is null, null, r.too_few)) as reason,
 from adjusted as r
 left join singles as mine
     using (study, dataset, judge, prompt, wave, mode, perturbation, single)

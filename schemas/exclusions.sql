@@ -1,7 +1,7 @@
 -- One row per study, judge, prompt and wave: whether the judge is left out of ASR tables, and why.
--- A rule needs the 95 % interval to lie beyond its limit, and ten questions; null: cannot be told.
+-- A rule needs the 95 % interval to lie beyond its limit, and enough questions; null: cannot be told.
 with limits as (
-    select 0.15 as position_gap_limit, 0.80 as tie_rate_limit, 0.10 as invalid_rate_limit, 10 as fewest
+    select 0.15 as position_gap_limit, 0.80 as tie_rate_limit, 0.10 as invalid_rate_limit
 ),
 bounds as (
     select
@@ -11,15 +11,15 @@ bounds as (
         max(high) filter (statistic = 'position_gap') as position_gap_high,
         -- the bound of the gap's size; greatest() would pass over a missing interval
         max(case when low > 0 then low when high < 0 then -high when low <= 0 then 0 end)
-            filter (statistic = 'position_gap' and clusters >= fewest) as position_gap_bound,
+            filter (statistic = 'position_gap' and too_few is null) as position_gap_bound,
         max(estimate) filter (statistic = 'tie_rate') as tie_rate,
         max(low) filter (statistic = 'tie_rate') as tie_rate_low,
         max(high) filter (statistic = 'tie_rate') as tie_rate_high,
-        max(low) filter (statistic = 'tie_rate' and clusters >= fewest) as tie_rate_bound,
+        max(low) filter (statistic = 'tie_rate' and too_few is null) as tie_rate_bound,
         max(estimate) filter (statistic = 'invalid_rate') as invalid_rate,
         max(low) filter (statistic = 'invalid_rate') as invalid_rate_low,
         max(high) filter (statistic = 'invalid_rate') as invalid_rate_high,
-        max(low) filter (statistic = 'invalid_rate' and clusters >= fewest) as invalid_rate_bound,
+        max(low) filter (statistic = 'invalid_rate' and too_few is null) as invalid_rate_bound,
         position_gap_limit, tie_rate_limit, invalid_rate_limit,
     from estimates, limits
     where

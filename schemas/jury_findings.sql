@@ -1,7 +1,7 @@
 -- One row per study, prompt, wave, mode and perturbation: what is concluded of the jury of all judges.
 -- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
--- over the jury's own perturbations of ten clusters or more.
-with limits as (select 10 as fewest, 0.05::double as minimum, 0.05 as alpha, 0.5 as detects, 0.2 as overlooks, 0.1 as floor),
+-- over the jury's own perturbations with enough questions.
+with limits as (select 0.05::double as minimum, 0.05 as alpha, 0.5 as detects, 0.2 as overlooks, 0.1 as floor),
 asked as (
     select study, max(detects_at) as detects_at from findings group by all
 ),
@@ -16,7 +16,7 @@ beside as (
         max(estimate) filter (statistic = 'jury_sham_floor') as sham_floor,
         max(low) filter (statistic = 'jury_detection_power') as power_low,
         max(high) filter (statistic = 'jury_detection_power') as power_high,
-        max(clusters) filter (statistic = 'jury_detection_power') as power_clusters,
+        bool_or(too_few is null) filter (statistic = 'jury_detection_power') as power_enough,
         max(low) filter (statistic = 'jury_detection_share') as share_low,
         max(high) filter (statistic = 'jury_detection_share') as share_high,
     from estimates
@@ -26,8 +26,9 @@ beside as (
 counted as (
     select
         *,
-        max(if(statistic = 'jury_mps_sham', clusters, null)) over cell as sham,
-        max(if(statistic = 'jury_mps', clusters, null)) over cell as control,
+        bool_or(statistic = 'jury_mps_sham') over cell as shammed,
+        bool_or(statistic = 'jury_mps_sham' and too_few is null) over cell as sham,
+        bool_or(statistic = 'jury_mps' and too_few is null) over cell as control,
     from estimates, limits
     where statistic in ('jury_mps', 'jury_mps_sham') and subgroup = ''
     window cell as (partition by study, dataset, judge, prompt, wave, mode, perturbation)
@@ -35,12 +36,10 @@ counted as (
 primaries as (
     select *
     from counted
-    where statistic = if(
-        sham is not null and (sham >= fewest or coalesce(control, 0) < fewest), 'jury_mps_sham', 'jury_mps'
-    )
+    where statistic = if(shammed and (sham or not control), 'jury_mps_sham', 'jury_mps')
 ),
 tested as (
-    select *, if(clusters >= fewest, p_value, null) as own_p
+    select *, if(too_few is null, p_value, null) as own_p
     from primaries
 ),
 ranked as (
@@ -50,7 +49,7 @@ ranked as (
         row_number() over (
             partition by study, dataset, judge, prompt, wave, mode order by own_p nulls last, perturbation
         ) as place,
-        greatest(clusters - 1, 1)::double as df,
+        greatest(coalesce(df, clusters - 1), 1)::double as freedom,
     from tested
 ),
 adjusted as (
@@ -63,8 +62,8 @@ adjusted as (
         -- half of the 90 % interval, as in contrasts.sql
         coalesce(
             standard_error * (
-                1.644853627 + 1.523769 / df + 1.420203 / df ** 2
-                + 0.983002 / df ** 3 + 0.433876 / df ** 4
+                1.644853627 + 1.523769 / freedom + 1.420203 / freedom ** 2
+                + 0.983002 / freedom ** 3 + 0.433876 / freedom ** 4
             ),
             greatest(high - estimate, estimate - low)
         ) as half,
@@ -73,10 +72,10 @@ adjusted as (
 known as (
     select
         *,
-        estimate is not null and clusters >= fewest and coalesce(half, p_value) is not null as known,
+        estimate is not null and too_few is null and coalesce(half, p_value) is not null as known,
         coalesce(p_adjusted < alpha and abs(estimate) >= minimum, false) as moved,
         coalesce(abs(estimate) + half <= minimum, false) as still,
-        coalesce(sham_floor >= floor and power_clusters >= fewest, false) and power_low is not null as stable,
+        coalesce(sham_floor >= floor and power_enough, false) and power_low is not null as stable,
         if(stable, power_low, share_low) as detected_low,
         if(stable, power_high, share_high) as detected_high,
         statistic <> 'jury_mps_sham' or coalesce(sign(over_control) = sign(estimate) and control_p < alpha, false) as agrees,
@@ -111,7 +110,6 @@ select
             and statistic = 'jury_mps_sham'
             then 'beyond what any such edit does'
         when known then null
-        when estimate is not null and clusters < fewest then 'fewer than ' || fewest || ' independent questions'
-        else coalesce(reason, 'no interval and no p-value')
+        else coalesce(if(estimate is null, null, too_few), reason, 'no interval and no p-value')
     end as reason,
 from told

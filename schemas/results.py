@@ -43,10 +43,20 @@ class Estimates(
         nullable=True, description="upper end by cluster bootstrap, as a cross-check"
     )
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
+    df: float = pa.Field(
+        ge=0,
+        nullable=True,
+        description="Satterthwaite degrees of freedom: clusters less one where all are of one size",
+    )
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw, against 0")
     hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")
     n: int = pa.Field(ge=0, description="denominator: samples, ballots or pairs of votes used")
     clusters: int = pa.Field(ge=0, description="independent clusters (questions) used")
+    too_few: str = name(
+        "why nothing is concluded from it: too few questions, or few that carry most samples; "
+        "null if there are enough",
+        nullable=True,
+    )
     dropped: int = pa.Field(
         ge=0, description="samples or pairs left out: no verdict in a needed arm"
     )

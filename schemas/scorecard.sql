@@ -1,14 +1,14 @@
 -- One row per study, judge, prompt, wave, mode, gate and perturbation (null: of the whole judge): passed or not.
--- Below so many questions nothing is passed or failed (methods, section 3).
-with limits as (select 10 as fewest),
+-- With too few questions nothing is passed or failed (methods, sections 3 and 16).
 -- Half of the 90 % interval, which shows that a bias is not relevant: 1.6449 is the normal's
 -- quantile, the rest Fisher's & Cornish's expansion of Student's (from ten questions on within .0001).
-halves as (
+with halves as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation, statistic,
-        standard_error * (1.644854 + 1.523768 / df + 1.420182 / df ** 2 + .983002 / df ** 3) as half,
+        standard_error
+            * (1.644854 + 1.523768 / freedom + 1.420182 / freedom ** 2 + .983002 / freedom ** 3) as half,
     from (
-        from (select *, clusters - 1 as df from estimates, limits where clusters >= fewest)
+        from (select *, coalesce(df, clusters - 1) as freedom from estimates where too_few is null)
         where subgroup = '' and (
             statistic in ('mps', 'mps_sham') or statistic in ('position_gap', 'position_kappa') and perturbation is null
         )
@@ -19,8 +19,8 @@ gates as (
         study, dataset, judge, prompt, wave, mode, 'validity' as gate, null as perturbation, simulated,
         estimate as value, low, high, .10 as tolerance,
         low > tolerance as failed, high <= tolerance as passed, 1 - high / tolerance as margin,
-        clusters < fewest as few, reason,
-    from estimates, limits
+        too_few, reason,
+    from estimates
     where statistic = 'invalid_rate' and perturbation is null and subgroup = ''
     union all
     -- A finding also goes by the adjusted p and by log-odds: where those say otherwise than the
@@ -29,7 +29,7 @@ gates as (
         study, dataset, judge, prompt, wave, mode, if(kind = 'position', 'position', 'bias'), perturbation, simulated,
         value, value_low, value_high, tolerance,
         finding in ('biased', 'overlooks', 'rewards'), finding in ('no relevant bias', 'detects'),
-        if(apart, null, margin), false,
+        if(apart, null, margin), null,
         nullif(concat_ws('; ', reason, if(apart, 'no margin: the finding rests on more than the interval, which says otherwise', null)), ''),
     from (
         select *, (finding in ('no relevant bias', 'detects')) <> (margin >= 0) as apart
@@ -58,7 +58,7 @@ gates as (
         study, dataset, judge, prompt, wave, coalesce(max(mode) filter (kind = 'detract'), 'any'), 'discernment', null,
         bool_or(simulated), arg_max(seen, seen_low), max(seen_low), arg_max(seen_high, seen_low), .20 as tolerance,
         coalesce(bool_and(seen_high <= .20), false), coalesce(max(seen_low) > .20, false),
-        max(seen_low) / .20 - 1, false,
+        max(seen_low) / .20 - 1, null,
         case
             when not bool_or(kind = 'detract') then 'no flawed answer was shown'
             when count(seen_low) = 0 then min(reason) filter (kind = 'detract')
@@ -76,8 +76,8 @@ gates as (
     select
         study, dataset, judge, prompt, wave, mode, 'agreement', null, simulated,
         1 - estimate, 1 - high, 1 - low, .10 as tolerance,
-        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, clusters < fewest, reason,
-    from estimates, limits
+        1 - high > tolerance, 1 - low <= tolerance, 1 - (1 - low) / tolerance, too_few, reason,
+    from estimates
     where statistic = 'ceiling_ratio' and perturbation is null
     union all
     -- The measure that comes closest to its minimum; canaries have none, and only raise alarm.
@@ -85,18 +85,19 @@ gates as (
         study, dataset, judge, prompt, wave, 'any', 'drift', null, bool_or(simulated),
         arg_max(estimate, reach), arg_max(low, reach), arg_max(high, reach),
         coalesce(arg_max(minimum, reach), max(minimum)),
-        bool_or(state = 'alert' and enough),
+        bool_or(state = 'alert'),
         bool_and(state in ('quiet', 'not measured'))
-            and bool_and(minimum = 0 or coalesce(reach <= 1, false) and enough),
-        least(1 - max(reach), if(bool_or(state = 'alert' and enough), 0, null)),
-        bool_or(minimum > 0 and not enough) and not bool_or(state = 'alert' and enough),
+            and bool_and(minimum = 0 or coalesce(reach <= 1, false) and not few),
+        least(1 - max(reach), if(bool_or(state = 'alert'), 0, null)),
+        case when not bool_or(state = 'alert') then min(reason) filter (minimum > 0 and few) end,
         case
             when bool_or(state = 'suspect') then 'suspect: the next wave is to confirm it'
             when max(reach) is null then min(reason) filter (minimum > 0)
         end,
     from (
-        select *, clusters >= fewest as enough, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
-        from limits, drifts
+        -- too few questions are what leaves a change that has a p-value without a state
+        select *, state = 'not measured' and p_value is not null as few, if(p_value is not null and minimum > 0, greatest(high, -low) / minimum, null) as reach
+        from drifts
         semi join estimates using (study, dataset, judge, prompt, wave)
     )
     group by study, dataset, judge, prompt, wave
@@ -104,6 +105,6 @@ gates as (
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,
     value, low, high, tolerance,
-    case when few then 'inconclusive' when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
-    margin, coalesce(reason, if(few, 'fewer than ' || fewest || ' independent questions', null)) as reason,
-from gates, limits
+    case when too_few is not null then 'inconclusive' when failed then 'fail' when passed then 'pass' else 'inconclusive' end as verdict,
+    margin, coalesce(reason, too_few) as reason,
+from gates

@@ -4,21 +4,21 @@ from typing import Any
 
 import polars as pl
 
-from tasks.defaults import FEWEST_CLUSTERS
+from tasks.enough import is_enough
 
 
 def over_sham(sham: Any, control: Any) -> Any:
     """Tell whether the endpoint of something that has shams is over them.
 
-    It is, unless a handful of shams would hide what the control can tell: fewer than ten clusters
-    have a shift over the sham, and ten or more one over the control (methods, sections 2 and 3).
+    It is, unless a handful of shams would hide what the control can tell: too few questions have a
+    shift over the sham, and enough one over the control (methods, sections 2, 3 and 16).
 
     Parameters
     ----------
     sham, control
-        How many clusters have a shift over each; numbers, arrays or expressions.
+        Whether enough questions have a shift over each; arrays or expressions.
     """
-    return (sham >= FEWEST_CLUSTERS) | (control < FEWEST_CLUSTERS)
+    return sham | ~control
 
 
 def primary(
@@ -34,15 +34,17 @@ def primary(
     control, sham = (
         pl.col("clusters").filter(statistic == name).max().over(cell) for name in names
     )
-    chosen = pl.when(over_sham(sham, control.fill_null(0))).then(pl.lit(shammed))
+    enough = [(is_enough() & (statistic == name)).any().over(cell) for name in reversed(names)]
     rest = pl.format(
         "over the control: {} of {} questions have a shift over the sham", sham, control
     )
     return (
         estimates.filter(statistic.is_in(names))
         .with_columns(
-            instead=pl.when(~over_sham(sham, control)).then(rest),
-            chosen=pl.when(sham.is_not_null()).then(chosen).fill_null(plain),
+            instead=pl.when(sham.is_not_null(), ~over_sham(*enough)).then(rest),
+            chosen=pl.when(sham.is_not_null(), over_sham(*enough))
+            .then(pl.lit(shammed))
+            .otherwise(pl.lit(plain)),
         )
         .filter(statistic == pl.col("chosen"))
         .drop("chosen")

@@ -1,10 +1,10 @@
 """Position bias as a finding: one row per judge, in the three words."""
 
-import numpy as np
 import polars as pl
 
 from tasks._families import benjamini_hochberg, benjamini_yekutieli, holm
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, LOG_ODDS_MINIMUM, MINIMUM, TOO_FEW
+from tasks.defaults import ALPHA, LOG_ODDS_MINIMUM, MINIMUM
+from tasks.enough import is_enough, why_not_enough
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
@@ -13,7 +13,8 @@ POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are of the control arm."""
 
 NUMBERS = (
-    "estimate", "low", "high", "standard_error", "p_value", "clusters", "reason", "simulated", "n"
+    "estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "n", "reason",
+    "simulated",
 )  # fmt: skip
 ONE_ORDER = "each pair was seen in one order: only the effect in logits between pairs decides"
 NO_SLOT = "no pair drew two votes for the same slot: there is no effect in logits"
@@ -31,8 +32,8 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
 
     Where every pair was seen in one order PG also depends on which answers stood first, so only the
     effect in logits, and its p, decide. The family is all judges of the study
-    (Benjamini-Hochberg), apart from that of perturbations (F1). Below ten clusters nothing is
-    concluded.
+    (Benjamini-Hochberg), apart from that of perturbations (F1). With too few questions
+    (``enough.py``) nothing is concluded.
 
     Returns
     -------
@@ -89,8 +90,9 @@ def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    clusters = cells[f"{statistic}_clusters"].fill_null(2)
-    quantile = pl.Series(stdtrit(np.maximum(clusters.to_numpy() - 1, 1), 1 - ALPHA))
+    fewer = (pl.col(f"{statistic}_clusters") - 1).clip(1)
+    df = cells.select(pl.coalesce(f"{statistic}_df", fewer, pl.lit(1.0))).to_series()
+    quantile = pl.Series(stdtrit(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
     wider = pl.max_horizontal(
         pl.col(f"{statistic}_high") - pl.col(f"{statistic}_estimate"),
         pl.col(f"{statistic}_estimate") - pl.col(f"{statistic}_low"),
@@ -105,8 +107,8 @@ def _refused() -> pl.Expr:
     return (
         pl.when(pl.col("estimate").is_null())
         .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(pl.col("clusters") < FEWEST_CLUSTERS)
-        .then(pl.lit(TOO_FEW))
+        .when(~is_enough())
+        .then(why_not_enough())
         .when(silent)
         .then(pl.coalesce("reason", pl.lit("no interval and no p-value")))
     )

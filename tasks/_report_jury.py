@@ -11,6 +11,7 @@ import schemas
 from schemas.arrow import fetch, lend
 from schemas.results import Estimates, Findings
 from tasks._words import interval, listing, number, p_value
+from tasks.enough import why_not_enough
 
 FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
 ASKED = ("dataset", "prompt", "wave")
@@ -22,7 +23,8 @@ def jury_findings(estimates: DataFrame[Estimates], findings: DataFrame[Findings]
     Of the judges' findings only what detecting a flaw takes is read.
     """
     with duckdb.connect() as connection:
-        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
+        lend(connection, "estimates", judged)
         lend(connection, "findings", findings.with_columns(study=pl.lit("")))
         found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
     return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")

@@ -7,7 +7,7 @@ from schemas.judging import VERSUS
 from schemas.results import Estimates
 from tasks._report_rows import JUDGE, Judged, Row, Text, said
 from tasks._words import listing, number, thousands, with_who
-from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
+from tasks.enough import too_few
 
 SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
 LABELS = ("label_correlation", "effective_labels", "labels_needed")
@@ -61,8 +61,9 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
         return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
-    if min(row["clusters"] for row in (win, *checks)) < FEWEST_CLUSTERS:
-        return f"no conclusion: {TOO_FEW}"
+    for row in (win, *checks):
+        if why := too_few(row["clusters"], row["df"]):
+            return f"no conclusion: {why}"
     margin = abs(win["estimate"] - 0.5)
     tipping = {c["perturbation"]: c["estimate"] for c in checks if c["statistic"] != "bias_bound"}
     fragile = [

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tasks._margins import Counts
 from tasks.scorings._panel import Codes, Floats
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._intervals import LEVEL, wilson
 from tasks.statistics._quantiles import normal_quantile, t_quantile
 
@@ -18,8 +19,10 @@ class Spread(NamedTuple):
     """Moments of an advantage over clusters, of each annotator left out, and of their mean."""
 
     clusters: Floats
+    freedom: Floats
+    """Degrees of freedom of the clusters."""
     squares: Floats
-    """Sum over clusters of (hits - share x items) squared."""
+    """Sum over clusters of (hits - share x items) squared, by CR2 weights of the items."""
     sizes: Floats
     """Sum over clusters of items squared."""
     low: float
@@ -34,6 +37,9 @@ class Places:
     size: Codes
     """Labels of each annotator; labels are sorted by annotator."""
     cluster: Codes
+    item: Codes
+    of_items: Codes | None
+    """The cluster of each item; None where each item is a cluster of its own."""
     clusters: int
     pair: Codes | None
     """Of annotator and cluster; None where each item is a cluster of its own."""
@@ -46,16 +52,16 @@ class Places:
         size = np.bincount(who, minlength=people)
         if clusters is None:
             many = int(item.max()) + 1 if item.size else 0
-            return cls(size, item, many, None, np.zeros(0, np.int64))
+            return cls(size, item, item, None, many, None, np.zeros(0, np.int64))
         cluster, many = clusters[item], int(clusters.max()) + 1 if clusters.size else 0
         found, pair = np.unique(who * many + cluster, return_inverse=True)
-        return cls(size, cluster, many, pair, found // max(many, 1))
+        return cls(size, cluster, item, clusters, many, pair, found // max(many, 1))
 
 
 def no_spread(people: int) -> Spread:
     """Return what is known where nothing was asked."""
     nothing = np.zeros(people)
-    return Spread(nothing, nothing, nothing, np.nan, np.nan)
+    return Spread(nothing, nothing, nothing, nothing, np.nan, np.nan)
 
 
 def spread_of(
@@ -71,13 +77,22 @@ def spread_of(
     weight = np.where(n >= max(least, 1), n, np.inf)
     low, high = _mean_interval(places, rows, share, 1 / weight)
     if places.pair is None:
-        return Spread(n, n * share * (1 - share), n, low, high)
+        several = n / np.maximum(n - 1, 1)
+        return Spread(n, n - 1, several * n * share * (1 - share), n, low, high)
     items, got = (_sums(places.pair, row, places.owner.size) for row in rows)
+    present, starts = np.unique(places.owner, return_index=True)
+    known = correction(items, np.append(starts, items.size))
+    freedom = np.full(people, np.nan)
+    freedom[present] = known.df
     clusters, squares, sizes = (
         _sums(places.owner, each, people)
-        for each in (items > 0, (got - share[places.owner] * items) ** 2, items**2)
+        for each in (
+            items > 0,
+            known.weight * (got - share[places.owner] * items) ** 2,
+            items**2,
+        )
     )
-    return Spread(clusters, squares, sizes, low, high)
+    return Spread(clusters, freedom, squares, sizes, low, high)
 
 
 def _mean_interval(
@@ -85,12 +100,14 @@ def _mean_interval(
 ) -> tuple[float, float]:
     """Return Wilson's interval of the mean share of those tested, at its effective size.
 
-    The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``; its variance
-    ``G / (G - 1) sum u_g^2`` says how many independent items the mean is worth, which is multiplied
-    by ``(z / t)^2``, t with G - 1 degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
+    The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``; its variance ``sum
+    a_g^2 u_g^2``, with CR2 weights by the items of each cluster, says how many
+    independent items the mean is worth, which is multiplied by ``(z / t)^2``, t with
+    Satterthwaite's degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
     """
     there, hits = rows
-    sums, asked = np.zeros(places.clusters), np.zeros(places.clusters, dtype=bool)
+    items = places.clusters if places.of_items is None else places.of_items.size
+    sums, asked = np.zeros(places.clusters), np.zeros(items)
     ends = np.cumsum(places.size)
     # One annotator's labels at a time stay in the cache.
     for who in np.flatnonzero(weight):
@@ -102,16 +119,19 @@ def _mean_interval(
             sums[cluster] += off
         else:
             np.add.at(sums, cluster, off)
-        asked[cluster[there[own] > 0]] = True
+        asked[places.item[own][there[own] > 0]] = 1.0
+    if places.of_items is not None:
+        asked = _sums(places.of_items, asked, places.clusters)
     groups = int(np.count_nonzero(asked))
     if groups < 2:
         return np.nan, np.nan
     sums /= np.count_nonzero(weight)
     mean = float(share[weight > 0].mean())
-    variance = groups / (groups - 1) * float(sums @ sums)
+    known = correction(asked)
+    variance = float(known.weight @ sums**2)
     size = float(groups)
     if variance > 0 and 0 < mean < 1:
-        far = t_quantile(groups - 1, (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)
+        far = t_quantile(known.df, (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)
         size = float(mean * (1 - mean) / variance / far**2)
     low, high = wilson(mean * size, size, LEVEL)
     return float(low), float(high)

@@ -165,7 +165,8 @@ def _intervals(
         **{
             name: np.array([getattr(left.spread, field) for left in counted]).reshape(n.shape)
             for name, field in (
-                ("clusters", "clusters"), ("squares", "squares"), ("den_squares", "sizes")
+                ("clusters", "clusters"), ("freedom", "freedom"), ("squares", "squares"),
+                ("den_squares", "sizes"),
             )
         },
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -19,18 +18,17 @@ from tasks._shrinkage import shrunk
 from tasks.defaults import (
     ALPHA,
     DETECTS_AT,
-    FEWEST_CLUSTERS,
     LEAST_FLOOR,
     LOG_ODDS_MINIMUM,
     MINIMUM,
     OVERLOOKS_BELOW,
     TOO_EASY,
-    TOO_FEW,
 )
+from tasks.enough import is_enough, why_not_enough
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
-NUMBERS = ("estimate", "low", "high", "standard_error", "p_value", "clusters", "reason")
+NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 BESIDE = (
     "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
     "unanimous_rate", "e_value",
@@ -65,8 +63,8 @@ def conclude(
 ) -> DataFrame[Findings]:
     """Put each cell's primary endpoint into words (methods, sections 3 and 16).
 
-    The endpoint is the shift over the sham; over the control where there is no sham, or where
-    fewer than ten clusters have a shift over the sham and ten or more one over the control.
+    The endpoint is the shift over the sham; over the control where there is no sham, or where only
+    the control has enough questions (:mod:`tasks.enough`).
 
     Promote kinds. *biased*: adjusted p below .05, and a shift of at least the minimum or, in the
     same direction, log-odds of at least theirs. *no relevant bias*: 90 % interval inside the
@@ -77,12 +75,12 @@ def conclude(
     Detract kinds. With the share of flaws detected, DP (``detection_power``): *rewards* if biased
     toward the target, *detects* if the lower end of the 95 % interval is at least ``detects_at``,
     *overlooks* if its upper end is below .2, *detects some* if its lower end is above 0. Where the
-    floor is below .1 or DP rests on fewer than ten clusters, or is not known, the share of the
+    floor is below .1 or DP rests on too few questions, or is not known, the share of the
     mean score (``detection_share``) takes its place.
 
-    The family (F1) is all cells of ten clusters or more; Benjamini-Hochberg decides; Holm,
-    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or below ten
-    clusters, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
+    The family (F1) is all cells with enough questions; Benjamini-Hochberg decides; Holm,
+    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or with too few
+    questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
     the mean of all judges under the same perturbation.
 
     Position bias is a finding of each judge, in a family of its own (``_position_finding.py``).
@@ -130,7 +128,7 @@ def _with_detected(cells: Cells) -> Cells:
     """Add the share of flaws detected: by verdicts, or by scores where that is unstable."""
     stable = (
         (pl.col("sham_floor_estimate") >= LEAST_FLOOR)
-        & (pl.col("detection_power_clusters") >= FEWEST_CLUSTERS)
+        & is_enough("detection_power_clusters", "detection_power_df")
         & pl.col("detection_power_low").is_not_null()
     ).fill_null(value=False)
     detract = pl.col("kind") == "detract"
@@ -183,7 +181,7 @@ def _with_tested(cells: Cells) -> Cells:
 
 def _adjusted(cells: Cells) -> Cells:
     # What is refused for want of questions takes no share of the family.
-    enough = pl.when(pl.col("clusters") >= FEWEST_CLUSTERS)
+    enough = pl.when(is_enough())
     raw, evidence = cells.select(enough.then(name) for name in ("tested_p_value", "e_value"))
     return shrunk(cells, [*GROUP, "statistic"]).with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),
@@ -199,8 +197,8 @@ def _half_width(cells: Cells) -> pl.Series:
     """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
     from scipy.special import stdtrit
 
-    df = np.maximum(cells["tested_clusters"].to_numpy() - 1, 1)
-    quantile = pl.Series("half", stdtrit(df, 1 - ALPHA), pl.Float64)
+    df = cells.select(pl.coalesce("tested_df", (pl.col("tested_clusters") - 1).clip(1)))
+    quantile = pl.Series("half", stdtrit(df.to_series().to_numpy(), 1 - ALPHA), pl.Float64)
     wider = pl.max_horizontal(
         pl.col("tested_high") - pl.col("tested_estimate"),
         pl.col("tested_estimate") - pl.col("tested_low"),
@@ -215,8 +213,8 @@ def _refused() -> pl.Expr:
     return (
         pl.when(pl.col("estimate").is_null())
         .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(pl.col("clusters") < FEWEST_CLUSTERS)
-        .then(pl.lit(TOO_FEW))
+        .when(~is_enough())
+        .then(why_not_enough())
         .when(silent)
         .then(why)
     )

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 import schemas
 from schemas.arrow import fetch, lend
 from schemas.results import Estimates
+from tasks.enough import why_not_enough
 
 CONTRASTS = Path(schemas.__file__).with_name("contrasts.sql")
 
@@ -19,8 +20,9 @@ def contrasts(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     p-values are adjusted by Holm over all pairs under one perturbation (family F2); ``finding`` is
     ``biased`` where one judge is moved more than the other, by .05 in MPS or .10 in ASR at least.
     """
+    judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
     with duckdb.connect() as connection:
-        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        lend(connection, "estimates", judged)
         found = fetch(connection, CONTRASTS.read_text(encoding="utf-8"))
     order = ("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other")
     return found.drop("study").sort(order)

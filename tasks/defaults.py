@@ -33,7 +33,11 @@ TOO_FAST_SECONDS = 3.0
 FEWEST_CLUSTERS = 10
 """Below so many independent questions estimates are shown, and no verdict is told of them."""
 
+LEAST_DF = FEWEST_CLUSTERS - 1.0
+"""Satterthwaite degrees of freedom below which the same holds (methods, section 16)."""
+
 TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
+TOO_UNEVEN = "few questions carry most samples"
 
 TARGET_HALF_WIDTH = 0.05
 """Half the width of a win rate's interval that labels of people are to give."""

@@ -10,13 +10,12 @@ from schemas.results import Drifts
 from tasks._families import holm, rejected_by_e_values
 from tasks.defaults import (
     BUDGET,
-    FEWEST_CLUSTERS,
     MINIMA,
     NIGHTS,
     PERMUTATIONS,
     POWER,
-    TOO_FEW,
 )
+from tasks.enough import is_enough, why_not_enough
 from tasks.statistics._canary import canary
 from tasks.statistics._drift import JUDGE, TWICE, changes
 from tasks.statistics._first_tokens import first_token_canary
@@ -48,8 +47,8 @@ def watch(
     wave it becomes an *alert* if, adjusted over what is to be confirmed, the same holds again in
     the same direction. With that wave a new epoch of the judge begins, and it is the baseline of
     what follows; nothing is ever averaged over epochs. A wave that comes from a cache is *not
-    measured*: it neither confirms nor clears what is suspect. So is a cell of fewer than ten
-    clusters, though its change and p-value stand there.
+    measured*: it neither confirms nor clears what is suspect. So is a cell with too few
+    questions, though its change and p-value stand there.
 
     Shifts also have an ``e_value``; ``e_rejected`` says which of a wave's e-BH rejects at the
     nightly level, whatever their dependence. That is for who wants it: it decides no state.
@@ -233,13 +232,13 @@ def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataF
     ).fill_null(value=False)
     crossed = ((pl.col("first") < level) & large).fill_null(value=False)
     least = level / pl.col("cells").clip(lower_bound=1)
-    few = pl.col("clusters") < FEWEST_CLUSTERS
+    few = ~is_enough()
     return rows.with_columns(
         minimum=minimum,
         level=pl.lit(level),
         p_adjusted=pl.when(awaited).then("second").otherwise("first"),
         reason=pl.when(few & pl.col("p_value").is_not_null())
-        .then(pl.lit(TOO_FEW))
+        .then(why_not_enough())
         .otherwise("reason"),
         state=pl.when(few | pl.col("p_value").is_null())
         .then(pl.lit("not measured"))

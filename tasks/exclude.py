@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 import schemas
 from schemas.arrow import fetch, lend
 from schemas.results import Estimates, Exclusions
+from tasks.enough import why_not_enough
 
 RULE = Path(schemas.__file__).with_name("exclusions.sql")
 
@@ -18,7 +19,7 @@ def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
 
     A judge is left out if its 95 % interval puts the position gap beyond .15 on either side, or the
     tie rate above .80 (both of the control arm), or the invalid rate above .10 (all ballots). With
-    fewer than ten questions, or without an interval, a rule cannot be told. Leaving out is policy:
+    too few questions, or without an interval, a rule cannot be told. Leaving out is policy:
     balanced orders keep the mean preference shift of a positional judge valid, at less power.
     """
     return Exclusions.of(left_out(estimates))
@@ -28,7 +29,7 @@ def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`exclude`, unchecked, of estimates that may be."""
     told = estimates.select(
         "dataset", "judge", "prompt", "wave", "simulated", "statistic", "perturbation", "subgroup",
-        "estimate", "low", "high", "clusters", study=pl.lit(""),
+        "estimate", "low", "high", study=pl.lit(""), too_few=why_not_enough(),
     )  # fmt: skip
     with duckdb.connect() as connection:
         lend(connection, "estimates", told)

@@ -12,11 +12,12 @@ import schemas
 from schemas.arrow import fetch, lend
 from schemas.judging import Shifts
 from schemas.results import Drifts, Estimates, Findings
-from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
+from tasks.defaults import TOO_FEW, TOO_UNEVEN
+from tasks.enough import too_few, why_not_enough
 from tasks.statistics._bootstrap import weights
 from tasks.statistics._groups import combined, first_of, numbered
 from tasks.statistics._panels import primary_shift, with_primary
-from tasks.statistics._shared import ALONE, UNSHARED, seen, sharing
+from tasks.statistics._shared import ALONE, UNSHARED, enough, seen, sharing
 
 SCORECARD = Path(schemas.__file__).with_name("scorecard.sql")
 JUDGES = ("dataset", "prompt", "wave", "mode")
@@ -36,16 +37,17 @@ def scorecard(
     items) and drift (where there are waves). A gate fails if the whole interval lies beyond the
     tolerance, passes if all of it lies within, and is else inconclusive; position and a bias by
     their findings, drift only if an alert is confirmed. Discernment passes if more than a fifth of
-    one kind of flaw is surely detected, fails if surely less of every kind. Below ten clusters
-    nothing passes or fails. ``margin`` is what is left of
-    the tolerance at the worse end of the interval, as a share of it: of a promote bias the 90 %
-    interval, as its finding goes by that; of a detract one how far the share of flaws that is
-    surely detected lies beyond what detecting takes. Null, with the reason, where a finding says
-    other than its interval, as by its adjusted p or by log-odds.
+    one kind of flaw is surely detected, fails if surely less of every kind. With too few questions
+    nothing passes or fails. ``margin`` is what is left of the tolerance at the worse end of the
+    interval, as a share of it: of a promote bias the 90 % interval, as its finding goes by that; of
+    a detract one how far the share of flaws that is surely detected lies beyond what detecting
+    takes. Null, with the reason, where a finding says other than its interval, as by its adjusted p
+    or by log-odds.
     """
     drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:
-        lend(connection, "estimates", estimates.with_columns(study=pl.lit("")))
+        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
+        lend(connection, "estimates", judged)
         lend(connection, "findings", findings.with_columns(study=pl.lit("")))
         lend(connection, "drifts", drifts.with_columns(study=pl.lit("")))
         found = fetch(connection, SCORECARD.read_text(encoding="utf-8"))
@@ -56,7 +58,7 @@ def scorecard(
 def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
     """Return each judge's least margin over its gates, for who demands one number.
 
-    A gate without a margin, or of fewer than ten clusters, could be the worst, so the judge has
+    A gate without a margin, or with too few questions, could be the worst, so the judge has
     none then, and ``gate`` names it.
 
     Returns
@@ -65,12 +67,16 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
         gate that has it, how many there are, and why there is no margin.
     """
-    known = pl.col("reason").ne_missing(TOO_FEW)
+    known = ~pl.col("reason").is_in([TOO_FEW, TOO_UNEVEN]).fill_null(value=False)
     # Each flaw that discernment sums up has a gate of its own.
-    named = gates.filter(pl.col("gate") != "discernment").with_columns(
-        named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
-    ).with_columns(
-        reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
+    named = (
+        gates.filter(pl.col("gate") != "discernment")
+        .with_columns(
+            named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
+        )
+        .with_columns(
+            reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
+        )
     )
     ordered = named.sort("margin", "named", nulls_last=False)
     cell = ("dataset", "prompt", "wave", "judge")
@@ -93,7 +99,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     Weights of the perturbations are drawn from Dirichlet(1, ..., 1), 10 000 times and jointly with
     a cluster bootstrap; a judge's loss is the weighted sum of |MPS| (promote) and MPS (detract,
     where moving away is right), over the sham where there are shams. All judges are compared on the
-    samples that they share: ten clusters of every perturbation, else some are left out as in
+    samples that they share: enough questions of every perturbation, else some are left out as in
     :func:`tasks.statistics._shared.sharing`. A draw without any of a perturbation is dropped.
 
     Returns
@@ -101,7 +107,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     DataFrame
         ``dataset, prompt, wave, mode, judge, first, criteria, reason``: the share of draws that a
         judge wins, equals sharing it, and the number of perturbations; null for a judge that lacks
-        one, has fewer than ten clusters of one, or shares too few; the reason says which.
+        one, has too few questions of one, or shares too few; the reason says which.
 
     References
     ----------
@@ -136,6 +142,7 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     starts = np.flatnonzero(changed | (np.diff(unit, prepend=-1) != 0))
     parts = np.flatnonzero(changed[starts])
     counts, shared = seen(told, starts, parts), sharing(told, starts, parts)
+    able = enough(told, starts, parts)
     at = told[:, shared].all(axis=1)
     kinds = rows["kind"].gather(first[starts[parts]]).cast(pl.String) == "promote"
     names = rows["perturbation"].gather(first[starts[parts]]).cast(pl.String).to_list()
@@ -143,9 +150,8 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     if shared.any():
         sums = _sums(shift[at][:, shared], unit[at], part[at])
         won[shared] = _shares(*sums, kinds.to_numpy(), seed)
-    able = (counts >= FEWEST_CLUSTERS).all(axis=0).sum()
     why = [
-        None if shared[j] else _why(dict(zip(names, counts[:, j].tolist(), strict=True)), able)
+        None if shared[j] else _why(names, counts[:, j], able[:, j], able.all(axis=0).sum() > 1)
         for j in range(len(shared))
     ]
     judges = rows["judge"].gather(first_of(judge[1])).cast(pl.String)
@@ -154,14 +160,20 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     ).with_columns(pl.col("first").fill_nan(None), criteria=pl.lit(len(names), pl.Int64))
 
 
-def _why(clusters: dict[str, int], able: int) -> str:
-    """Say why a judge is not compared; ``able`` have ten clusters of every perturbation."""
-    fewest = min(clusters, key=lambda name: clusters[name])
+def _why(
+    names: list[str], clusters: NDArray[np.int64], able: NDArray[np.bool_], several: np.bool_
+) -> str:
+    """Say why a judge is not compared.
+
+    ``able``: where its questions are enough; ``several`` judges have enough of every perturbation.
+    """
+    fewest = int(np.argmin(clusters))
     if clusters[fewest] == 0:
-        return f"no shift under {fewest}"
-    if clusters[fewest] < FEWEST_CLUSTERS:
-        return f"{TOO_FEW} under {fewest}"
-    return UNSHARED if able > 1 else ALONE
+        return f"no shift under {names[fewest]}"
+    if not able.all():
+        lacking = fewest if not able[fewest] else int(np.argmin(able))
+        return f"{too_few(int(clusters[lacking]), 0.0)} under {names[lacking]}"
+    return UNSHARED if several else ALONE
 
 
 def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tuple[Floats, Floats]:

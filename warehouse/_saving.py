@@ -26,13 +26,17 @@ class Saving(NamedTuple):
     """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
 
 
+def typed(saving: Saving) -> Saving:
+    """Check a frame before the file is opened."""
+    return saving._replace(frame=saving.model.of(saving.frame))
+
+
 def save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study: str) -> int:
-    """Save a frame, and return how many of its rows are new."""
+    """Save a frame that is ``typed``, and return how many of its rows are new."""
     model, frame, first_wins, part = saving
-    typed = model.of(frame)
     place = model.place()
     columns = list(model.dtypes())
-    stamped = typed.with_columns(
+    stamped = frame.with_columns(
         pl.lit(value).alias(column)
         for column, value in {"study": study, "run": run, "saved_at": datetime.now(UTC)}.items()
         if column in added_columns(model)

@@ -1,10 +1,9 @@
 """One DuckDB file: every visit opens it, does one transaction and closes it."""
 
-import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +19,14 @@ from schemas.frame import Frame
 from schemas.masks import COMPARED, masks_sql
 from schemas.runs import Runs
 from warehouse._coded import Coded
+from warehouse._copying import copy_file, log_of, require_target
 from warehouse._ddl import comment, create, create_marts, marts_digest
-from warehouse._saving import Saving, WarehouseError, save
+from warehouse._saving import Saving, WarehouseError, save, typed
+from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-__all__ = ["Saving", "Warehouse", "WarehouseError"]
-VERSION = 17
+__all__ = ["Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
+VERSION = 18
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -37,6 +38,11 @@ CODED = (
 
 NEVER_NULL = ("dataset", "judge", "prompt", "wave", "sample")
 PATIENCE_SECONDS = 60.0
+"""How long a visit waits for a file that another process holds open."""
+
+SIGN_SECONDS = 1.0
+"""A sign of life can wait for the next one."""
+
 FILLED_SECONDS = 0.5
 """A file may be empty so long: another process is making it."""
 F = TypeVar("F", bound=Frame)
@@ -45,10 +51,22 @@ _one_visit = threading.RLock()
 
 
 class Warehouse:
-    """The frames of all studies in one file, made on first use."""
+    """The frames of all studies in one file, made on first use.
 
-    def __init__(self, path: Path | str | None = None) -> None:
+    While another process holds the file open, each visit waits ``patience_seconds``; ``tell`` is
+    told who that is.
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self.path = Path(path).absolute() if path else default_path()
+        self.patience_seconds = patience_seconds
+        self._busy = Busy(self.path, tell)
 
     def save(
         self,
@@ -57,21 +75,32 @@ class Warehouse:
         run: str,
         study: str = "",
         counts: Mapping[str, Any] | None = None,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
     ) -> int:
         """Save frames in one transaction; return the number of rows that are new.
 
         Facts that are there already are left alone; results of ``study`` are replaced. ``counts``
         are columns of the run's own row, so that it never tells of more or less than is saved.
+        The run gives up its claims on the ballots to ``release``: others may ask them, or need not.
 
         Raises
         ------
         WarehouseError
             If a fact would change, or a row refers to one that is not there. Nothing is saved.
         """
-        with self._visit(write=True) as connection:
+        # Checked before the file is opened: readers wait meanwhile.
+        savings = [typed(saving) for saving in savings]
+        with self._visit(write=True, patience_seconds=patience_seconds) as connection:
             new = sum(save(connection, saving, run, study) for saving in savings)
             if counts:
                 _update_run(connection, run, counts)
+            if release is not None:
+                lend(connection, "incoming", release.select("ballot_id").unique())
+                connection.execute(
+                    "delete from claims where run = $run and ballot_id in (from incoming)",
+                    {"run": run},
+                )
             return new
 
     def read(self, model: type[F], among: pl.DataFrame | None = None) -> DataFrame[F]:
@@ -112,6 +141,24 @@ class Warehouse:
             )
             return masks, coded.fetch(COMPARED)
 
+    def snapshot(self, target: Path) -> None:
+        """Copy the file as it is between two writes; a copy that is there is replaced.
+
+        Raises
+        ------
+        WarehouseError
+            If ``target`` is the warehouse itself, or no place for a copy.
+        """
+        require_target(self.path, target)
+        while True:
+            with self._opened(write=False):
+                if not log_of(self.path).exists():
+                    copy_file(self.path, target)
+                    return
+            # Whoever wrote last was killed, and left a part beside the file.
+            with self._opened(write=True) as connection:
+                connection.execute("checkpoint")
+
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
         """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
 
@@ -134,15 +181,6 @@ class Warehouse:
                 [run],
             )
 
-    def release(self, ballots: pl.DataFrame, run: str) -> None:
-        """Give up a run's claims on ``ballots``: they have a vote, or others may ask them."""
-        with self._visit(write=True) as connection:
-            lend(connection, "incoming", ballots.select("ballot_id").unique())
-            connection.execute(
-                "delete from claims where run = $run and ballot_id in (from incoming)",
-                {"run": run},
-            )
-
     def start_run(self, row: dict[str, Any]) -> None:
         """Record that a run began; one that is tried again begins anew."""
         frame = Runs.of(pl.DataFrame([row]))
@@ -158,7 +196,7 @@ class Warehouse:
 
     def sign_of_life(self, run: str) -> None:
         """Record that a run runs, even if it was taken for dead; not if it has ended."""
-        with self._visit(write=True) as connection:
+        with self._visit(write=True, patience_seconds=SIGN_SECONDS) as connection:
             connection.execute(
                 "update runs set seen_at = ?, state = 'running' where run = ? and ended_at is null",
                 [datetime.now(UTC), run],
@@ -171,7 +209,7 @@ class Warehouse:
         with self._visit(write=True) as connection:
             lend(connection, "incoming", batch)
             connection.execute("insert into batches by name select * from incoming")
-            save(connection, Saving(BatchedBallots, held), row["run"], "")
+            save(connection, typed(Saving(BatchedBallots, held)), row["run"], "")
 
     def update_batch(self, batch: str, **columns: Any) -> None:
         """Record how far a batch has come, or how it ended."""
@@ -182,19 +220,40 @@ class Warehouse:
             )
 
     @contextmanager
-    def _visit(self, *, write: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        with _one_visit:
-            connection = self._writing() if write else self._reading()
+    def _visit(
+        self, *, write: bool, patience_seconds: float | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._opened(write=write, patience_seconds=patience_seconds) as connection:
             try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.
+                yield connection
+                connection.execute("commit")
+            except duckdb.Error as error:
+                raise WarehouseError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _opened(
+        self, *, write: bool, patience_seconds: float | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file as soon as no other process holds it, and close it in the end."""
+        seconds = self.patience_seconds if patience_seconds is None else patience_seconds
+        patience = Patience(self.path, seconds, self._busy)
+        while True:
+            # Other threads of this process have their turns while this one waits.
+            with _one_visit:
                 try:
-                    yield connection
-                    connection.execute("commit")
-                except duckdb.Error as error:
-                    raise WarehouseError(f"{self.path}: {error}") from error
-            finally:
-                connection.close()
+                    connection = self._writing() if write else self._reading()
+                except LockedError as error:
+                    locked = str(error)
+                else:
+                    try:
+                        self._busy.free()
+                        yield connection
+                    finally:
+                        connection.close()
+                    return
+            patience.wait(locked)
 
     def _reading(self) -> duckdb.DuckDBPyConnection:
         """Open the file for reading; one of an earlier version is brought up to date first."""
@@ -243,19 +302,14 @@ class Warehouse:
             if not empty or time.monotonic() > filled_by:
                 raise WarehouseError(self._not_ours())
             time.sleep(0.02)
-        until = time.monotonic() + PATIENCE_SECONDS
-        pause = 0.01
-        while True:
-            try:
-                connection = duckdb.connect(str(self.path), read_only=read_only)
-            except duckdb.Error as error:
-                if "Could not set lock" not in str(error) or time.monotonic() > until:
-                    raise WarehouseError(self._explain(error)) from error
-            else:
-                connection.execute("set timezone = 'UTC'")
-                return connection
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not secrecy
-            pause = min(pause * 2, 1.0)
+        try:
+            connection = duckdb.connect(str(self.path), read_only=read_only)
+        except duckdb.Error as error:
+            if "Could not set lock" in str(error):
+                raise LockedError(str(error)) from error
+            raise WarehouseError(self._explain(error)) from error
+        connection.execute("set timezone = 'UTC'")
+        return connection
 
     def _not_ours(self) -> str:
         return (
@@ -265,13 +319,6 @@ class Warehouse:
 
     def _explain(self, error: duckdb.Error) -> str:
         text = str(error)
-        if "Could not set lock" in text:
-            holder = re.search(r"PID (\d+)", text)
-            by = f" by process {holder[1]}" if holder else ""
-            return (
-                f"{self.path} was kept busy{by} for {PATIENCE_SECONDS:.0f} s. "
-                "Close the program that holds it open for writing, then run again."
-            )
         if "not a valid DuckDB database file" in text or "serialization" in text.lower():
             return self._not_ours()
         why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")

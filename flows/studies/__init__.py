@@ -17,11 +17,14 @@ from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
-from tasks.providers._diverted import diverting
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)
 OFFLINE = [judge for judge in JUDGES if judge.startswith("offline/")]
+
+
+PATIENCE_SECONDS = 600.0
+"""Of whoever writes: somebody may look at the warehouse with a tool that holds it open."""
 
 
 class Study(BaseModel):
@@ -106,9 +109,21 @@ class Study(BaseModel):
         allow_inf_nan=False,
         description="Hard cap on what a run may spend, in US dollars.",
     )
+    gaps_allowed: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of a judge's ballots that may lack a reply. A run with more does not "
+        "replace complete results of the same wave; without such, it is saved as partial.",
+    )
     too_fast_seconds: float = Field(
         default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
+    )  # fmt: skip
+    patience_seconds: float = Field(
+        default=PATIENCE_SECONDS, ge=0, allow_inf_nan=False,
+        description="How long saving is tried while another program holds the warehouse open. "
+        "Asking goes on meanwhile.",
     )  # fmt: skip
     detects_at: float = Field(
         default=DETECTS_AT,
@@ -144,14 +159,14 @@ class Study(BaseModel):
         return asked_under(self.perturbations, self.sham)
 
     def check(self) -> None:
-        """Refuse unknown names, odd designs and missing keys before anything is asked.
+        """Refuse unknown names and odd designs before anything is asked.
 
         Raises
         ------
         LookupError
             For a name that is in no catalogue, with a suggestion.
         ValueError
-            For a design that cannot be balanced, or an API key that is not set.
+            For a design that cannot be balanced.
         """
         for name in self.perturbations:
             PERTURBATIONS.require(name)
@@ -168,32 +183,6 @@ class Study(BaseModel):
                 f"votes_per_pair ({self.votes_per_pair}) must be even when orders are balanced. "
                 "Take an even number, or mode 'paper'."
             )
-
-    def require_keys(self) -> None:
-        """Name every API key and address that is needed and not set, or set and not looked for."""
-        if text := self.unready():
-            raise ValueError(text)
-
-    def unready(self) -> str | None:
-        """Say what of the environment keeps judges from being asked; null if nothing does."""
-        for judge in self.judges:
-            if diverted := diverting(provider_of(judge), JUDGES[judge]):
-                return (
-                    f"{' and '.join(diverted)} would send calls of {judge} elsewhere, without a "
-                    "trace in its ballots. Unset it, or give the address as api_base in a "
-                    "provider file of your own. Nothing was asked."
-                )
-        needed: dict[str, list[str]] = {}
-        for judge in self.judges:
-            for variable in provider_of(judge).needed():
-                needed.setdefault(variable, []).append(judge)
-        if not needed:
-            return None
-        missing = "; ".join(f"{v}, needed by {', '.join(needed[v])}" for v in sorted(needed))
-        return (
-            f"no API key or address in {missing}. "
-            "Set it in the environment, or leave these judges out. Nothing was asked."
-        )
 
     def at(self, moment: datetime) -> "Study":
         """Return the study with the wave's date and time filled in, in its time zone."""
@@ -219,7 +208,9 @@ class Study(BaseModel):
             [JUDGES[name].model_dump(), provider_of(name).model_dump(), api_base(provider_of(name))]
             for name in self.judges
         ]
-        return content_key(self.model_dump(), data, asked, code_digest())
+        # How long a file is waited for changes no result.
+        decides = self.model_dump(exclude={"patience_seconds"})
+        return content_key(decides, data, asked, code_digest())
 
 
 def _digest(path: Path) -> str:

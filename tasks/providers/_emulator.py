@@ -17,6 +17,7 @@ from aiohttp import web
 from tasks._random import pick, uniform
 from tasks.providers._emulated_batches import Batches
 from tasks.providers._manners import Manners
+from tasks.providers._offline import answer
 
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
 HOST = "127.0.0.1"
@@ -185,7 +186,7 @@ class Emulator:
     def _reply(self, request: dict[str, Any], *, mute: bool = False) -> dict[str, Any]:
         # The same request may be written in several ways.
         body = json.dumps(request, sort_keys=True)
-        text = "Emulated: no verdict." if mute else pick(REPLIES, self.manners.seed, body)
+        text = "Emulated: no verdict." if mute else self._verdict(request, body)
         usage = {"prompt_tokens": _prompt_tokens(request), "completion_tokens": len(text.split())}
         self.counts["replies"] += 1
         self.prompts[hash(body)] += 1
@@ -205,6 +206,12 @@ class Emulator:
             ],
             "usage": {**usage, "total_tokens": sum(usage.values())},
         }
+
+    def _verdict(self, request: dict[str, Any], body: str) -> str:
+        traits = self.manners.traits.get(request["model"])
+        if traits is None:
+            return pick(REPLIES, self.manners.seed, body)
+        return answer(request["messages"], traits, request.get("seed", 0))
 
     def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Answer a line of a batch, by the same rules as a request of its own."""

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.providers._offline import Traits
+
 
 class Manners(BaseModel):
     """How the provider behaves; all of it can be changed while it runs (``POST /manners``)."""
@@ -36,6 +38,9 @@ class Manners(BaseModel):
     """Words that fit into the model; 0: any number."""
     forbidden: str = ""
     """A prompt with this text breaks the content policy."""
+    traits: dict[str, Traits] = {}
+    """Model -> the synthetic judge that answers for it; others answer by a hash of the request. A
+    change while it runs is a model that changes without a word."""
     batch_seconds: float = Field(default=0.0, ge=0)
     """From the creation of a batch to its end."""
     batch_errors: float = Field(default=0.0, ge=0, le=1)

@@ -16,6 +16,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.statistics._bca import bca
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, percentiles, resampled
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._groups import combined, first_of, numbered
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 from tasks.statistics._once import once
@@ -242,10 +243,11 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     name, row, point, drawn, without = measured
     n = sums[:, :, row.n].sum(axis=0)
     clusters = (sums[:, :, row.n] > 0).sum(axis=0)
+    df = correction(sums[:, :, row.n]).df
     boot = np.full((2, *point.shape), np.nan)
     if drawn is not None and without is not None:
         if row.hits is None:
-            boot[:] = bca(point, drawn, without, clusters.astype(np.float64), LEVEL)
+            boot[:] = bca(point, drawn, without, 1 + np.nan_to_num(df), LEVEL)
         else:
             boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
         # All draws alike: nothing varies, so nothing is known of how it would.
@@ -254,7 +256,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
     unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
-        "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters,
+        "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters, "df": df,
         "low": boot[0], "high": boot[1], "method": told,
         "boot_low": np.full(point.shape, np.nan), "boot_high": np.full(point.shape, np.nan),
         "hits": np.full(point.shape, np.nan),
@@ -275,7 +277,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     columns["reason"] = np.where(held, "", columns["reason"])
     columns["level"] = np.where(held, LEVEL, np.nan)
     return pl.concat([cells, pl.DataFrame(columns)], how="horizontal").select(
-        pl.col("estimate", "low", "high", "level", "boot_low", "boot_high").fill_nan(None),
+        pl.col("estimate", "low", "high", "level", "boot_low", "boot_high", "df").fill_nan(None),
         pl.when(pl.col("reason") != "").then("reason").alias("reason"),
         *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
         pl.col("hits").fill_nan(None).cast(pl.Int64),

@@ -23,7 +23,8 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -
     without
         Those without one cluster each, shape (clusters, cells).
     clusters
-        How many clusters each cell has, shape (cells,).
+        How many clusters of one size each cell is worth, shape (cells,): its degrees of freedom and
+        one.
     level
         Confidence level in (0, 1).
 

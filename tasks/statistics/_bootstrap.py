@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.defaults import BOOTSTRAPS
+from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._groups import Groups
 from tasks.statistics._intervals import LEVEL, Sums
 from tasks.statistics._quantiles import widened
@@ -173,12 +174,14 @@ class Ordered(NamedTuple):
         return found
 
 
-def bounds(groups: Groups, num: Sums, den: Sums) -> Sums:
+def bounds(groups: Groups, num: Sums, den: Sums, counted: Sums) -> Sums:
     """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
 
-    ``num`` and ``den`` are sums of the clusters, shape (groups.starts[-1],).
+    ``num``, ``den`` and ``counted``, the samples, are sums of the clusters, shape
+    (groups.starts[-1],).
     """
-    return bounds_of(groups, {"num": num, "den": den}, den, _ratio)
+    counted = np.where(den > 0, counted, 0.0)
+    return bounds_of(groups, {"num": num, "den": den}, counted, _ratio)
 
 
 def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Value) -> Sums:
@@ -193,7 +196,7 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
     sums
         Of the clusters, shape (groups.starts[-1],) each.
     counted
-        Above 0 for the clusters that count as a cell's.
+        Samples of each cluster that count as the cell's.
     value
         From the sums of cells, shape (..., cells), to what is estimated; not a number where it
         cannot be told.
@@ -204,7 +207,7 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
         shape = count, (clusters.stop - clusters.start) // max(count, 1)
         if by_chance() and 2 <= shape[1] <= MOST_CLUSTERS:
             own = {name: values[clusters].reshape(shape).T for name, values in sums.items()}
-            some = (counted[clusters].reshape(shape).T > 0).sum(axis=0)
+            some = effective_clusters(counted[clusters].reshape(shape).T)
             for at in range(0, count, COLUMNS_AT_ONCE):
                 part = slice(at, at + COLUMNS_AT_ONCE)
                 columns = {name: values[:, part] for name, values in own.items()}
@@ -222,7 +225,7 @@ def boot_ends(ends: Sums) -> list[pl.Series]:
     ]
 
 
-def _bounds(sums: Mapping[str, Sums], clusters: NDArray[np.intp], value: Value) -> Sums:
+def _bounds(sums: Mapping[str, Sums], clusters: Sums, value: Value) -> Sums:
     point = value({name: values.sum(axis=0) for name, values in sums.items()})
     drawn = value({name: resampled(values) for name, values in sums.items()})
     return np.array(percentiles(point, drawn, widened(LEVEL, np.maximum(clusters, 2))))

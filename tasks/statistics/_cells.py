@@ -123,13 +123,12 @@ def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.Data
         for name in ("num", "den", *PARTS)
         if name in columns.columns
     }
+    sums["counted"] = groups.by_cluster(columns["counted"]) if "counted" in columns else sums["den"]
     counts = {
-        "counted": groups.by_cell(columns["counted"])
-        if "counted" in columns.columns
-        else groups.of_cells(sums["den"]),
+        "counted": groups.of_cells(sums["counted"]),
         "dropped": groups.by_cell(columns["dropped"]),
     }
-    ends = bounds(groups, sums["num"], sums["den"]) if bounded else ()
+    ends = bounds(groups, sums["num"], sums["den"], sums["counted"]) if bounded else ()
     return groups.cells.with_columns(
         *moments(sums, groups.starts),
         *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),

@@ -93,7 +93,7 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
     estimated = pl.col("estimate").is_not_null()
     silent = ~estimated | (pl.col("clusters") < 2)
     unequal = pl.col("unequal") & alike
-    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "p_value")
+    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "df", "p_value")
     return (
         rows.with_columns(
             # By formula there is no test where all clusters are alike.

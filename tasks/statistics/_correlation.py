@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tasks.statistics._annotations import ALIKE_OR_FEW
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
 from tasks.statistics._quantiles import widened
 
@@ -23,6 +24,7 @@ class Told(NamedTuple):
     low: float | None = None
     high: float | None = None
     reason: str | None = None
+    df: float | None = None
 
 
 def untold(reason: str) -> Told:
@@ -67,15 +69,16 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Told:
         return untold(unvaried)
     if clusters < 2:
         return Told(r, reason=SINGLE)
+    df = float(correction(sums[:, 0]).df)
     if not by_chance():
-        return Told(r, reason=FORMULAS)
+        return Told(r, reason=FORMULAS, df=df)
     drawn = _mean_correlation(resampled(sums), members)
-    level = float(widened(LEVEL, clusters))
+    level = float(widened(LEVEL, 1 + df))
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
     if high - low < 1e-12:
-        return Told(r, reason=ALIKE_OR_FEW)
-    return Told(r, min(low, r), max(high, r))
+        return Told(r, reason=ALIKE_OR_FEW, df=df)
+    return Told(r, min(low, r), max(high, r), df=df)
 
 
 def effective_size(r: float | None, members: int) -> float | None:
@@ -108,7 +111,7 @@ def size_rows(
         reason = OPPOSED
     elif told.low is not None and most is None:
         reason = UNBOUNDED
-    yield {**row, **_numbers(names[1], Told(size, least, most, reason), used)}
+    yield {**row, **_numbers(names[1], Told(size, least, most, reason, told.df), used)}
 
 
 def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
     return {
         "statistic": name, "estimate": told.estimate, "low": told.low if known else None,
         "high": told.high if known else None, "level": LEVEL if known else None, "n": n,
-        "clusters": clusters, "reason": told.reason,
+        "clusters": clusters, "df": told.df if clusters else None, "reason": told.reason,
         "method": f"cluster bootstrap, {DRAWS} draws" if known else "none",
     }  # fmt: skip
 

@@ -11,6 +11,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics._bootstrap import BOOT, Value, boot_ends, bounds_of
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._groups import Groups, grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
@@ -50,8 +51,8 @@ def summed(
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, ``counted`` (true or
     false), ``dropped``, and the numbers to sum, which count where ``counted`` is true. A product is
     of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
-    items). With ``value``, from the sums (and ``n``) to what is estimated, also its interval by
-    bootstrap, as a cross-check. ``groups`` are those of the
+    items), times the CR2 weight of the cluster. With ``value``, from the sums (and ``n``) to what
+    is estimated, also its interval by bootstrap, as a cross-check. ``groups`` are those of the
     items.
     """
     counted = items["counted"].fill_null(value=False)
@@ -66,8 +67,9 @@ def summed(
     for name, values in by_cluster.items():
         totals[name] = groups.of_cells(values)
         centred[name] = _centred(values, np.nan_to_num(share) * totals[name][cell])
+    sizes = correction(n, groups.starts)
     products = {
-        f"{a} x {b}": groups.of_cells(centred[a] * centred[b])
+        f"{a} x {b}": groups.of_cells(sizes.weight * centred[a] * centred[b])
         for a, b in combinations_with_replacement(sums, 2)
     }
     counts = {
@@ -77,8 +79,9 @@ def summed(
     }
     found = groups.cells.with_columns(
         *(pl.Series(name, values) for name, values in (totals | products).items()),
-        *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
-    )
+        freedom=pl.Series(sizes.df, dtype=pl.Float64),
+        inflation=pl.Series(sizes.inflation, dtype=pl.Float64),
+    ).with_columns(pl.Series(name, values.astype(np.int64)) for name, values in counts.items())
     if value is None:
         return found
     ends = bounds_of(groups, by_cluster | {"n": n}, n, value)
@@ -95,8 +98,8 @@ def _centred(value: Sums, share: Sums) -> Sums:
 def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estimates]:
     """Return ``f(sums)`` of each cell, by ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
 
-    f_k are the derivatives: ``SE^2 = G / (G - 1) sum_g u_g^2``, and the interval is of t with G - 1
-    degrees of freedom.
+    f_k are the derivatives: ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters, and
+    the interval is of t with Satterthwaite's degrees of freedom (``_cluster_variance.py``).
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
     return Estimates.draft(rows.with_columns(told) if BOOT[0] in cells.columns else rows)
 
 
-def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:
+def _error(cells: pl.DataFrame, linear: Linear) -> Sums:
     """Return the standard error; 0 where nothing varies but by rounding."""
     squares, scale = np.zeros(cells.height), np.zeros(cells.height)
     for a, b in combinations_with_replacement(linear.slopes, 2):
@@ -128,16 +131,18 @@ def _error(cells: pl.DataFrame, linear: Linear, clusters: Sums) -> Sums:
         squares += term if a == b else 2 * term
         scale += np.abs(term)
     squares = np.where(squares > ROUNDING * scale, squares, 0.0)
-    squares += 0.0 if linear.added is None else linear.added
-    error: Sums = np.sqrt(squares * clusters / np.maximum(clusters - 1, 1))
+    if linear.added is not None:
+        squares += linear.added * cells["inflation"].to_numpy()
+    error: Sums = np.sqrt(squares)
     return error
 
 
 def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
-    estimate, clusters = linear.estimate, cells["clusters"].to_numpy().astype(np.float64)
-    told, df = np.isfinite(estimate), np.maximum(clusters - 1, 1)
-    error = np.where(told, _error(cells, linear, clusters), 0.0)
-    known = told & (clusters > 1) & (error > 0)
+    estimate, clusters = linear.estimate, cells["clusters"].to_numpy()
+    freedom, told = cells["freedom"].to_numpy(), np.isfinite(estimate)
+    several, df = told & (clusters > 1), np.nan_to_num(freedom, nan=1.0)
+    error = np.where(told, _error(cells, linear), 0.0)
+    known = several & (error > 0)
     wide = t_quantile(df, (1 + LEVEL) / 2)
     ratio = np.divide(estimate, error, out=np.zeros_like(estimate), where=known)
     tail = t_tail(df, ratio)
@@ -150,6 +155,7 @@ def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
         _float("high", known, estimate + wide * error),
         _float("level", known, np.full(estimate.shape, LEVEL)),
         _float("standard_error", known, error),
+        _float("df", several, freedom),
         _float("p_value", known, np.minimum(1.0, tail)),
         pl.Series("method", np.where(known, METHOD, "none").tolist(), pl.String)
         + pl.Series(flag.tolist(), dtype=pl.String),

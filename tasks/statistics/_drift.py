@@ -8,6 +8,7 @@ from tasks.defaults import PERMUTATIONS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics._bootstrap import boot_ends, bounds_of
 from tasks.statistics._canary import CANARY, canary
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._exact import sign_test
 from tasks.statistics._groups import CELL, PART, grouped
@@ -180,8 +181,9 @@ def contrast(
     """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
 
     Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
-    minus the same of the base, ``SE = sqrt(G / (G - 1) sum u_g^2)``, t with G - 1 degrees of
-    freedom. For shifts, where every ``den`` is 1, that is the paired t-test of cluster sums. With
+    minus the same of the base, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters'
+    samples, t with Satterthwaite's degrees of freedom. For shifts of clusters of one size, where
+    every ``den`` is 1, that is the paired t-test of cluster sums. With
     ``alike`` only items of as many votes as in the base are compared. Where all ``u_g`` are 0 it is
     Newcombe's interval of how far clusters rose and how far they fell, as shares of ``widest``, the
     largest change that there is. Beside each stands the interval of a cluster bootstrap.
@@ -197,6 +199,8 @@ def contrast(
             pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
         )
         .with_columns(
+            # Who has nothing to count in a sample has no shift there.
+            counted=(pl.col("told") * (pl.col("den_new") + pl.col("den_base") > 0)).cast(pl.Int64),
             rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
             fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
         )
@@ -204,7 +208,7 @@ def contrast(
     sums = (
         pairs.group_by(*part, "cluster", maintain_order=True)
         .agg(
-            pl.col(*SUMS, "told", "rose", "fell", "uneven").sum(),
+            pl.col(*SUMS, "told", "counted", "rose", "fell", "uneven").sum(),
             (1 - pl.col("told")).sum().alias("dropped"),
             pl.col("kind", "simulated", "votes").first(),
         )
@@ -222,8 +226,12 @@ def contrast(
     moved = pl.col("num_new") / total["new"] - pl.col("num_base") / total["base"]
     size = (total["new"] + total["base"]) / 2
     share = pl.col("den_new") / total["new"] + pl.col("den_base") / total["base"]
+    starts = np.flatnonzero(np.diff(sums.select(pl.struct(part).rle_id()).to_series(), prepend=-1))
+    sizes = correction(sums["counted"].cast(pl.Float64).to_numpy(), np.append(starts, sums.height))
+    freedom = sums[starts].select(part).with_columns(freedom=pl.Series(sizes.df))
     clusters = sums.with_columns(
         u=u,
+        weight=pl.Series(sizes.weight),
         den=(share / 2 * size).fill_nan(0.0),
         minuend=(moved.clip(lower_bound=0) * size / widest).fill_nan(0.0),
         subtrahend=((-moved).clip(lower_bound=0) * size / widest).fill_nan(0.0),
@@ -231,18 +239,16 @@ def contrast(
     cells = (
         clusters.group_by(part, maintain_order=True)
         .agg(
-            (pl.col("u") ** 2).sum().alias("squares"),
+            (pl.col("weight") * pl.col("u") ** 2).sum().alias("squares"),
             (pl.col("den") ** 2).sum().alias("den_squares"),
             *(_residual(side).alias(f"{side}_squares") for side in intervals.PARTS),
             pl.col("den", *intervals.PARTS).sum(),
-            # Who has nothing to count in a cluster has no shift there.
-            ((pl.col("told") > 0) & (pl.col("den_new") + pl.col("den_base") > 0))
-            .sum()
-            .alias("clusters"),
+            (pl.col("counted") > 0).sum().alias("clusters"),
             pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
             pl.col("kind", "simulated").first(),
             votes_per_pair=pl.col("votes").mode().max(),
         )
+        .join(freedom, on=part, nulls_equal=True, how="left", maintain_order="left")
         .rename({"told": "n", "base": "subgroup"})
     )
     unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
@@ -258,9 +264,9 @@ def _bounds(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the interval of each cell's change by cluster bootstrap."""
     groups = grouped(pairs.rename({"base": "subgroup"}))
     sums = {name: groups.by_cluster(pairs[name]) for name in SUMS}
-    told = groups.by_cluster(pairs["told"])
-    several = groups.of_cells((told > 0).astype(np.float64)) > 1
-    ends = np.where(several, bounds_of(groups, sums, told, _change), np.nan)
+    counted = groups.by_cluster(pairs["counted"])
+    several = groups.of_cells((counted > 0).astype(np.float64)) > 1
+    ends = np.where(several, bounds_of(groups, sums, counted, _change), np.nan)
     return groups.cells.select(PART).with_columns(boot_ends(ends))
 
 
@@ -275,7 +281,7 @@ def _change(sums: dict[str, Floats]) -> Floats:
 
 def _residual(side: str) -> pl.Expr:
     rate = pl.col(side).sum() / pl.col("den").sum()
-    return ((pl.col(side) - rate * pl.col("den")) ** 2).sum()
+    return (pl.col("weight") * (pl.col(side) - rate * pl.col("den")) ** 2).sum()
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
@@ -300,8 +306,9 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     change = num / np.where(there, den, one) - num_base / np.where(there, den_base, one)
     change = np.where(there, change, np.nan)
     several = there & (clusters > 1)
-    df = np.where(several, clusters - 1, 1.0)
-    error = np.where(several, np.sqrt(np.where(several, squares, 0.0) * (df + 1) / df), np.nan)
+    freedom = cells["freedom"].to_numpy()
+    df = np.where(several, freedom, 1.0)
+    error = np.where(several, np.sqrt(np.where(several, squares, 0.0)), np.nan)
     alike = several & (error < 1e-12)
     known = several & ~alike
     half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
@@ -311,7 +318,8 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "estimate": change, "low": low, "high": high,
-            "standard_error": np.where(known, error, np.nan), "p_value": p_value,
+            "standard_error": np.where(known, error, np.nan),
+            "df": np.where(several, freedom, np.nan), "p_value": p_value,
         }
     )  # fmt: skip
     silent = np.where(there, SINGLE, EMPTY)

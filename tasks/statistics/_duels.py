@@ -15,6 +15,7 @@ from tasks.statistics._bootstrap import (
     resampled,
     weights,
 )
+from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._intervals import LEVEL
 from tasks.statistics._panels import Panel
 from tasks.statistics._quantiles import widened
@@ -68,9 +69,7 @@ class Duel(NamedTuple):
         whole, rest = self.order[: self.whole], self.order[self.whole :]
         return Sums(self._by_judge(name)[whole], (first - second)[rest])
 
-    def bounds(
-        self, columns: dict[str, Sides], clusters: NDArray[np.int64], value: Value
-    ) -> Floats:
+    def bounds(self, columns: dict[str, Sides], used: NDArray[np.bool_], value: Value) -> Floats:
         """Return the percentile interval of each pair by cluster bootstrap, shape (2, pairs).
 
         Widened for few clusters; not a number where no draws are wanted.
@@ -79,15 +78,15 @@ class Duel(NamedTuple):
         ----------
         columns
             By the name of a value of the panel, its cluster sums of both judges.
-        clusters
-            How many each pair has.
+        used
+            Which items count for each pair.
         value
             Takes the sides of all columns, in their order.
         """
         count, many = len(self.pairs.first), self.panel.clusters
         if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
             return np.full((2, count), np.nan)
-        judged = self._drawn([*columns])
+        judged, clusters = self._drawn([*columns]), effective_clusters(self.panel.sums(used))
         found = [np.empty((2, 0))]
         for at in range(0, count, COLUMNS_AT_ONCE):
             some = slice(at, at + COLUMNS_AT_ONCE)

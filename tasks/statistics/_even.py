@@ -39,6 +39,7 @@ def even(
         marked.with_columns(
             pl.when(~pl.col("uneven")).then(pl.col(NUMBERS)),
             pl.when(~pl.col("uneven")).then(pl.col("n", "clusters")).otherwise(0),
+            df=pl.when(~pl.col("uneven")).then("df"),
             dropped=pl.col("dropped") + pl.when("uneven").then("n").otherwise(0),
             method=pl.when("uneven").then(pl.lit("none")).otherwise("method"),
             reason=pl.when("uneven").then(pl.lit(UNEQUAL)).otherwise("reason"),

@@ -16,24 +16,29 @@ METHOD = "cluster bootstrap with refit, t"
 Row = dict[str, Any]
 
 
-def logit_row(value: float, draws: Floats | None, clusters: int) -> Row:
-    """Return an estimate in log-odds with its t interval and percentiles of the draws."""
-    if clusters < 2 or draws is None:
-        why = SINGLE if clusters < 2 else UNSTABLE if by_chance() else FORMULAS
-        return {"estimate": value, "method": "none", "reason": why}
+def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
+    """Return an estimate in log-odds with its t interval and percentiles of the draws.
+
+    ``clusters`` of one size have the degrees of freedom of those that were drawn.
+    """
+    if clusters < 2:
+        return {"estimate": value, "method": "none", "reason": SINGLE}
+    row: Row = {"estimate": value, "df": clusters - 1}
+    if draws is None:
+        return row | {"method": "none", "reason": UNSTABLE if by_chance() else FORMULAS}
     error = float(draws.std(ddof=1)) * _missed(clusters)
     if error < ROUNDING:
-        return {"estimate": value, "method": "none", "reason": ALIKE}
+        return row | {"method": "none", "reason": ALIKE}
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
     tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {
-        "estimate": value, "low": value - half, "high": value + half, "standard_error": error,
+    return row | {
+        "low": value - half, "high": value + half, "standard_error": error,
         "boot_low": float(tails[0]), "boot_high": float(tails[1]), "level": LEVEL,
         "method": METHOD,
     }  # fmt: skip
 
 
-def rate_row(value: float, draws: Floats | None, clusters: int) -> Row:
+def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:
     """Return the same as a rate: all ends are turned from log-odds, the error is that of rates."""
     row = logit_row(value, draws, clusters)
     ends = ("estimate", "low", "high", "boot_low", "boot_high")
@@ -44,7 +49,7 @@ def rate_row(value: float, draws: Floats | None, clusters: int) -> Row:
     return row
 
 
-def _missed(clusters: int) -> float:
+def _missed(clusters: float) -> float:
     """Return by how much draws of few clusters vary less than what they are drawn from."""
     return float(np.sqrt(clusters / (clusters - 1)))
 

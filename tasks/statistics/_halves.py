@@ -107,10 +107,6 @@ def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> D
     numbers = (
         "estimate", "low", "high", "standard_error", "df", "clusters", "n", "method", "reason"
     )  # fmt: skip
-    if "df" not in one.columns:
-        one, other = (
-            x.with_columns(df=pl.col("clusters").cast(pl.Float64) - 1) for x in (one, other)
-        )
     found = one.join(
         other.select(*PART, *(pl.col(name).alias(f"other_{name}") for name in numbers)),
         on=PART, nulls_equal=True, maintain_order="left",

@@ -1,9 +1,11 @@
 """Intervals whose unit is the cluster, never the vote (methods, section 3), for many cells at once.
 
 A cell is known by its moments, one row a cell, of the sums of its clusters: ``num``, ``den`` and
-``clusters`` (those with ``den`` above 0), ``squares`` = sum (num_g - R den_g)^2 with R = num / den,
-and ``den_squares`` = sum den_g^2; for a difference of two proportions also ``minuend`` and
-``subtrahend``, whose difference is ``num``, and their ``minuend_squares``, ``subtrahend_squares``.
+``clusters`` (those with ``den`` above 0), ``squares`` = sum a_g^2 (num_g - R den_g)^2 with R = num
+/ den and the CR2 weights a_g^2 of the clusters' sizes, ``freedom`` their degrees of freedom
+(``_cluster_variance.py``), and ``den_squares`` = sum den_g^2; for a difference of two proportions
+also ``minuend`` and ``subtrahend``, whose difference is ``num``, and their ``minuend_squares``,
+``subtrahend_squares``.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.statistics._beta import LABELS, chosen, clopper_pearson, jeffreys
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._groups import totals
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 
@@ -25,7 +28,7 @@ Sums = NDArray[np.float64]
 
 
 PARTS = ("minuend", "subtrahend")
-FOUND = ("estimate", "low", "high", "standard_error", "p_value", "method", "reason")
+FOUND = ("estimate", "low", "high", "standard_error", "df", "p_value", "method", "reason")
 """What is told of each cell; null where it cannot be."""
 
 
@@ -80,7 +83,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
         Whether an item is a hit or not. If its hits are averages, it varies less than 0 and 1 do,
         and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %. Without that floor
         the variance of few clusters is often too small, so the effective size is multiplied by
-        ``(z / t)^2``, t with G - 1 degrees of freedom: of 20 clusters z covered 92 to 94 %.
+        ``(z / t)^2``, t with the cell's degrees of freedom: of 20 clusters z covered 92 to 94 %.
 
     Returns
     -------
@@ -92,7 +95,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     methods.md, section 3. Korn and Graubard (1998), Surv. Methodol. 24, 193-201 (effective size by
     degrees of freedom).
     """
-    num, den, clusters = _columns(moments, "num", "den", "clusters")
+    num, den, clusters, df = _columns(moments, "num", "den", "clusters", "freedom")
     known = (den > 0) & (clusters > 1)
     hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
@@ -100,6 +103,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
         estimate=_over(num, den),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
+        df=np.where(known, df, np.nan),
         method=np.where(known, f"cluster-adjusted {LABELS[chosen()]}", "none"),
         reason=np.where(den > 0, np.where(known, "", SINGLE), EMPTY),
     )
@@ -108,8 +112,9 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
 def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     """Return each cell's ratio with its cluster-linearised t interval and p-value against 0.
 
-    ``u_g = num_g - R den_g``, ``SE = sqrt(G / (G - 1) sum u_g^2) / sum den``, G - 1 degrees of
-    freedom. If every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
+    ``u_g = num_g - R den_g``, ``SE = sqrt(sum a_g^2 u_g^2) / sum den`` with the CR2 weights and
+    Satterthwaite's degrees of freedom: G / (G - 1) and G - 1 where clusters are of one size. If
+    every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
     proportions whose difference it is, and the p-value of flipping the clusters' signs: all alike,
     only 2 of 2^G flips are as far from 0.
 
@@ -123,13 +128,15 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     DataFrame
         Columns ``FOUND``, one row a cell.
     """
-    num, den, clusters, squares = _columns(moments, "num", "den", "clusters", "squares")
+    num, den, clusters, squares, freedom = _columns(
+        moments, "num", "den", "clusters", "squares", "freedom"
+    )
     ratio = _over(num, den)
-    error = np.sqrt(squares * _over(clusters, clusters - 1)) * _over(np.ones_like(den), den)
+    error = np.sqrt(squares) * _over(np.ones_like(den), den)
     several = (den > 0) & (clusters > 1)
     alike = several & (error < 1e-12)
     known = several & ~alike
-    df = np.where(several, clusters - 1, 1)
+    df = np.where(several, freedom, 1.0)
     half = t_quantile(df, (1 + level) / 2) * error
     low, high = np.where(known, ratio - half, np.nan), np.where(known, ratio + half, np.nan)
     p_value = np.where(known, np.minimum(1.0, t_tail(df, _over(ratio, error))), np.nan)
@@ -144,7 +151,8 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
         method, silent = "none", ALIKE
     return _frame(
         estimate=ratio, low=low, high=high,
-        standard_error=np.where(known, error, np.nan), p_value=p_value,
+        standard_error=np.where(known, error, np.nan),
+        df=np.where(several, freedom, np.nan), p_value=p_value,
         method=np.where(known, "cluster linearisation, t", np.where(alike, method, "none")),
         reason=np.where(
             known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))
@@ -154,10 +162,10 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
 
 def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
     """Return the moments of cells from their cluster sums, shape (clusters, cells) each."""
-    columns = {"num": num, "den": den}
+    columns = {"num": num, "den": den, "counted": den}
     if parts:
         columns |= {"minuend": parts[0], "subtrahend": parts[1]}
-    return _moments(columns, lambda sums: sums.sum(axis=0), lambda cells: cells)
+    return _moments(columns, None, lambda sums: sums.sum(axis=0), lambda cells: cells)
 
 
 def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame:
@@ -166,33 +174,41 @@ def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame
     Parameters
     ----------
     sums
-        ``num``, ``den`` and, for a difference, ``minuend`` and ``subtrahend``; shape (starts[-1],).
+        ``num``, ``den``, ``counted``, the samples that a cluster's size is counted in, and, for a
+        difference, ``minuend`` and ``subtrahend``; shape (starts[-1],).
     starts
         Where those of each cell start, and where the last end; shape (cells + 1,).
     """
     size = np.diff(starts)
     return _moments(
-        sums, lambda values: totals(values, starts), lambda cells: np.repeat(cells, size)
+        sums, starts, lambda values: totals(values, starts), lambda cells: np.repeat(cells, size)
     )
 
 
 def _moments(
-    sums: Mapping[str, Sums], total: Callable[[Sums], Sums], each: Callable[[Sums], Sums]
+    sums: Mapping[str, Sums],
+    starts: NDArray[np.int64] | None,
+    total: Callable[[Sums], Sums],
+    each: Callable[[Sums], Sums],
 ) -> pl.DataFrame:
     """Return moments: ``total`` sums by cell, ``each`` gives what is of a cell to its clusters."""
     den = sums["den"]
-    found: dict[str, Any] = {name: total(values) for name, values in sums.items()}
+    found: dict[str, Any] = {n: total(values) for n, values in sums.items() if n != "counted"}
+    sizes = correction(np.where(den > 0, sums["counted"], 0.0), starts)
     found |= {
         "clusters": total((den > 0).astype(np.float64)).astype(np.int64),
+        "freedom": sizes.df,
         "den_squares": total(den**2),
     }
     for name in sums:
-        if name != "den":
+        if name not in {"den", "counted"}:
             rate = np.nan_to_num(_over(found[name], found["den"]))
             squares = "squares" if name == "num" else f"{name}_squares"
             residual = each(rate) * den
             residual -= sums[name]
-            found[squares] = total(np.square(residual, out=residual))
+            residual *= residual
+            residual *= sizes.weight
+            found[squares] = total(residual)
     return pl.DataFrame(found)
 
 
@@ -212,15 +228,15 @@ def _effective(
 ) -> tuple[Sums, Sums]:
     """Return the hits of ``part`` in ``den`` at the effective sample size, and that size."""
     num, residual = _columns(moments, part, squares)
-    den, clusters, den_squares = _columns(moments, "den", "clusters", "den_squares")
+    den, df, den_squares = _columns(moments, "den", "freedom", "den_squares")
     rate = np.clip(_over(num, den), 0.0, 1.0)
-    variance = residual * _over(clusters, clusters - 1) * _over(np.ones_like(den), den) ** 2
+    variance = residual * _over(np.ones_like(den), den) ** 2
     spread = np.maximum(least, _over(variance * den, rate * (1 - rate)))
     edge = np.maximum(1.0, _over(den_squares, den))
     deff: Sums = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
     if least < 1.0:
         middle = (1 + level) / 2
-        far = t_quantile(np.maximum(clusters - 1, 1), middle) / normal_quantile(middle)
+        far = t_quantile(np.nan_to_num(df, nan=1.0), middle) / normal_quantile(middle)
         deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
     n = np.where(den > 0, _over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks._endpoint import over_sham
+from tasks.statistics._cluster_variance import have_enough
 from tasks.statistics._groups import Numbers, combined, first_of, most_common, numbered
 from tasks.statistics._once import once
 from tasks.statistics._primary import BASES, has_shift
@@ -160,12 +161,8 @@ def _plan(
     row, starts = _places(sample, cluster)
     cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
     shammed = bool(rows["has_sham"].any())
-    sham, control = (
-        np.count_nonzero(np.bincount(cluster[rows[base].to_numpy()])) if shammed else 0
-        for base in BASES
-    )
     return _Plan(
-        {**cell, "has_sham": shammed and bool(over_sham(sham, control))},
+        {**cell, "has_sham": shammed and _over_shams(rows, sample, cluster)},
         shammed,
         rows["judge"][seen].cast(pl.String).to_list(),
         rows["simulated"][seen].to_list(),
@@ -175,6 +172,18 @@ def _plan(
         at,
         row * len(seen) + column,
     )
+
+
+def _over_shams(rows: pl.DataFrame, sample: Numbers, cluster: Numbers) -> bool:
+    """Tell whether the endpoint of a panel that has shams is over them."""
+    enough = []
+    for base in BASES:
+        some = rows[base].to_numpy()
+        # Several judges may have the same sample.
+        _, first = np.unique(sample[some], return_index=True)
+        sizes = np.bincount(cluster[some][first], minlength=1).astype(np.float64)
+        enough.append(have_enough(sizes))
+    return bool(over_sham(*enough))
 
 
 def _places(sample: Numbers, cluster: Numbers) -> tuple[Numbers, Numbers]:

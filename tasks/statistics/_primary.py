@@ -5,6 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks._endpoint import over_sham
+from tasks.statistics._cluster_variance import have_enough
 from tasks.statistics._groups import Groups
 
 BASES = ("sham_score", "control_score")
@@ -16,9 +17,7 @@ def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
     if not shammed.any():
         return shammed
     told = shifts.select(has_shift(base).alias(base) for base in BASES)
-    sham, control = (
-        groups.of_cells((groups.by_cluster(told[base]) > 0).astype(np.float64)) for base in BASES
-    )
+    sham, control = (have_enough(groups.by_cluster(told[base]), groups.starts) for base in BASES)
     return np.asarray(shammed & over_sham(sham, control))
 
 

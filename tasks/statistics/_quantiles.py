@@ -29,6 +29,7 @@ def widened(level: float, clusters: Any) -> Any:
 
     Draws of G clusters vary by ``(G - 1) / G`` of what they should, and percentiles know nothing of
     t: the tails are ``Phi(-t sqrt(G / (G - 1)))`` instead. Of 20 clusters 95 % covered 91 to 94 %.
+    Of clusters that differ in size G is how many of one size have the same degrees of freedom.
 
     References
     ----------

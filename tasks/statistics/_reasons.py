@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from tasks.enough import why_not_enough
 from tasks.statistics._intervals import EMPTY
 
 START = EMPTY.split(":", maxsplit=1)[0]
@@ -142,7 +143,10 @@ BARE: Mapping[str, str] = {
 
 
 def explained(rows: pl.DataFrame) -> pl.DataFrame:
-    """Say of an empty denominator which, and of a number without an interval why it has none."""
+    """Say of an empty denominator which, and of a number without an interval why it has none.
+
+    And of every row whether its clusters are too few for a conclusion.
+    """
     name = pl.col("statistic").cast(pl.String)
     told = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
     lacking = name.replace_strict(told, default=EMPTY, return_dtype=pl.String)
@@ -151,5 +155,6 @@ def explained(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         reason=pl.when(pl.col("reason") == EMPTY)
         .then(lacking)
-        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare)))
+        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare))),
+        too_few=why_not_enough(),
     )

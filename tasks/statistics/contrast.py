@@ -9,10 +9,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import _intervals as intervals
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._cluster_variance import correction, have_enough
 from tasks.statistics._contrasts import Part, clusters_of, finished, numbers_of, part_of
 from tasks.statistics._delta import over
 from tasks.statistics._duels import Duel, Floats, Sides
@@ -47,14 +47,14 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Three rows per perturbation and pair of judges, ``judge`` before ``subgroup``, the other,
-        by name. MPS: paired t on cluster sums, or, where the judges differ alike in every
-        cluster, Newcombe's of how far one is above the other and how far below. ASR:
-        ``u_g = (k_g - R v_g) / v`` of the judge minus that of the other,
-        ``SE = sqrt(G / (G - 1) sum u_g^2)``. Their p-values are of swapping the two judges' labels
-        within clusters: all swaps of a pair that differs in 12 clusters or fewer, else 9999 drawn
-        ones, ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact binomial p-value.
-        Beside the intervals of MPS and ASR stand those of the cluster bootstrap.
+        Three rows per perturbation and pair of judges, ``judge`` before ``subgroup``, the other, by
+        name. MPS: paired t on cluster sums, or, where the judges differ alike in every cluster,
+        Newcombe's of how far one is above the other and how far below. ASR: ``u_g = (k_g - R v_g) /
+        v`` of the judge minus that of the other, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2
+        weights of the clusters' samples in V of either. Their p-values are of swapping the two
+        judges' labels within clusters: all swaps of a pair that differs in 12 clusters or fewer,
+        else 9999 drawn ones, ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact
+        binomial p-value. Beside the intervals of MPS and ASR stand those of the cluster bootstrap.
 
     Notes
     -----
@@ -102,8 +102,7 @@ def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
     else:
         table = intervals.table_moments(first - second, panel.sums(both))
         p_value = numbers_of(intervals.ratios(table)["p_value"])
-    enough = (panel.sums(both) > 0).sum(axis=0) >= FEWEST_CLUSTERS
-    return duel.pairs, np.where(enough, p_value, np.nan)
+    return duel.pairs, np.where(have_enough(panel.sums(both)), p_value, np.nan)
 
 
 def _told(fact: pl.Expr) -> pl.Expr:
@@ -123,7 +122,7 @@ def _shifts(duel: Duel) -> Part:
         return part_of(duel, name, both, moments)
     test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
     columns = {"shift": (first, second), "told": duel.of_pairs("told", both)}
-    ends = duel.bounds(columns, clusters_of(duel, both), _mean_gap)
+    ends = duel.bounds(columns, both, _mean_gap)
     return part_of(duel, name, both, moments, test=test, ends=ends)
 
 
@@ -144,18 +143,19 @@ def _rate_gap(hits: Sides, counted: Sides) -> Floats:
 
 
 def _rates(duel: Duel) -> Part:
+    panel = duel.panel
     both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
-    found = _difference(k, v, clusters_of(duel, both))
     first, second = (duel.panel.values["counted"][:, judge] > 0 for judge in duel.pairs)
     in_v, lost = both & (first | second), (~both).sum(axis=0)
+    found = _difference(k, v, panel.sums(in_v), clusters_of(duel, both))
     if not by_chance():
         return part_of(duel, "asr_contrast", in_v, found, lost=lost)
     totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
     sums = duel.sums("hit", *k), duel.sums("counted", *v)
     test = _swapped(swap_rates(duel.pairs, *sums, totals))
     columns = {"hit": k, "counted": v}
-    ends = duel.bounds(columns, clusters_of(duel, in_v), _rate_gap)
+    ends = duel.bounds(columns, in_v, _rate_gap)
     return part_of(duel, "asr_contrast", in_v, found, test=test, ends=ends, lost=lost)
 
 
@@ -181,11 +181,15 @@ def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
 
 
 def _difference(
-    k: tuple[Floats, Floats], v: tuple[Floats, Floats], shared: NDArray[np.int64]
+    k: tuple[Floats, Floats],
+    v: tuple[Floats, Floats],
+    sizes: Floats,
+    shared: NDArray[np.int64],
 ) -> pl.DataFrame:
     """Return the difference of two rates by cluster linearisation of both together.
 
-    ``shared`` are the clusters that both judged, whether or not anything in them counts.
+    ``sizes`` are the samples of each cluster in V of either judge, ``shared`` the clusters that
+    both judged, whether or not anything in them counts.
     """
     total = [counted.sum(axis=0) for counted in v]
     known = (total[0] > 0) & (total[1] > 0)
@@ -196,10 +200,10 @@ def _difference(
         (hits - r * counted) / np.where(known, many, 1)
         for hits, counted, r, many in zip(k, v, rate, total, strict=True)
     ]
-    clusters = (v[0] + v[1] > 0).sum(axis=0)
-    df = np.maximum(clusters - 1, 1)
+    clusters, size = (sizes > 0).sum(axis=0), correction(sizes)
+    df = np.nan_to_num(size.df, nan=1.0)
     estimate = rate[0] - rate[1]
-    error = np.sqrt(((u[0] - u[1]) ** 2).sum(axis=0) * clusters / df)
+    error = np.sqrt((size.weight * (u[0] - u[1]) ** 2).sum(axis=0))
     several = known & (clusters > 1)
     alike = several & (error < 1e-12)
     half = t_quantile(df, (1 + LEVEL) / 2) * error
@@ -218,13 +222,14 @@ def _difference(
             "low": np.clip(low, -1, 1),
             "high": np.clip(high, -1, 1),
             "standard_error": np.where(several & ~alike, error, np.nan),
+            "df": np.where(known, size.df, np.nan),
             "p_value": np.where(several & ~alike, t_tail(df, over(estimate, error)), np.nan),
             "method": np.where(several, method, "none"),
             "reason": np.where(known, np.where(several, "", single), EMPTY),
             "clusters": clusters,
         }
     ).with_columns(
-        pl.col("estimate", "low", "high", "standard_error", "p_value").fill_nan(None),
+        pl.col("estimate", "low", "high", "standard_error", "df", "p_value").fill_nan(None),
         reason=pl.when(pl.col("reason") != "").then("reason"),
     )
 

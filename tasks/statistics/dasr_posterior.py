@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.defaults import FEWEST_CLUSTERS, TOO_FEW
+from tasks.enough import is_enough, why_not_enough
 from tasks.statistics import statistic
 from tasks.statistics._cells import reduced
 from tasks.statistics._even import even
@@ -77,31 +77,29 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     each = items.with_columns(
         num=pl.col("minuend").cast(pl.Float64) - pl.col("subtrahend").cast(pl.Float64)
     )
-    cells = reduced(each, groups)
-    enough = pl.col("clusters") >= FEWEST_CLUSTERS
+    cells = reduced(each, groups).with_columns(df=pl.col("freedom").fill_nan(None))
+    enough = is_enough()
     rows = cells.with_columns(
         statistic=pl.lit("dasr_posterior"),
         estimate=pl.Series(_probabilities(cells), dtype=pl.Float64).fill_nan(None),
         n="counted",
-        reason=pl.when(pl.col("den") == 0).then(pl.lit(EMPTY))
-        .when(~enough).then(pl.lit(TOO_FEW)),
+        reason=pl.when(pl.col("den") == 0).then(pl.lit(EMPTY)).otherwise(why_not_enough()),
         method=pl.when(enough).then(pl.lit(METHOD)).otherwise(pl.lit("none")),
     )  # fmt: skip
     return even(Estimates.draft(rows), items, groups, ("control", "sham"))
 
 
 def _probabilities(cells: pl.DataFrame) -> list[float]:
-    names = ("clusters", "den", "minuend", "subtrahend", "squares")
-    return [_probability(*row) for row in cells.select(names).iter_rows()]
+    names = ("den", "minuend", "subtrahend", "squares")
+    rows = cells.select(is_enough().alias("enough"), *names).iter_rows()
+    return [_probability(*row) if enough else float("nan") for enough, *row in rows]
 
 
-def _probability(clusters: int, n: float, up: float, down: float, squares: float) -> float:
-    """Return P(p10 - p01 > .05), not a number below ten clusters."""
-    if clusters < FEWEST_CLUSTERS:
-        return float("nan")
+def _probability(n: float, up: float, down: float, squares: float) -> float:
+    """Return P(p10 - p01 > .05)."""
     change = (up - down) / n
     independent = ((up + down) / n - change**2) / n
-    variance = squares * clusters / (clusters - 1) / n**2
+    variance = squares / n**2
     deff = max(1.0, variance / independent) if independent > 0 else 1.0
     counts = [count / deff for count in (up, down, n - up - down)]
     return above(*(round(count, 6) for count in counts))

@@ -46,7 +46,7 @@ def decision_check(
         Two rows per pair of models ("X vs Y") and perturbation. Where ``bias_bound`` is above
         ``|win rate - 1/2|`` the conclusion is not robust to that bias (``mart.decision_check``).
         ``clusters``: of the shift or the win rate, whichever has fewer; of a tipping shift, which
-        rests on no shift that was measured, of the win rate or the share.
+        rests on no shift that was measured, of the win rate or the share. ``df`` likewise.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def carried(pairs: pl.DataFrame) -> pl.DataFrame:
         shares("carried", told.with_columns(counted=has.is_not_null(), hit=has))
         .filter(pl.col("estimate").is_not_null())
         .select(*JUDGE, "subgroup", pl.lit(feature).alias("feature"),
-                pl.lit(side).alias("side"), share="estimate", share_on="clusters")
+                pl.lit(side).alias("side"), share="estimate", share_on="clusters", share_df="df")
         for (feature, side), has in features.items()
     ]  # fmt: skip
     return pl.concat(frames)
@@ -105,12 +105,14 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     shift = primary(shifts.filter(pl.col("kind") == "promote"), cell)
     both = wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True)).select(
         *JUDGE, "subgroup", "n", "dropped", "votes_per_pair", "simulated", won_on="clusters",
+        won_df="df",
         margin=(pl.col("estimate") - 0.5).abs(),
         winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
     ).join(
-        shift.select(*cell, "kind", "clusters", shift_low="low", shift_high="high"), on=JUDGE
+        shift.select(*cell, "kind", "clusters", "df", shift_low="low", shift_high="high"), on=JUDGE
     ).with_columns(
         pl.min_horizontal("clusters", "won_on").alias("clusters"),
+        pl.min_horizontal("df", "won_df").alias("df"),
         feature=pl.col("perturbation").replace_strict(CARRIED, default=None)
     )  # fmt: skip
     found = _shares(both, carried).with_columns(
@@ -130,6 +132,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     tipping = found.with_columns(
         statistic=pl.lit("tipping_shift"),
         clusters=pl.min_horizontal("won_on", "share_on"),
+        df=pl.min_horizontal("won_df", "share_df"),
         estimate=pl.when(reversible).then(pl.col("margin") / pl.col("share")),
         reason=pl.when(pl.col("margin").is_null()).then(pl.lit(NO_BOUND))
         .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
@@ -137,7 +140,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     columns = (
         pl.concat([bound, tipping])
         .with_columns(method=method)
-        .drop("shift_low", "won_on", "share_on")
+        .drop("shift_low", "won_on", "share_on", "won_df", "share_df")
     )
     return Estimates.draft(columns)
 
@@ -145,7 +148,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
 def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
     """Add in which share of pairs the winner alone carries the feature, and the loser alone."""
     of_winner = carried.rename({"side": "winner"})
-    of_loser = of_winner.drop("share_on").with_columns(-pl.col("winner"))
+    of_loser = of_winner.drop("share_on", "share_df").with_columns(-pl.col("winner"))
     of_loser = of_loser.rename({"share": "other_share"})
     on = [*JUDGE, "subgroup", "feature", "winner"]
     joined = both.with_columns(pl.col("winner").cast(pl.Int32)).join(

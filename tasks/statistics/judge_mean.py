@@ -20,6 +20,7 @@ from tasks.statistics._bootstrap import (
     percentiles,
     resampled,
 )
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._even import UNEQUAL, planned
 from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.statistics._models import of_models
@@ -40,7 +41,7 @@ PARTS = {
 }
 """Statistic -> what its ratio is made of: of three the first less the second, over the last."""
 
-OTHERS = ("standard_error", "method", "reason")
+OTHERS = ("standard_error", "df", "method", "reason")
 Judge = tuple[str, str, str, str]
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
 
     ``M = 1/J sum_j R_j`` over the J judges that have the ratio ``R_j = k_j / v_j``. All judges
     share their questions, so a question's part in M is ``u_g = 1/J sum_j (k_gj - R_j v_gj) / v_j``
-    and ``var = G / (G - 1) sum_g u_g^2``: what judges have in common does not average out.
+    and ``var = sum_g a_g^2 u_g^2``, with the CR2 weights of the samples that some judge's ratio
+    rests on: what judges have in common does not average out.
 
     Parameters
     ----------
@@ -171,8 +173,8 @@ def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
         row |= {"n": 0, "clusters": 0, "dropped": len(counted), "method": "none", "reason": why}
         return Mean(row, {})
     parts = [panel.sums(part)[:, able] for part in columns[:-1]]
-    moments = _moments(parts, den[:, able])
-    used = int((counted > 0).any(axis=1).sum())
+    some: NDArray[np.bool_] = np.asarray((counted > 0).any(axis=1))
+    moments, used = _moments(parts, den[:, able], panel.sums(some)), int(some.sum())
     row |= {"n": used, "clusters": moments["clusters"], "dropped": len(counted) - used}
     num = parts[0] - parts[1] if len(parts) > 1 else parts[0]
     return Mean(row, moments, (num, den[:, able]))
@@ -189,7 +191,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
     parts = np.split(drawn, ends, axis=1)
     every = np.array([_mean_ratio(*both) for both in zip(parts[::2], parts[1::2], strict=True)])
     point = np.array([_mean_ratio(*(part.sum(axis=0) for part in mean.sums)) for mean in some])
-    counted = np.array([mean.moments["clusters"] for mean in some])
+    counted = 1 + np.nan_to_num([mean.moments["freedom"] for mean in some])
     low, high = percentiles(point, every.T, widened(LEVEL, np.maximum(counted, 2)))
     for at in np.flatnonzero((counted > 1) & np.isfinite(low)):
         some[at].row.update(zip(BOOT, (float(low[at]), float(high[at])), strict=True))
@@ -229,17 +231,20 @@ def _simulated(panel: Panel, judges: list[int]) -> bool | None:
     return True if True in marks else None if None in marks or not marks else False
 
 
-def _moments(parts: list[Floats], den: Floats) -> dict[str, Any]:
+def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
     """Return the moments of a mean of ratios: those of one ratio with the same variance.
 
     Each judge's sums are divided by its own total, so that all judges weigh alike; ``den`` is then
-    given the mean number of what is counted, on which an effective size rests.
+    given the mean number of what is counted, on which an effective size rests. ``sizes`` are the
+    samples of each cluster.
     """
+    known = correction(sizes)
     total = den.sum(axis=0)
     size = float(total.mean())
     share = (den / total).mean(axis=1) * size
     columns: dict[str, Any] = {
         "den": size, "clusters": int((den.sum(axis=1) > 0).sum()), "den_squares": (share**2).sum(),
+        "freedom": float(known.df),
     }  # fmt: skip
     sums_of = {"num": parts[0]}
     if len(parts) > 1:
@@ -248,5 +253,5 @@ def _moments(parts: list[Floats], den: Floats) -> dict[str, Any]:
         rate = sums.sum(axis=0) / total
         u = ((sums - rate * den) / total).mean(axis=1) * size
         columns[name] = rate.mean() * size
-        columns["squares" if name == "num" else f"{name}_squares"] = (u**2).sum()
+        columns["squares" if name == "num" else f"{name}_squares"] = (known.weight * u**2).sum()
     return columns

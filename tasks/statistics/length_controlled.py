@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._contests import sides
 from tasks.statistics._fitted import TIES, Row, logit_row, rate_row
 from tasks.statistics._groups import PART
@@ -113,7 +114,7 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
         return _none(SEPARATED)
     b = whole.coefficients
     codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
-    clusters = int(codes.max()) + 1
+    clusters = float(effective_clusters(np.bincount(codes).astype(np.float64)))
     draws = refits(design, y, codes, b[0]) if clusters > 1 else None
     columns = (None, None) if draws is None else _averaged(draws)
     rate, slope = (float(values[0]) for values in _averaged(b))

@@ -10,6 +10,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import boot_ends
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._delta import METHOD, over
 from tasks.statistics._duels import Duel, Floats, Sides
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
@@ -27,7 +28,7 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     ``LOS(judge) - LOS(other)``, each ``ln(A / B)`` of the samples that count for both. With a_g and
     b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus that of the other,
-    ``SE^2 = G / (G - 1) sum_g u_g^2``.
+    ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters (``_cluster_variance.py``).
 
     Parameters
     ----------
@@ -38,8 +39,8 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     -------
     Estimates
         One row per perturbation and pair of judges, ``judge`` before ``subgroup``, the other, by
-        name: interval and p-value of t with G - 1 degrees of freedom. n counts the samples with a
-        valid vote in both arms in the same order from both judges, clusters theirs.
+        name: interval and p-value of t with Satterthwaite's degrees of freedom. n counts the
+        samples with a valid vote in both arms in the same order from both judges, clusters theirs.
 
     Notes
     -----
@@ -100,7 +101,7 @@ def _rows(duel: Duel) -> pl.DataFrame:
     judges, simulated = pl.Series(panel.judges), pl.Series(panel.simulated, dtype=pl.Boolean)
     n, clusters = both.sum(axis=0), (counted > 0).sum(axis=0)
     found = _solved([_side(*sums) for sums in zip(a, b, strict=True)], counted)
-    boot = boot_ends(duel.bounds({"a": a, "b": b}, clusters, _difference))
+    boot = boot_ends(duel.bounds({"a": a, "b": b}, both, _difference))
     known = pl.col("low").is_not_null()
     return found.with_columns(boot).with_columns(
         pl.when(known).then(pl.col("boot_low", "boot_high")),
@@ -122,13 +123,14 @@ def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
     one, other = sides
     n, clusters = counted.sum(axis=0), (counted > 0).sum(axis=0)
     estimate = one.log_odds - other.log_odds
-    df = np.maximum(clusters - 1, 1)
+    size = correction(counted)
+    df = np.nan_to_num(size.df, nan=1.0)
     apart = one.u - other.u
     # Not 0 in all where .5 was added.
     apart -= np.nan_to_num(over(counted, n)) * apart.sum(axis=0)
     apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
     added = one.added + other.added
-    error = np.sqrt(((apart**2).sum(axis=0) + added) * clusters / df)
+    error = np.sqrt((size.weight * apart**2).sum(axis=0) + added * size.inflation)
     told = np.isfinite(estimate)
     known = told & (clusters > 1) & (error > 0)
     half = t_quantile(df, MIDDLE) * error
@@ -137,6 +139,7 @@ def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
         "low": np.where(known, estimate - half, np.nan),
         "high": np.where(known, estimate + half, np.nan),
         "standard_error": np.where(known, error, np.nan),
+        "df": np.where(told, size.df, np.nan),
         "p_value": np.where(known, t_tail(df, over(estimate, error)), np.nan),
     }
     flag = np.where(told & (added > 0), FLAG, "")

@@ -9,8 +9,9 @@ from schemas.results import Estimates
 from tasks.defaults import TARGET_HALF_WIDTH
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, by_chance
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._contests import differences, sides
-from tasks.statistics._groups import PART
+from tasks.statistics._groups import PART, totals
 from tasks.statistics._intervals import ALIKE, LEVEL
 from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
 from tasks.statistics._rectified import redrawn
@@ -60,9 +61,9 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Variances are those of clusters, also where one holds pairs of both kinds; df the labelled
-    clusters less one. Where lambda is fitted (not cut to 0 or 1), k labelled clusters leave k - 2,
-    not k - 1, for the variance of ``Y - lambda F``, as in a regression: the formula of methods.md
+    Variances are those of clusters, also where one holds pairs of both kinds, with CR2 weights; df
+    those of the labelled clusters, all but one if they are of one size. Where lambda is fitted (not
+    cut to 0 or 1), ``Y - lambda F`` has one less, as in a regression: the formula of methods.md
     charges nothing for it, and of ten labelled questions ``ppi_difference`` found what is not there
     in .059 of studies. ``boot_low`` and ``boot_high`` fit lambda anew in each draw.
     Labels must be a random sample: ``label_chance``, the chance of a pair to be labelled, tells it.
@@ -144,16 +145,10 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
     )  # fmt: skip
     of_cluster = parts.group_by(*PART, "cluster", maintain_order=True).agg(
         pl.col("judged", "rest").sum(),
-        aside=aside.any(),
-        labelled=LABELLED.any(),
+        aside=aside.sum().cast(pl.Float64),
+        labelled=LABELLED.sum().cast(pl.Float64),
     )
-    spread = of_cluster.group_by(PART, maintain_order=True).agg(
-        clusters=pl.col("labelled").sum(),
-        asides=pl.col("aside").sum(),
-        judged=(pl.col("judged") ** 2).sum(),
-        rest=(pl.col("rest") ** 2).sum(),
-        cross=(pl.col("judged") * pl.col("rest")).sum(),
-    )
+    spread = _spread(of_cluster.sort(PART, maintain_order=True))
     means = lam.group_by(PART, maintain_order=True).agg(
         pl.col("kind", "simulated", "chosen", "alike", "dropped", "lam").first(),
         votes_per_pair=pl.col("votes").mode().max(),
@@ -173,21 +168,36 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
     return means.join(spread, on=PART, how="left", nulls_equal=True, maintain_order="left")
 
 
+def _spread(clusters: pl.DataFrame) -> pl.DataFrame:
+    """Return each cell's variances and covariance from its clusters, one cell's after another's."""
+    parts = clusters.select(pl.struct(PART).rle_id()).to_series().to_numpy()
+    first = np.flatnonzero(np.diff(parts, prepend=-1))
+    starts = np.append(first, clusters.height)
+    labels, asides = (correction(clusters[c].to_numpy(), starts) for c in ("labelled", "aside"))
+    judged = clusters["judged"].to_numpy() * np.sqrt(asides.weight)
+    rest = clusters["rest"].to_numpy() * np.sqrt(labels.weight)
+    counted = (clusters["labelled"].to_numpy() > 0).astype(np.float64)
+    return clusters[first].select(
+        *PART,
+        clusters=pl.Series(totals(counted, starts).astype(np.int64)),
+        df=pl.Series(labels.df),
+        judged=pl.Series(totals(judged**2, starts)),
+        rest=pl.Series(totals(rest**2, starts)),
+        cross=pl.Series(totals(judged * rest, starts)),
+    )
+
+
 def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
-    clusters, asides = (found[c].to_numpy().astype(float) for c in ("clusters", "asides"))
-    spare = clusters - 1 - found["fitted"].to_numpy()
-    inflate = [
-        np.divide(k, left, out=np.zeros_like(k), where=left > 0)
-        for k, left in ((clusters, spare), (asides, asides - 1))
-    ]
+    fitted, df = found["fitted"].to_numpy(), np.nan_to_num(found["df"].to_numpy(), nan=1.0)
+    spare = found["clusters"].to_numpy() - 1 - fitted
+    more = np.where(fitted & (spare > 0), df / np.where(df > 1, df - 1, 1.0), 1.0)
     variance = (
-        inflate[0] * found["rest"].to_numpy()
-        + inflate[1] * found["judged"].to_numpy()
-        + 2 * np.sqrt(inflate[0] * inflate[1]) * found["cross"].to_numpy()
+        more * found["rest"].to_numpy()
+        + found["judged"].to_numpy()
+        + 2 * np.sqrt(more) * found["cross"].to_numpy()
     )
     error = np.sqrt(np.maximum(variance, 0.0))
     theta = found["theta"].to_numpy()
-    df = np.maximum(clusters - 1, 1)
     half = t_quantile(df, (1 + LEVEL) / 2) * error
     t = np.divide(theta, error, out=np.zeros_like(theta), where=error > 0)
     reason = (
@@ -198,6 +208,7 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
     )  # fmt: skip
     known = pl.col("reason").is_null()
     frame = found.with_columns(
+        pl.col("df").fill_nan(None),
         statistic=pl.lit(name),
         standard_error=pl.Series(error),
         low=pl.Series(np.maximum(theta - half, low)),
@@ -237,6 +248,7 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
     return [
         Estimates.draft(
             found.with_columns(
+                pl.col("df").fill_nan(None),
                 statistic=pl.lit(name),
                 estimate=pl.when(known).then(value),
                 method=pl.lit(WIDTH if name == "labels_needed" else "none"),

@@ -10,13 +10,15 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks._families import holm
-from tasks.defaults import ALPHA, FEWEST_CLUSTERS, TOO_FEW
+from tasks.defaults import ALPHA
+from tasks.enough import too_few
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._intervals import EMPTY, LEVEL
 from tasks.statistics._models import people_of
 from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._shared import ALONE, UNSHARED, Told, seen, sharing
+from tasks.statistics._shared import ALONE, UNSHARED, Told, enough, seen, sharing
 from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
@@ -51,9 +53,9 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
     -----
     The interval is widened to hold the rank itself, and null of judges that tie in every draw.
     Ranks, intervals and letters rest on the samples with scores of all ranked judges (``n``;
-    ``dropped`` are the others), and draws on the clusters of these. A judge with scores in fewer
-    than ten clusters has no rank, and those of others are as if it were not there. If those left
-    share fewer than ten clusters, the one is left out without which most are shared, and so on (of
+    ``dropped`` are the others), and draws on the clusters of these. A judge with scores of too few
+    questions has no rank, and those of others are as if it were not there. If those left share too
+    few, the one is left out without which most are shared, and so on (of
     equals who shares the fewest samples with each of the others, then the first by name). Letters
     follow the ranks. People, who may have judged few samples, change nobody's rank: each is ranked
     beside all ranked models, on the samples that the person shares with all of them; where there
@@ -135,8 +137,9 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
 def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
     told = ~np.isnan(panel.values["shift"])
     counts = seen(told, panel.starts)[0]
+    df = correction(panel.sums(told)).df
     # One question says little of its judge, and would push the ranks of all others.
-    few = counts < FEWEST_CLUSTERS
+    few = ~enough(told, panel.starts)[0]
     human = np.array([(panel.cell["dataset"], judge) in people for judge in panel.judges])
     if (~human & ~few).sum() < 2:
         human[:] = False  # no models to hold people against: all are ranked with each other
@@ -150,10 +153,10 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
         if human[j] and group.size:
             among = np.sort(np.append(group, j))
             shared = np.all(told[:, among], axis=1)[:, None]
-            if seen(shared, panel.starts)[0, 0] >= FEWEST_CLUSTERS:
+            if enough(shared, panel.starts)[0, 0]:
                 found, why = _compared(panel, told, among), None
         if few[j]:
-            why = TOO_FEW if counts[j] else EMPTY
+            why = too_few(int(counts[j]), df[j]) if counts[j] else EMPTY
         elif (~few).sum() < 2:
             why = ALONE
         rows.append(_row(panel, j, found, why))
@@ -174,7 +177,8 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     own, place = found.own, found.own.judges.index(panel.judges[j])
     n, mine = len(own.values["shift"]), found.rank[place]
     row |= {
-        "estimate": mine, "n": n, "clusters": own.clusters, "dropped": found.dropped,
+        "estimate": mine, "n": n, "clusters": own.clusters, "df": _freedom(own),
+        "dropped": found.dropped,
         "reason": FORMULAS,
     }  # fmt: skip
     if found.ends is None or found.twins is None:
@@ -186,6 +190,12 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
         "low": min(low, mine), "high": max(high, mine), "level": LEVEL, "reason": None,
         "method": f"cluster bootstrap, {DRAWS} draws",
     }  # fmt: skip
+
+
+def _freedom(own: Panel) -> float | None:
+    """Return the degrees of freedom of the questions that all ranked judges share."""
+    df = float(correction(own.sums(np.ones(len(own.values["shift"])))).df)
+    return None if np.isnan(df) else df
 
 
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -214,7 +224,8 @@ def _tiers(found: _Compared) -> list[dict[str, Any]]:
         {
             "statistic": "tier", "judge": own.judges[order[position]], "subgroup": letter(number),
             "estimate": number + 1.0, "n": len(own.values["shift"]), "clusters": own.clusters,
-            "dropped": found.dropped, "method": "pairs not separated after Holm",
+            "df": _freedom(own), "dropped": found.dropped,
+            "method": "pairs not separated after Holm",
         }
         for number, group in enumerate(letters(len(order), apart))
         for position in sorted(group)

@@ -9,6 +9,7 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
+from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._contests import sides
 from tasks.statistics._groups import PART, grouped
 from tasks.statistics._intervals import LEVEL, moments
@@ -48,11 +49,11 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        By model and pair of models that have labels: theta, cut to [0, 1], with the interval of
-        all theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
-        errors of 0 (Fieller 1954), and beside it that of a cluster bootstrap of labelled and
-        unlabelled contests. ``n`` counts the unlabelled contests, ``clusters`` those of the labels'
-        side that has fewer.
+        By model and pair of models that have labels: theta, cut to [0, 1], with the interval of all
+        theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
+        errors of 0 (Fieller 1954; the degrees of freedom are those of the side that has fewer), and
+        beside it that of a cluster bootstrap of labelled and unlabelled contests. ``n`` counts the
+        unlabelled contests, ``clusters`` those of the labels' side that has fewer.
 
     Notes
     -----
@@ -102,15 +103,17 @@ def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
     items = items.with_columns(one=pl.lit(1.0))
     groups = grouped(items)
     sums = {"num": groups.by_cluster(items["num"]), "den": groups.by_cluster(items["one"])}
+    sums["counted"] = sums["den"]
     cells = groups.cells.with_columns(*moments(sums, groups.starts))
     rate, n, g = pl.col("num") / pl.col("den"), pl.col("den"), pl.col("clusters")
-    by_cluster = pl.when(g > 1).then(pl.col("squares") * g / (g - 1) / n**2)
+    by_cluster = pl.when(g > 1).then(pl.col("squares") / n**2)
     return cells.select(
         *PART,
         rate.alias(name),
         pl.max_horizontal(rate * (1 - rate) / n, by_cluster).alias(f"var_{name}"),
         n.cast(pl.Int64).alias(f"n_{name}"),
         g.alias(f"clusters_{name}"),
+        pl.when(g > 1).then("freedom").alias(f"df_{name}"),
     )
 
 
@@ -124,9 +127,7 @@ def _bounds(contests: pl.DataFrame) -> pl.DataFrame:
            for name, (among, right) in PARTS.items()},
     )  # fmt: skip
     sums = {column.name: groups.by_cluster(column) for column in each}
-    there = {
-        name: groups.of_cells((sums[name] > 0).astype(np.float64)) for name in ("n_se", "n_sp")
-    }
+    there = {name: effective_clusters(sums[name], groups.starts) for name in ("n_se", "n_sp")}
     fewer = (there["n_se"] < there["n_sp"])[groups.cell_of_sums()]
     counted = np.where(fewer, sums["n_se"], sums["n_sp"])
     ends = bounds_of(groups, sums, counted, _theta)
@@ -153,14 +154,15 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     ) / tells**2
     fewest = pl.min_horizontal(pl.col("clusters_se", "clusters_sp").fill_null(0))
     found = cells.with_columns(
-        theta=theta, error=variance.sqrt(), clusters=fewest, n=pl.col("n_p").fill_null(0)
+        theta=theta, error=variance.sqrt(), clusters=fewest, n=pl.col("n_p").fill_null(0),
+        df=pl.min_horizontal("df_se", "df_sp"),
     ).with_columns(
         reason=pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))
         .when(pl.col("clusters") < 2).then(pl.lit(ONE_SIDED))
         .when(tells < LEAST).then(pl.lit(BLIND))
         .when(pl.col("error") < 1e-12).then(pl.lit(CONSTANT))
     )  # fmt: skip
-    df = found["clusters"].to_numpy().clip(2) - 1
+    df = found["df"].fill_null(1.0).to_numpy()
     low, high = _held(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()
     return found.with_columns(

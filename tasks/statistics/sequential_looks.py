@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.defaults import FEWEST_CLUSTERS
+from tasks.enough import is_enough
 from tasks.statistics import statistic
 from tasks.statistics._groups import CELL, totals
 from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, moments, ratios
@@ -46,8 +46,9 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    ``sequential_stop`` is null if no look crosses its bound. A look at fewer than ten questions
-    stops nothing. Where all questions shift alike there is no repeated interval.
+    ``sequential_stop`` is null if no look crosses its bound. A look at too few questions
+    (:mod:`tasks.enough`) stops nothing. Where all questions shift alike there is no repeated
+    interval.
 
     References
     ----------
@@ -98,7 +99,10 @@ def _seen(turns: Turns, look: int) -> pl.DataFrame:
     last = -(-totals((sums["counted"] > 0).astype(np.float64), starts) * look // len(LOOKS))
     seen = (turn <= last[cell]) | (look == len(LOOKS))
     counted, dropped, up, down = (np.where(seen, values, 0.0) for values in sums.values())
-    found = moments({"num": up - down, "den": counted, "minuend": up, "subtrahend": down}, starts)
+    found = moments(
+        {"num": up - down, "den": counted, "counted": counted, "minuend": up, "subtrahend": down},
+        starts,
+    )
     return turns.cells.with_columns(
         *found,
         subgroup=pl.lit(LOOKS[look - 1]),
@@ -111,25 +115,25 @@ def _half() -> pl.Expr:
     """Return half the width of the repeated interval."""
 
     def widths(columns: Sequence[pl.Series]) -> pl.Series:
-        clusters, nominal, error = columns
-        df = clusters.clip(lower_bound=2).to_numpy() - 1
+        freedom, nominal, error = columns
+        df = freedom.fill_null(1.0).to_numpy()
         quantile = t_quantile(df, 1 - nominal.to_numpy() / 2)
         return pl.Series(quantile, dtype=pl.Float64) * error
 
     return pl.map_batches(
-        ["clusters", "nominal", "standard_error"], widths, return_dtype=pl.Float64
+        ["df", "nominal", "standard_error"], widths, return_dtype=pl.Float64
     ).alias("half")
 
 
 def _stops(rows: pl.DataFrame) -> DataFrame[Estimates]:
     """Return one row per cell: how many of its samples the first look that stops has seen."""
-    crossed = (pl.col("p_value") <= pl.col("nominal")) & (pl.col("clusters") >= FEWEST_CLUSTERS)
+    crossed = (pl.col("p_value") <= pl.col("nominal")) & is_enough()
     stops = (
         rows.sort(*CELL, "subgroup")
         .group_by(CELL, maintain_order=True)
         .agg(
             pl.col("kind", "simulated", "method").first(),
-            pl.col("n", "clusters", "dropped", "votes_per_pair").last(),
+            pl.col("n", "clusters", "df", "dropped", "votes_per_pair").last(),
             hits=pl.col("n").filter(crossed).min(),
         )
     )

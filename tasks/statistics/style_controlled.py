@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import FORMATS, Contests
 from schemas.results import Estimates
 from tasks.statistics import statistic
+from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._contests import TEXTS, all_excess, excess
 from tasks.statistics._fitted import TIES, Row, logit_row
 from tasks.statistics._logistic import Floats, fit, refits
@@ -134,6 +135,7 @@ def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
 def _fitted(
     asked: pl.DataFrame, models: list[str], names: list[tuple[str, str]], terms: list[str]
 ) -> list[Row]:
+    sizes = asked.group_by("cluster").agg(pl.col("sample").n_unique().cast(pl.Float64))["sample"]
     n, clusters = asked["sample"].n_unique(), asked["cluster"].n_unique()
     b, draws, reason = _fit(asked, models, terms)
     rows: list[Row] = []
@@ -141,7 +143,8 @@ def _fitted(
         known = {"estimate": None, "method": "none", "reason": reason}
         if b is not None:
             drawn = None if draws is None else draws[:, place]
-            known = logit_row(float(b[place]), drawn, clusters)
+            worth = float(effective_clusters(sizes.to_numpy()))
+            known = logit_row(float(b[place]), drawn, worth)
         row = {"statistic": statistic_name, "subgroup": subgroup, "n": n, "clusters": clusters}
         rows.append(row | known)
     return rows

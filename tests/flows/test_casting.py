@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,102 @@ def _worker(process: "subprocess.Popen[bytes]") -> int | None:
                 if b"tasks.providers._worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     return int(pid)
     return None
+
+
+HOLD = """
+import sys, time, duckdb
+while True:
+    try:
+        connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reading")
+        break
+    except duckdb.IOException:
+        time.sleep(0.01)
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
+    """Keep a warehouse open in another process, as a notebook does, until the end of the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), how],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("how", ["reading", "writing"])
+def test_asking_goes_on_while_another_program_holds_the_warehouse(
+    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path, how: str
+) -> None:
+    # six shards: before, those after the second one waited for the file
+    ballots = 60 * 3 * 8
+    emulated.provider(concurrency=16)
+    emulated.behave(latency=0.05)
+    words = (*SMALL, "--limit", "60", "--votes", "8", "--yes")
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+            stdout=said, stderr=said,
+        )  # fmt: skip
+    while emulated.stats().get("replies", 0) < 50:
+        assert process.poll() is None
+        time.sleep(0.05)
+    with _held(warehouse.path, how) as holder:
+        while (replies := emulated.stats()["replies"]) < ballots:
+            assert process.poll() is None
+            deadline = time.monotonic() + 30
+            while emulated.stats()["replies"] == replies < ballots:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+        # the last save waits; whoever holds the file is named after some seconds
+        time.sleep(6)
+        assert process.poll() is None
+    assert process.wait(timeout=120) == 0
+    told = " ".join((tmp_path / "said").read_text().split())
+    assert f"held open by process {holder.pid}" in told
+    assert f"for {how}" in told
+    assert warehouse.read(Votes).height == ballots
+    assert emulated.stats()["requests"] == ballots
+    assert warehouse.query("select state, asked, failed from runs").rows() == [
+        ("completed", ballots, 0)
+    ]
+    assert warehouse.query("select count(*) from claims").item() == 0
+    assert not Path(f"{warehouse.path}.replies").exists()
+
+
+def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    emulated.behave(latency=0.5)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *SMALL, "--patience", "1"], cwd=tmp_path,
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while emulated.stats()["requests"] == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    with _held(warehouse.path, "reading") as holder:
+        _, error = process.communicate(timeout=120)
+        assert process.returncode == 1
+    line = error.splitlines()[-1]
+    assert f"held open by process {holder.pid}" in line
+    assert "for reading, longer than the 1 s" in line
+    assert f"{warehouse.path}.replies" in line
+    assert "the next run saves them and asks none of them again" in line
+    assert warehouse.read(Votes).height < BALLOTS
+    again = voirdire(*SMALL)
+    assert again.returncode == 0, again.stderr
+    assert "0 cast, 0 without a reply" in " ".join(again.stdout.split())
+    assert emulated.stats()["requests"] == warehouse.read(Votes).height == BALLOTS
+    assert warehouse.query("select state from runs order by started_at")["state"].to_list() == [
+        "killed", "completed"
+    ]  # fmt: skip
 
 
 def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(

@@ -61,7 +61,7 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     emulated.provider(attempts=2)
     emulated.behave(faults={"error": 1.0})
     failed = voirdire(*SMALL)
-    assert failed.returncode == 0, failed.stderr
+    assert failed.returncode == 3, failed.stderr
     assert f"0 cast, {BALLOTS} without a reply" in failed.stdout
     assert "InternalServerError" in failed.stdout
     assert warehouse.read(Votes).is_empty()
@@ -129,7 +129,7 @@ def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
     emulated.provider(concurrency=1, pause_seconds=1)
     began = time.monotonic()
     done = voirdire(*SMALL, COLUMNS="300")
-    assert done.returncode == 0
+    assert done.returncode == 3
     # of these, 3 are pauses; before, a ballot alone was tried for a minute
     assert time.monotonic() - began < 30
     lost = "no connection to 127.0.0.1:9 (api_base http://127.0.0.1:9/v1): connection refused"
@@ -224,7 +224,7 @@ def test_a_permanent_error_stops_one_judge(
     emulated.behave(**manners)
     judges = (*SMALL, "--judge", "offline/random")
     done = voirdire(*judges, EMU_KEY="sk-wrong-but-secret")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "emu/one stopped" in " ".join(done.stdout.split())
     assert said in " ".join(done.stdout.split())
     assert emulated.stats()["requests"] <= BALLOTS
@@ -244,7 +244,7 @@ def test_the_budget_holds_and_the_rest_is_asked_when_it_is_raised(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     done = voirdire(*SMALL, "--budget", "0.005")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     told = emulated.stats()
     spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
     assert 0.002 < spent <= 0.005
@@ -312,8 +312,8 @@ def test_two_runs_do_not_wait_for_ballots_that_failed(
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     done = voirdire(*words, "--name", "mine")
-    assert done.returncode == 0, done.stderr
-    assert other.wait(timeout=120) == 0
+    assert done.returncode == 3, done.stderr
+    assert other.wait(timeout=120) == 3
     assert {state for state, *_ in _runs(warehouse)} == {"completed with gaps"}
     assert warehouse.query("select count(*) from claims").item() == 0
 
@@ -341,7 +341,7 @@ def test_what_a_failed_vote_keeps_back_is_a_gap_too(
     emulated.provider(attempts=1)
     emulated.behave(faults={"error": 0.3}, seed=5)
     done = voirdire(*SMALL, "--votes", "6", "--stop", "lossless")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     state, planned, before, asked, failed = _runs(warehouse)[0]
     left_out = warehouse.query(
         "select not_needed from mart.validity where perturbation is null"

@@ -170,8 +170,8 @@ def test_claims_are_given_up_ballot_by_ballot(store: Warehouse) -> None:
     assert store.claim(ballots, "mine").height == 2
     with Record("audit", "other", Study(), store):
         assert store.claim(ballots, "other").is_empty()
-        store.release(ballots.head(1), "mine")
+        store.save([], run="mine", release=ballots.head(1))
         assert store.claim(ballots, "other")["ballot_id"].to_list() == ["a" * 32]
         # only one's own
-        store.release(ballots, "other")
+        store.save([], run="other", release=ballots)
     assert store.query("select ballot_id from claims").item() == "b" * 32

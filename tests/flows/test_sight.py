@@ -14,6 +14,7 @@ from flows._sight import (
     earlier_spreads,
     effect_advice,
     effect_table,
+    freedom_of,
     questions_of,
     sight,
     sight_table,
@@ -171,6 +172,22 @@ def test_below_ten_questions_nothing_can_be_seen() -> None:
     assert told.startswith("No shift can be seen, however large: below 10 independent questions")
     assert "has 9. The smallest shift that matters (.05) takes about 785 samples" in told
     assert "can be seen, however large" not in " ".join(advice(rows, 10, STUDY, 10))
+
+
+def test_few_questions_that_carry_most_samples_see_nothing() -> None:
+    # 300 samples of one question and 30 of their own: methods.md, section 16, has df 1.2.
+    sizes = [300, *[1] * 30]
+    asked = [
+        {"perturbation": "boast", "arm": "experimental", "cluster": f"q{q}", "sample": f"q{q}/{at}"}
+        for q, many in enumerate(sizes) for at in range(many)
+    ]  # fmt: skip
+    df = freedom_of(pl.DataFrame(asked))
+    assert df == pytest.approx(1.2, abs=0.05)
+    rows = sight(STUDY, 330, {"offline/random": Spread(0.5, "told")})
+    (told,) = advice(rows, 330, STUDY, 31, df)
+    assert "few questions carry most samples, which leaves 1.2 degrees of freedom" in told
+    assert freedom_of(pl.DataFrame([row for row in asked if row["cluster"] == "q0"])) is None
+    assert "can be seen, however large" not in " ".join(advice(rows, 330, STUDY, 31, 30.0))
 
 
 def test_questions_are_those_of_the_sham_where_there_is_one() -> None:

@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import schemas
 import warehouse
 from tasks import defaults
@@ -15,16 +13,14 @@ MARTS = Path(warehouse.__file__).parent / "marts"
 NAMES = {name for name, value in vars(defaults).items() if name.isupper() and value != str(value)}
 
 
-@pytest.mark.parametrize(
-    "file",
-    [SHARED / "exclusions.sql", SHARED / "scorecard.sql", SHARED / "contrasts.sql",
-     SHARED / "jury_findings.sql",
-     MARTS / "decision_check.sql"],
-    ids=lambda file: file.stem,
-)  # fmt: skip
-def test_sql_refuses_below_as_many_clusters(file: Path) -> None:
-    found = re.findall(r"(\d+) as fewest", file.read_text(encoding="utf-8"))
-    assert found == [str(defaults.FEWEST_CLUSTERS)]
+def test_sql_does_not_decide_how_many_questions_are_enough() -> None:
+    # `too_few` says it of each estimate (tasks/enough.py).
+    deciding = [
+        file.name
+        for file in (*SHARED.glob("*.sql"), *MARTS.glob("*.sql"))
+        if re.search(r"\b(clusters|df)\b[^,\n]* (<|<=|>|>=) ", file.read_text(encoding="utf-8"))
+    ]
+    assert deciding == []
 
 
 def test_limits_of_exclusion_and_gates() -> None:
@@ -54,9 +50,9 @@ def test_defaults_are_those_of_the_methods() -> None:
     told = (
         defaults.ALPHA, defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"],
         defaults.BOOTSTRAPS, defaults.PERMUTATIONS, defaults.BUDGET / defaults.NIGHTS,
-        defaults.FEWEST_CLUSTERS,
+        defaults.FEWEST_CLUSTERS, defaults.LEAST_DF,
     )  # fmt: skip
-    assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10)
+    assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10, 9)
 
 
 def test_contrasts_have_the_same_level_and_minima() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ def outcomes(study: tuple[pl.DataFrame, pl.DataFrame]) -> dict[str, dict[str, in
     return found
 
 
-def effective(share: float, variance: float, groups: int) -> float:
-    factor = (t.ppf(0.975, groups - 1) / norm.ppf(0.975)) ** 2
+def effective(share: float, variance: float, df: float) -> float:
+    factor = (t.ppf(0.975, df) / norm.ppf(0.975)) ** 2
     return share * (1 - share) / variance / float(factor)
 
 
@@ -82,15 +83,21 @@ def test_the_mean_over_people_counts_clusters(study: Any, per: int) -> None:
     row = run(study, clusters).judges.row(0, named=True)
     hits = outcomes(study)
     sums: dict[str, float] = {}
+    asked = {item for own in hits.values() for item in own}
+    sizes = Counter(cluster[item] for item in asked)
     shares = {who: sum(own.values()) / len(own) for who, own in hits.items()}
     for who, own in hits.items():
         for item, hit in own.items():
             off = (hit - shares[who]) / len(own) / len(PEOPLE)
             sums[cluster[item]] = sums.get(cluster[item], 0.0) + off
     mean = sum(shares.values()) / len(PEOPLE)
-    variance = len(sums) / (len(sums) - 1) * math.fsum(u**2 for u in sums.values())
+    part = {name: size / len(asked) for name, size in sizes.items()}
+    variance = math.fsum(u**2 / (1 - part[name]) for name, u in sums.items())
+    squares = {name: p**2 / (1 - p) for name, p in part.items()}
+    traces = math.fsum(p**2 for p in part.values()) + sum(squares.values()) ** 2
+    df = 1 / (traces - math.fsum(q**2 for q in squares.values()))
     assert row["advantage_probability"] == pytest.approx(mean)
-    expected = wilson(mean, effective(mean, variance, len(sums)))
+    expected = wilson(mean, effective(mean, variance, df))
     assert (row["low"], row["high"]) == pytest.approx(expected)
     if per == 1:
         plain = run(study, None).judges.row(0, named=True)

@@ -11,6 +11,7 @@ from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Drifts, Estimates, Findings
+from tasks.enough import too_few
 from warehouse.store import Saving, Warehouse
 
 ROWS: dict[type[Frame], dict[str, Any]] = {
@@ -82,6 +83,8 @@ def make() -> Callable[..., Saving]:
 
     def rows(model: type[Frame], *changes: dict[str, Any]) -> Saving:
         dicts = [{**ROWS[model], **change} for change in changes or ({},)]
+        if model is Estimates:  # as `Statistic.draft` says it of all that is measured
+            dicts = [{"too_few": too_few(row["clusters"], row.get("df")), **row} for row in dicts]
         return Saving(model, model.of(pl.DataFrame(dicts, infer_schema_length=None)))
 
     return rows

@@ -7,6 +7,7 @@ import pytest
 
 from schemas.curation import Questions
 from schemas.judging import VoteLog
+from tasks import defaults
 from warehouse import _ddl, store
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
@@ -28,6 +29,7 @@ SINCE_15 = (
     "control", "control_low", "control_high", "control_p", "sham_shift", "sham_shift_low",
     "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
 )  # fmt: skip
+SINCE_17 = ("df", "too_few")
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all
@@ -168,7 +170,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "alter table findings alter column perturbation set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
-            *(f"alter table estimates drop column {name}" for name in SINCE_4),
+            *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
             *(f"alter table shifts drop column {arm}_votes"
@@ -222,6 +224,15 @@ def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehou
     assert found == [("biased",), ("detects",), ("overlooks",), (None,)]
 
 
+def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse) -> None:
+    with duckdb.connect(str(stocked.path)) as connection:
+        connection.execute("create table estimates_of_16 as from (values (9), (10)) as t(clusters)")
+        sql = (store.MIGRATIONS / "017_degrees_of_freedom.sql").read_text()
+        connection.execute(sql.replace("estimates", "estimates_of_16"))
+        found = connection.execute("select too_few, df from estimates_of_16").fetchall()
+    assert found == [(defaults.TOO_FEW, None), (None, None)]
+
+
 def test_votes_of_schema_13_keep_their_count_of_markup(
     tmp_path: Path, make_vote_log: Callable[..., Any]
 ) -> None:
@@ -234,8 +245,12 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"drop view mart.{view}")
         for name in SINCE_14:
             connection.execute(f"alter table vote_log drop column {name}")
+        for name in SINCE_17:
+            connection.execute(f"alter table estimates drop column {name}")
         for name in SINCE_15:
             connection.execute(f"alter table findings drop column {name}")
+        for name in ("verdicts", "shifts"):
+            connection.execute(f"alter table {name} drop column shown_first")
         connection.execute("alter table findings add column reading varchar")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))

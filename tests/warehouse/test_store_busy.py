@@ -2,6 +2,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 
 from schemas.arrow import fetch
 from schemas.curation import Questions
-from warehouse import store
-from warehouse.store import Saving, Warehouse, WarehouseError
+from warehouse import _waiting, store
+from warehouse._holder import holder_of
+from warehouse.store import PATIENCE_SECONDS, Saving, Warehouse, WarehouseBusyError
 
 Make = Callable[..., Saving]
 REPO = Path(store.__file__).parents[1]
@@ -74,21 +76,61 @@ def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> 
         letting_go.join()
 
 
-def test_a_file_that_stays_busy_is_told_with_who_holds_it(
-    stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("how", "doing"), [("write", "writing"), ("read", "reading")])
+def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
+    stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
-    monkeypatch.setattr(store, "PATIENCE_SECONDS", 0.2)
-    with _held(stocked.path, "write") as process:
-        for visit in (
-            lambda: stocked.save([make(Questions)], run="r2"),
-            lambda: stocked.read(Questions),
-        ):
-            with pytest.raises(WarehouseError) as raised:
-                visit()
-            assert str(raised.value) == (
-                f"{stocked.path} was kept busy by process {process.pid} for 0 s. "
-                "Close the program that holds it open for writing, then run again."
-            )
+    monkeypatch.setattr(_waiting, "NOTICE_SECONDS", 0.1)
+    notices: list[str] = []
+    impatient = Warehouse(stocked.path, patience_seconds=0.3, tell=notices.append)
+    with _held(stocked.path, how) as process:
+        with pytest.raises(WarehouseBusyError) as raised:
+            impatient.save([make(Questions)], run="r2")
+        held = f"held open by process {process.pid} (python"
+        assert held in str(raised.value)
+        assert f") for {doing}, longer than the 0.3 s" in str(raised.value)
+        # what is wrong with the session that holds it, not with the one that waits
+        assert "Close that session" in str(raised.value)
+        assert "voirdire snapshot" in str(raised.value)
+        (notice,) = notices
+        assert held in notice
+        assert "waiting for it, up to 0.3 s" in notice
+        if how == "write":
+            with pytest.raises(WarehouseBusyError):
+                impatient.read(Questions)
+    assert impatient.read(Questions).height == 1
+    assert [told.split(",")[0] for told in notices[1:]] == [f"{stocked.path} is free again"]
+
+
+def test_arguments_of_the_holder_are_not_told(tmp_path: Path) -> None:
+    script = tmp_path / "notebook.py"
+    script.write_text("import time; print('ready', flush=True); time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, str(script), "--password", "sk-secret"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        error = f"Conflicting lock is held in /usr/bin/python (PID {process.pid}) by user ada."
+        told = str(holder_of(tmp_path / "none", error))
+        process.kill()
+    assert "notebook.py" in told
+    assert "sk-secret" not in told
+
+
+def test_threads_that_wait_do_not_keep_each_other(stocked: Warehouse, make: Make) -> None:
+    """A read need not wait for a save that waits for a reader of another process."""
+    with _held(stocked.path, "read"):
+        saving = threading.Thread(
+            target=lambda: stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
+        )
+        saving.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        assert stocked.read(Questions).height == 1
+        assert time.monotonic() - began < PATIENCE_SECONDS / 2
+        assert saving.is_alive()
+    saving.join()
+    assert stocked.read(Questions).height == 2
 
 
 def test_readers_do_not_keep_each_other_out(stocked: Warehouse) -> None:

@@ -1,15 +1,14 @@
 -- One row per study, prompt, wave, mode, perturbation (null: its verdicts on control pairs) and member left out (null: none): the jury of all judges.
-with limits as (select 10 as fewest),
-lone as (
+with lone as (
     select
         study, dataset, judge as left_out, prompt, wave, mode, perturbation,
         -- over the control where shams are a handful (tasks/_endpoint.py)
         if(
-            max(clusters) filter (statistic = 'mps_sham') < any_value(fewest)
-                and max(clusters) filter (statistic = 'mps') >= any_value(fewest),
+            bool_and(too_few is not null) filter (statistic = 'mps_sham')
+                and bool_or(too_few is null) filter (statistic = 'mps'),
             max(estimate) filter (statistic = 'mps'), arg_max(estimate, statistic)
         ) as member_shift,
-    from estimates, limits
+    from estimates
     where statistic in ('mps', 'mps_sham') and subgroup = ''
     group by all
 ),
@@ -137,12 +136,13 @@ select
 from (
     select
         *, subgroup as left_out,
-        max(if(statistic = 'jury_mps_sham', clusters, null)) over cell as sham,
-        max(if(statistic = 'jury_mps', clusters, null)) over cell as control,
-        if(
-            sham is not null and (sham >= fewest or coalesce(control, 0) < fewest), 'jury_mps_sham', 'jury_mps'
-        ) as endpoint,
-    from estimates, limits
+        bool_or(statistic = 'jury_mps_sham') over cell
+            and (
+                bool_or(statistic = 'jury_mps_sham' and too_few is null) over cell
+                or not bool_or(statistic = 'jury_mps' and too_few is null) over cell
+            ) as shammed,
+        if(shammed, 'jury_mps_sham', 'jury_mps') as endpoint,
+    from estimates
     where starts_with(statistic, 'jury_')
     window cell as (partition by study, dataset, judge, prompt, wave, mode, perturbation, subgroup)
 )

@@ -83,7 +83,7 @@ changes as (
         d.study, d.run, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
         d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
         if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
-        e.standard_error, d.p_value, e.hits, d.n, d.clusters, e.dropped,
+        e.standard_error, e.df, d.p_value, e.hits, d.n, d.clusters, e.dropped,
         coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
         case
             when d.measure in ('verdict_drift', 'text_drift', 'token_drift')
@@ -109,7 +109,7 @@ changes as (
 measured as (
     select
         study, run, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
-        estimate, low, high, level, boot_low, boot_high, standard_error, p_value, hits, n, clusters,
+        estimate, low, high, level, boot_low, boot_high, standard_error, df, p_value, hits, n, clusters,
         dropped, votes_per_pair, method, reason, null::double as drift_p, null::bigint as drift_epoch,
         null::bigint as drift_seed,
     from estimates
@@ -145,8 +145,8 @@ shammed as (
         -- over the control where shams are a handful (tasks/_endpoint.py); contrasts say which
         coalesce(
             bool_or(statistic = 'mps_sham_contrast') filter (ends_with(statistic, '_contrast')),
-            max(clusters) filter (statistic = 'mps_sham') >= 10
-                or coalesce(max(clusters) filter (statistic = 'mps'), 0) < 10,
+            bool_or(too_few is null) filter (statistic = 'mps_sham')
+                or not coalesce(bool_or(too_few is null) filter (statistic = 'mps'), false),
             true
         ) as over_sham,
     from estimates
@@ -215,7 +215,7 @@ told as (
 )
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
-    perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error,
+    perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error, df,
     p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
     case

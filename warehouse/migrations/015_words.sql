@@ -1,5 +1,6 @@
 -- What an answer's flaw does to a judge is a finding of its own; shifts over control and sham stand side by side.
-update findings set finding = reading where reading is not null;
+-- Not by an update: DuckDB commits no transaction that updates rows of a table and then alters it.
+alter table findings alter column finding set data type varchar using coalesce(reading, finding);
 alter table findings drop column reading;
 alter table findings add column control double;
 alter table findings add column control_low double;

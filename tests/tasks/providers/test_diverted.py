@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flows._ready import not_ready
 from flows.studies import Study
 from tasks.providers import Judge, Provider
 from tasks.providers._diverted import diverting
@@ -62,10 +63,11 @@ def test_a_gateway_for_everything_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 def test_nothing_is_asked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
     study = Study(judges=["offline/honest", "openai/gpt-5.5"])
-    study.require_keys()
+    assert not_ready(study) == {}
     monkeypatch.setenv("OPENAI_BASE_URL", ELSEWHERE)
-    with pytest.raises(ValueError, match=r"OPENAI_BASE_URL would send calls of openai/gpt-5\.5 "):
-        study.require_keys()
+    (reason,) = not_ready(study).values()
+    assert reason.startswith("OPENAI_BASE_URL would send its calls elsewhere")
+    assert list(not_ready(study)) == ["openai/gpt-5.5"]
 
 
 SEEN = """

@@ -1,4 +1,5 @@
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,27 +108,49 @@ def test_cluster_ratio_by_hand() -> None:
 
 
 @given(st.data(), st.integers(2, 8))
-def test_cluster_ratio_against_weighted_least_squares(data: st.DataObject, clusters: int) -> None:
-    # A weighted mean with cluster-robust covariance is the same ratio, error, t and df.
+def test_cluster_ratio_against_least_squares(
+    club_sandwich: Callable[..., tuple[float, float, float]], data: st.DataObject, clusters: int
+) -> None:
+    # A mean with CR2 covariance is the same ratio, error, t and df.
     items = data.draw(
         st.lists(
-            st.tuples(st.integers(0, clusters - 1), st.integers(-6, 6), COUNTS),
+            st.tuples(st.integers(0, clusters - 1), st.integers(-6, 6)),
             min_size=clusters, max_size=30,
         )
     )  # fmt: skip
-    group = np.array([*range(clusters), *(g for g, _, _ in items)])
-    num = np.array([*range(clusters), *(n for _, n, _ in items)], dtype=float)
-    den = np.array([*[1] * clusters, *(d for _, _, d in items)], dtype=float)
+    group = np.array([*range(clusters), *(g for g, _ in items)])
+    num = np.array([*range(clusters), *(n for _, n in items)], dtype=float)
+    den = np.ones(len(group))
     result = cluster_ratio(sums(*np.bincount(group, num)), sums(*np.bincount(group, den)))
     if result.standard_error is None:
         return
-    fit = sm.WLS(num / den, np.ones(len(num)), weights=den).fit(
+    mean, error, df = club_sandwich(num, den, group)
+    half = stats.t.ppf(0.975, df) * error
+    assert result.estimate == pytest.approx(mean, abs=1e-9)
+    assert (result.standard_error, result.df) == pytest.approx((error, df), rel=1e-6)
+    assert (result.low, result.high) == pytest.approx(
+        (mean - half, mean + half), rel=1e-6, abs=1e-9
+    )
+    assert result.p_value == pytest.approx(
+        2 * stats.t.sf(abs(mean) / error, df), rel=1e-5, abs=1e-12
+    )
+
+
+@given(st.integers(2, 12), st.integers(1, 4), st.integers(0, 10**6))
+def test_clusters_of_one_size_against_weighted_least_squares(
+    clusters: int, size: int, seed: int
+) -> None:
+    # statsmodels' G / (G - 1) and t with G - 1 degrees of freedom, which hold for these.
+    group = np.repeat(np.arange(clusters), size)
+    num = np.random.default_rng(seed).normal(0.2, 1.0, clusters * size)
+    result = cluster_ratio(np.bincount(group, num), np.full(clusters, float(size)))
+    fit = sm.WLS(num, np.ones(len(num))).fit(
         cov_type="cluster", cov_kwds={"groups": group}, use_t=True
     )
-    assert result.estimate == pytest.approx(fit.params[0], abs=1e-9)
-    assert result.standard_error == pytest.approx(fit.bse[0], rel=1e-6)
-    assert (result.low, result.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-6, abs=1e-9)
-    assert result.p_value == pytest.approx(fit.pvalues[0], rel=1e-5, abs=1e-12)
+    assert (result.estimate, result.df) == pytest.approx((fit.params[0], clusters - 1), abs=1e-9)
+    assert result.standard_error == pytest.approx(fit.bse[0], rel=1e-9)
+    assert (result.low, result.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9, abs=1e-9)
+    assert result.p_value == pytest.approx(fit.pvalues[0], rel=1e-6, abs=1e-12)
 
 
 def test_clusters_without_residual_get_newcombe_by_hand() -> None:

@@ -53,15 +53,18 @@ def test_docstring_example(make_vote_log: Make, votes: Make) -> None:
 def test_clusters_are_the_unit(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(votes([FF, FF, FF, SS, FF, SS], cluster=list("aaabbc")))
     for row in measured(log).values():
-        # A = 4, B = 2; clusters (3, 0), (1, 1), (0, 1): differences 3/4, -1/4, -1/2.
-        expected = math.sqrt(3 / 2 * (9 / 16 + 1 / 16 + 1 / 4)) / 2
+        # A = 4, B = 2; clusters (3, 0), (1, 1), (0, 1): differences 3/4, -1/4, -1/2. They have 3, 2
+        # and 1 of six matches, so their squares weigh 1 / (1 - 1/2), 1 / (1 - 1/3), 1 / (1 - 1/6).
+        expected = math.sqrt(2 * 9 / 16 + 3 / 2 * 1 / 16 + 6 / 5 * 1 / 4) / 2
         assert row["standard_error"] == pytest.approx(expected)
         assert row["method"] == "cluster linearisation, t"
-        # Two degrees of freedom: 4.303, from a table.
-        half = 4.3027 * expected
+        # q = 1/2, 1/6, 1/30: df = 1 / (14/36 + (7/10)^2 - 251/900) = 5/3.
+        assert row["df"] == pytest.approx(5 / 3)
+        half = stats.t.ppf(0.975, 5 / 3) * expected
         assert row["high"] - row["estimate"] == pytest.approx(half, rel=1e-4)
-        # Of the differences FF - SS, 3, 0 and -1, all the same.
-        assert row["p_value"] == pytest.approx(stats.ttest_1samp([3, 0, -1], 0).pvalue)
+        # FF - SS is 3, 0 and -1, of 3, 2 and 1 matches 2 of 6: off by 2, -2/3 and -4/3.
+        t = 2 / math.sqrt(2 * 4 + 3 / 2 * 4 / 9 + 6 / 5 * 16 / 9)
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(t, 5 / 3))
 
 
 @pytest.mark.parametrize(("pair", "sign"), [(FF, 1), (SS, -1)])
@@ -112,13 +115,14 @@ def test_the_bootstrap_stands_beside_and_costs_nothing_if_not_wanted(
 def test_clusters_that_differ_alike_are_tested_by_the_log_ratio(
     make_vote_log: Make, votes: Make
 ) -> None:
-    # FF - SS is 1 in each of ten clusters: no paired t. A = 11, B = 1; u = 1/11 nine times and
-    # 2/11 - 1: SE^2 = 10/9 (9/121 + 81/121) / 4.
-    pairs = [FF] * 10 + [FF, SS]
-    row = measured(make_vote_log(votes(pairs, cluster=[*"abcdefghij", "j", "j"])))[EVERY]
-    error = math.sqrt(10 / 9 * 90 / 121) / 2
+    # FF - SS is 1 in each of ten clusters of three matches: no paired t. A = 15, B = 5;
+    # u = 2/15 - 1/5 five times and 1/15 five times: SE^2 = 10/9 (10/225) / 4.
+    pairs = [FF, FF, SS] * 5 + [FF, AGREE, AGREE] * 5
+    cluster = [name for name in "abcdefghij" for _ in range(3)]
+    row = measured(make_vote_log(votes(pairs, cluster=cluster)))[EVERY]
+    error = math.sqrt(10 / 9 * 10 / 225) / 2
     assert row["standard_error"] == pytest.approx(error)
-    assert row["p_value"] == pytest.approx(2 * stats.t.sf(math.log(11) / 2 / error, 9))
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(math.log(3) / 2 / error, 9))
 
 
 def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:

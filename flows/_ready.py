@@ -1,0 +1,51 @@
+"""Which judges a run can ask, and why it cannot ask the others."""
+
+from collections.abc import Mapping
+
+from flows.studies import Study
+from tasks.providers import JUDGES, provider_of
+from tasks.providers._diverted import diverting
+
+
+def not_ready(study: Study) -> dict[str, str]:
+    """Return the judges that cannot be asked, each with the reason."""
+    unbounded = _without_bounds(study)
+    reasons = {
+        judge: "; ".join(
+            filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
+        )
+        for judge in study.judges
+    }
+    return {judge: reason for judge, reason in reasons.items() if reason}
+
+
+def not_ready_line(reasons: Mapping[str, str]) -> str:
+    """Say which judges cannot be asked, those with the same reason together."""
+    alike: dict[str, list[str]] = {}
+    for judge, reason in reasons.items():
+        alike.setdefault(reason, []).append(judge)
+    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in alike.items())
+
+
+def _diverted(judge: str) -> str:
+    names = diverting(provider_of(judge), JUDGES[judge])
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} would send its calls elsewhere, without a trace in its ballots "
+        "(unset it, or give the address as api_base in a provider file of your own)"
+    )
+
+
+def _without_key(judge: str) -> str:
+    missing = provider_of(judge).needed()
+    return f"no API key or address in {' and '.join(missing)}" if missing else ""
+
+
+def _without_bounds(study: Study) -> dict[str, str]:
+    if study.budget_usd is None:
+        return {}
+    # Prices take litellm.
+    from flows._budget import without_bounds
+
+    return without_bounds(study)

@@ -1,0 +1,65 @@
+"""A study of several waves, as a user runs it, with a hosted judge that changes without a word."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., Any]
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+
+STEADY = {"omega": 1.5, "nu": 0.5, "seed": 1}
+CHANGED = {**STEADY, "kappa": 6}
+"""From the fifth wave on it takes the first slot nearly always."""
+
+WAVES = [f"2026-11-{day}" for day in range(20, 27)]
+WORDS = (
+    "audit", "--judge", "emu/one", "--judge", "emu/two", "--perturbation", "fake_reference",
+    "--limit", "20", "--name", "waves",
+)  # fmt: skip
+
+
+def test_seven_waves_with_a_judge_that_changes_on_the_fifth(
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    ask_server: Callable[..., Any],
+    errors_of: Callable[[str], list[str]],
+) -> None:
+    emulated.provider(repeat_as_seed=True)
+    two = {**STEADY, "seed": 2}
+    for number, wave in enumerate(WAVES, 1):
+        emulated.behave(traits={"one": CHANGED if number >= 5 else STEADY, "two": two})
+        done = voirdire(*WORDS, "--wave", wave)
+        assert done.returncode == 0, done.stderr
+        # control, experimental and sham of 20 questions, two votes, two judges
+        assert "240 ballots: 0 from the warehouse, 240 cast, 0 without a reply" in done.stdout
+    runs = warehouse.query("select run, state, error from runs order by started_at").rows()
+    assert [row[1:] for row in runs] == [("completed", None)] * len(WAVES)
+    assert errors_of(runs[-1][0]) == []
+    _has_one_alert(warehouse)
+    shown = voirdire("remeasure", "waves")
+    assert shown.returncode == 0, shown.stderr
+    # The table of the last wave and all drift are what they were.
+    _has_one_alert(warehouse)
+    report = warehouse.path.parent / "reports" / "waves.html"
+    assert voirdire("report", "waves").returncode == 0
+    page = report.read_text(encoding="utf-8")
+    assert ">None<" not in page
+    assert all(wave in page for wave in (WAVES[0], WAVES[-1]))
+    csv = voirdire("sql", "select * from mart.numbers", "--format", "csv")
+    assert csv.returncode == 0
+    artifacts = ask_server("/artifacts/filter", {"limit": 200})
+    of_waves = [a for a in artifacts if "waves" in (a["description"] or "")]
+    assert [a["key"] for a in of_waves].count("findings") == len(WAVES)
+    assert [a["key"] for a in of_waves].count("report") == len(WAVES)
+
+
+def _has_one_alert(warehouse: Warehouse) -> None:
+    alerts = warehouse.query(
+        "select distinct judge, wave from drifts where study = 'waves' and state = 'alert'"
+    ).rows()
+    # Suspected in the fifth wave, the sixth confirms it; what follows has a new baseline.
+    assert alerts == [("emu/one", WAVES[5])]
