@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
@@ -107,8 +108,10 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     if study.read == POSITION:
         log = log.filter(pl.col("arm") == "control")
     if study.one_order:
-        drawn = pl.int_range(pl.len()).shuffle(seed).over("judge", "sample")
-        log = log.filter(drawn == 0)
+        drawn = pl.Series("drawn", np.random.default_rng(seed).random(log.height))
+        log = log.with_columns(drawn).filter(
+            pl.col("drawn") == pl.col("drawn").max().over("judge", "sample")
+        )
     tallies = count_votes(log)
     frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
     with formulas_only():

@@ -53,11 +53,17 @@ gates as (
     )
     union all
     -- Whether a judge can tell a flawed answer from a sound one: of at least one kind of flaw it surely detects
-    -- more than a fifth; it fails if it surely detects less of every kind (methods, section 16).
+    -- more than a fifth; it fails if it surely detects less of every kind, or of all of them on average, whose
+    -- interval takes kinds of flaws as independent (methods, section 16).
     select
         study, dataset, judge, prompt, wave, coalesce(max(mode) filter (kind = 'detract'), 'any'), 'discernment', null,
         bool_or(simulated), arg_max(seen, seen_low), max(seen_low), arg_max(seen_high, seen_low), .20 as tolerance,
-        coalesce(bool_and(seen_high <= .20), false), coalesce(max(seen_low) > .20, false),
+        coalesce(
+            max(seen_low) <= .20
+            and (bool_and(seen_high <= .20) or avg(seen) + sqrt(sum((seen_high - seen) ** 2)) / count(seen_high) <= .20),
+            false
+        ),
+        coalesce(max(seen_low) > .20, false),
         max(seen_low) / .20 - 1, null,
         case
             when not bool_or(kind = 'detract') then 'no flawed answer was shown'

@@ -70,7 +70,9 @@ FLAW = {"kind": "detract", "detects_at": 0.5}
         ([("detects", 0.4, 0.8), ("overlooks", -0.1, 0.1)], "pass"),
         ([("detects some", 0.21, 0.6)], "pass"),
         ([("overlooks", -0.1, 0.1), ("overlooks", -0.2, 0.2)], "fail"),
-        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.2, 0.3)], "inconclusive"),
+        # Means 0 and .05: .025 + sqrt(.1^2 + .25^2) / 2 = .16; with 0 and .15: .21.
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.2, 0.3)], "fail"),
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.1, 0.4)], "inconclusive"),
         # Too few questions: no finding, so not enough data.
         ([(None, 0.4, 0.8)], "inconclusive"),
         ([], "inconclusive"),
