@@ -36,6 +36,7 @@ from studies import (
     oversight,
     panel,
     ranked,
+    spread,
     waves,
 )
 
@@ -54,8 +55,8 @@ Recipe = Callable[[Judge, Design, int, int], pl.DataFrame]
 RECIPES: dict[str, Recipe] = {
     r.__name__: r
     for r in (
-        audit, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest, sharp,
-        style, decision, selves, people,
+        audit, spread, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest,
+        sharp, style, decision, selves, people,
     )
 }  # fmt: skip
 SLOW = ("style", "people", "panel", "ranked")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -318,36 +317,6 @@ def faults(place: Path) -> None:
         show("seconds", run["seconds"], None, "s")
 
 
-def kills(place: Path, times: int = 25) -> None:
-    """Kill -9 at random moments, run again, to the end."""
-    draw = random.Random(7)
-    with emulator(latency=0.1) as base:
-        bench = Bench(place / "kills")
-        judges = bench.provider("emu", base, concurrency=16)
-        data = bench.dataset(6000)
-        words = bench.words(judges, data)
-        for _ in range(times):
-            process = subprocess.Popen(
-                words, env=bench.environment, cwd=bench.folder,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            time.sleep(draw.uniform(4.0, 9.0))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        bench.audit(judges, data)
-        told = stats(base)
-        store = Warehouse(bench.warehouse)
-        votes, different = store.query("select count(*), count(distinct ballot_id) from votes").row(
-            0
-        )
-        planned = store.query("select max(planned) from runs").item()
-        killed = store.query("select count(*) from runs where state = 'killed'").item()
-    show("runs killed while they were recorded", killed)
-    show("ballots without a vote", planned - votes, 0)
-    show("votes that are there twice", votes - different, 0)
-    show("repeated calls", told["requests"] - planned, 16 * times)
-
-
 def budget(place: Path) -> None:
     """Set a cap in the middle of a study, with 20 seeds."""
     worst, least = 0.0, 1e9
@@ -365,7 +334,7 @@ def budget(place: Path) -> None:
     show("spent / cap, at least of 20", least)
 
 
-PARTS = {f.__name__: f for f in (throughput, matrix, memory, faults, kills, budget)}
+PARTS = {f.__name__: f for f in (throughput, matrix, memory, faults, budget)}
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
+from hidden import HIDDEN
+
 from schemas.results import Estimates, Findings
 from tasks._position_finding import position_findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
@@ -135,12 +137,14 @@ def words(study: Study, studies: int, seed: int) -> dict[str, float]:
 def main() -> None:
     """Print the share of each word, design by design."""
     parser = argparse.ArgumentParser(description="How often findings are right.")
-    parser.add_argument("designs", nargs="*", choices=[[], *DESIGNS])
+    parser.add_argument("designs", nargs="*", choices=[[], *DESIGNS, *HIDDEN])
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    for name in given.designs or DESIGNS:
-        for study in DESIGNS[name]:
+    for name in given.designs or (*DESIGNS, *HIDDEN):
+        for rate in HIDDEN[name](given.studies, given.seed) if name in HIDDEN else ():
+            print(f"{name}: {rate}", flush=True)
+        for study in DESIGNS.get(name, ()):
             told = words(study, given.studies, given.seed)
             shares = ", ".join(f"{word} {share:.3f}" for word, share in told.items())
             print(f"{name}: {study.about}: {shares}", flush=True)

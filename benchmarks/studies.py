@@ -72,12 +72,22 @@ def audit(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame
     names = (
         "asr", "dasr", "mps", "mps_sham", "sham_shift", "unanimous_rate", "los",
         "net_flips", "replicate_floor",
-        "standardised_effect", "excess_conflict",
+        "excess_conflict",
         "first_pick_share", "position_consistency", "position_effect", "repetition_stability",
         "swap_protocol", "tie_rate",
     )  # fmt: skip
     given = frames(drawn(judge, design, studies, seed, replicates=True))
     return measured(names, "judge", **given)
+
+
+def spread(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
+    """Ask six votes an arm about questions of two categories."""
+    half = pl.col("cluster").str.slice(-1).is_in(["0", "2", "4", "6", "8"])
+    log = drawn(judge, design, studies, seed).with_columns(
+        category=pl.when(half).then(pl.lit("even")).otherwise(pl.lit("odd"))
+    )
+    rows = measured(("heterogeneity", "category_shift"), "judge", **frames(log))
+    return rows.filter(pl.col("statistic") != "category_shift")
 
 
 def oversight(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:

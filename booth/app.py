@@ -20,6 +20,7 @@ STATIC = {
     "booth.css": "text/css", "booth.js": "text/javascript", "icon.svg": "image/svg+xml"
 }  # fmt: skip
 LONGEST_FORM = 8192
+MOST_FIELDS = 10
 SECONDS_OF_A_SESSION = 180 * 24 * 3600
 KEYS = {"Answer 1": "1", "Answer 2": "2", "Tie": "3 t", "Not familiar": "n"}
 HEADERS = {
@@ -53,6 +54,10 @@ class Refused(Exception):  # noqa: N818 - it is no error of the program
     """Nobody is told why."""
 
 
+class Unreadable(Exception):  # noqa: N818 - it is no error of the program
+    """A form that is none of ours."""
+
+
 async def form_of(request: Request) -> dict[str, str]:
     """Read a form that is as short as ours are."""
     body = b""
@@ -60,7 +65,10 @@ async def form_of(request: Request) -> dict[str, str]:
         body += part
         if len(body) > LONGEST_FORM:
             raise Refused
-    fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise Unreadable from error
     return {name: values[0] for name, values in fields.items()}
 
 
@@ -225,10 +233,14 @@ def _add_guard(app: FastAPI, known: str | None) -> None:
         """Tell nobody whether a link is wrong, was used or never was."""
         return page("refused", 403)
 
+    def unreadable(_: Request, __: Exception) -> Response:
+        return page("refused", 400)
+
     def not_saved(_: Request, __: Exception) -> Response:
         return page("not_saved", 503)
 
     app.add_exception_handler(Refused, refuse)
+    app.add_exception_handler(Unreadable, unreadable)
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(OSError, not_saved)
 

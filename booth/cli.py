@@ -129,6 +129,7 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     """Serve pages until Ctrl-C or SIGTERM."""
     import uvicorn
 
+    from booth._connections import bounded, most_connections
     from booth.app import make_app
 
     listening = _listen(host, port)
@@ -136,11 +137,11 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     app = make_app(opened, secure=base.startswith("https://"), url=base)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-        proxy_headers=False, timeout_graceful_shutdown=5,
+        proxy_headers=False, timeout_graceful_shutdown=5, http=bounded(most_connections()),
     )  # fmt: skip
     server = uvicorn.Server(config)
     # In a thread of its own it leaves signals to this one, which has votes to save after it.
-    serving = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    serving = threading.Thread(target=_run, args=(server, listening), daemon=True)
     sealing = threading.Thread(target=opened.keep_sealing, daemon=True)
     told = _signals()
     serving.start()
@@ -158,6 +159,18 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     # What it is saving now is saved before anything is said of it.
     opened.stop_sealing()
     sealing.join()
+
+
+def _run(server: Any, listening: socket.socket) -> None:
+    import asyncio
+
+    from booth._connections import Notes
+
+    async def serve() -> None:
+        asyncio.get_running_loop().set_exception_handler(Notes())
+        await server.serve(sockets=[listening])
+
+    asyncio.run(serve())
 
 
 def _signals() -> SimpleQueue[int]:

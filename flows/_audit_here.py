@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,9 @@ from warehouse.peek import Standing, default_path, standing
 QUIET = {
     # Our own table and bars are on the screen; the log is in the Prefect UI.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # A server that is gone is told of once, in our own words.
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
+    "PREFECT_CLIENT_MAX_RETRIES": "2",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     **SETTINGS,
 }
@@ -101,6 +105,8 @@ def _stand_by(last: Standing, study: Study, path: Path) -> None:
 
 def _audit(study: Study, path: Path, named: str | None) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
+    # Prefect's handler would print what it could not send.
+    logging.raiseExceptions = False
     access = find_server(named)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
@@ -150,14 +156,16 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
         state = run_aside(lambda: _state_of(flows.audit.audit, study, path))
         _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
-    _show(study, path, state.message)
+    told = Warehouse(path).query(TOLD, [study.name]).item()
+    # What is missing stands on the last line.
+    _show(study, path, state.message.replace(f" ({told})", ""))
     if access:
         _show_place("Prefect:  ", access.url)
     report = report_path(path, study.name)
     if report.is_file():
         _show_place("report:   ", report)
     gaps = state.name == GAPS
-    if told := Warehouse(path).query(TOLD, [study.name]).item():
+    if told:
         _show_line(f"{'Completed with gaps' if gaps else 'Completed'}. {told}.")
     return WITH_GAPS if gaps else DONE
 
@@ -198,12 +206,24 @@ def _show_line(text: str) -> None:
 
 
 async def _state_of(flow: Any, study: Study, path: Path) -> Any:
-    """Run the flow; a failure of the run is raised here."""
+    """Run the flow; a failure of the run is raised here, one of the Prefect server alone is not."""
+    import httpx
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogHandler
 
+    from flows._orchestrator import outcomes
+
+    before = len(outcomes)
     try:
         state = await flow(study, str(path), return_state=True)
+    except (httpx.HTTPError, OSError) as error:
+        if len(outcomes) == before:
+            raise
+        state = outcomes[-1]
+        _show_line(
+            f"The Prefect server could not be told how this run ended ({type(error).__name__}). "
+            "Its results are complete without it."
+        )
     finally:
         # Both go to the server in the background, and the server may be ours to stop.
         await APILogHandler.aflush()

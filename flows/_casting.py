@@ -15,6 +15,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows._batching import Batching
+from flows._dead_runs import mark_dead_runs
 from flows._progress import Progress, notices
 from flows._record import Record
 from schemas.judging import Ballots, Pairs, Votes
@@ -192,7 +193,7 @@ class _Desk(NamedTuple):
             waiting = await self._cast_free(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
-                await asyncio.to_thread(self.record.bury_the_dead)
+                await asyncio.to_thread(mark_dead_runs, self.record.warehouse)
                 # The other run may wait for a batch, for hours.
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 

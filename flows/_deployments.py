@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.flows import Flow
-from prefect.states import Cancelled
+from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 from pydantic import PrivateAttr
 
@@ -262,28 +262,42 @@ async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Register
     return await read(client, full_name)
 
 
-async def drop_missed(client: PrefectClient, registered: Registered) -> str | None:
-    """Cancel runs that were due while nothing served them, but the latest; say so."""
-    due = await client.request(
-        "POST",
-        "/flow_runs/filter",
-        json={
-            "flow_runs": {
-                "deployment_id": {"any_": [str(registered.id)]},
-                "state": {"type": {"any_": [StateType.SCHEDULED.value]}},
-                "expected_start_time": {"before_": datetime.now(UTC).isoformat()},
-            },
-            "sort": "EXPECTED_START_TIME_DESC",
-        },
-    )
-    missed = [run for run in due.json() if run["auto_scheduled"]]
+async def settle(client: PrefectClient, registered: Registered, *, alone: bool) -> list[str]:
+    """End the runs that were left when nothing served them any more; say so.
+
+    Of those that were due meanwhile the latest is made up for. Those that ran have crashed, if
+    nobody else (``alone``) can be running them.
+    """
+    due = await _runs(client, registered, [StateType.SCHEDULED])
+    missed = [run for run in due if run["auto_scheduled"]]
     for run in missed[1:]:
-        message = "It was due while voirdire serve did not run; a later one runs."
+        message = "It was due while voirdire serve did not run; a later one is made up for."
         await client.set_flow_run_state(UUID(run["id"]), Cancelled(message=message), force=True)
-    if not missed:
-        return None
-    others = f", {len(missed) - 1} earlier ones are cancelled" if missed[1:] else ""
-    return f"was due at {missed[0]['expected_start_time'][:16]} UTC: it runs now{others}"
+    notes = []
+    if missed:
+        others = f"; {len(missed) - 1} earlier ones are cancelled" if missed[1:] else ""
+        notes = [f"was due at {missed[0]['expected_start_time'][:16]} UTC, and runs now{others}"]
+    begun = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
+    for run in await _runs(client, registered, begun) if alone else []:
+        message = "voirdire serve ended while it ran. Its votes are kept: run it again to go on."
+        await client.set_flow_run_state(UUID(run["id"]), Crashed(message=message), force=True)
+        notes.append(f"{run['name']} was interrupted; its votes are kept: run it again to go on")
+    return notes
+
+
+async def _runs(
+    client: PrefectClient, registered: Registered, states: list[StateType]
+) -> list[Json]:
+    """Return the runs of a deployment that are in a state and were due, the latest first."""
+    wanted = {
+        "deployment_id": {"any_": [str(registered.id)]},
+        "state": {"type": {"any_": [state.value for state in states]}},
+        "expected_start_time": {"before_": datetime.now(UTC).isoformat()},
+    }
+    body = {"flow_runs": wanted, "sort": "EXPECTED_START_TIME_DESC"}
+    answer = await client.request("POST", "/flow_runs/filter", json=body)
+    found: list[Json] = answer.json()
+    return found
 
 
 async def _find(client: PrefectClient, full_name: str) -> Json | None:

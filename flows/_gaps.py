@@ -80,7 +80,7 @@ def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | No
     )
     told = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
     if kept is None:
-        return f"Partial results: {told}, and the results rest on the others"
+        return f"Partial results: {told}; the results rest on the remaining votes"
     return (
         f"Results not replaced: {told}, so the complete results of {kept:%Y-%m-%d %H:%M} UTC "
         "stand; the votes of this run are saved, and the same command asks the missing ones"

@@ -1,38 +1,8 @@
-"""Whether a process of this machine is still the one it was."""
+"""Tell whether a process ID still belongs to the process that it was noted for."""
 
-import os
 import shutil
 import subprocess
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-SLACK = timedelta(seconds=5)
-"""The kernel counts from its start in hundredths of a second, and clocks are set."""
-
-
-def runs_since(process: int, moment: datetime) -> bool:
-    """Tell whether a process runs that ran at ``moment``: numbers are given anew."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        # It runs, but is somebody else's.
-        pass
-    began = _began(process)
-    return began is None or began < moment + SLACK
-
-
-def _began(process: int) -> datetime | None:
-    """Return when a process began; null where the system has no /proc to say so."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-        boot = Path("/proc/stat").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    ticks = int(stat.rsplit(")", 1)[1].split()[19])
-    seconds = next(int(line.split()[1]) for line in boot.splitlines() if line.startswith("btime"))
-    return datetime.fromtimestamp(seconds + ticks / os.sysconf("SC_CLK_TCK"), UTC)
 
 
 def identity(process: int) -> str | None:
@@ -61,3 +31,18 @@ def _identity_elsewhere(process: int) -> str | None:
         else None
     )
     return (told.stdout.strip() or None) if told else None
+
+
+def noted(process: int) -> str:
+    """Write a process as ``PID@START``, which :func:`still_runs` reads."""
+    return f"{process}@{(identity(process) or '').rpartition('/')[2]}"
+
+
+def still_runs(note: str) -> bool:
+    """Tell whether the process of a note runs; no clock has a part in it.
+
+    Earlier versions noted the process ID alone: any process of that ID is taken for it.
+    """
+    number, _, start = note.partition("@")
+    now = identity(int(number))
+    return now is not None and (not start or now.rpartition("/")[2] == start)

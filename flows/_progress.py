@@ -8,6 +8,8 @@ from uuid import UUID
 from prefect import get_run_logger
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
+from flows._orchestrator import Messages
+
 Listener = Callable[[str, int, int], None]
 """(judge, ballots done, ballots planned)"""
 
@@ -40,6 +42,7 @@ class Progress:
         self.planned = planned
         self.done = dict.fromkeys(planned, 0)
         self._artifact: UUID | None = None
+        self._messages = Messages()
         self._shown = -1.0
         for judge in planned:
             self._tell(judge)
@@ -62,11 +65,14 @@ class Progress:
             return
         self._shown = share
         if self._artifact is None:
-            self._artifact = await acreate_progress_artifact(
-                share, key="ballots", description=f"{total} ballots to cast"
+            described = f"{total} ballots to cast"
+            made = await self._messages.send(
+                lambda: acreate_progress_artifact(share, key="ballots", description=described)
             )
+            self._artifact = made if isinstance(made, UUID) else None
         else:
-            await aupdate_progress_artifact(self._artifact, share)
+            artifact = self._artifact
+            await self._messages.send(lambda: aupdate_progress_artifact(artifact, share))
 
     def _tell(self, judge: str) -> None:
         for listener in listeners:

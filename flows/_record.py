@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -16,11 +16,11 @@ from prefect import get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows._dead_runs import mark_dead_runs
 from flows._gaps import GAPS, Gap, complete_before, partial_judges, partial_line
-from flows._process import runs_since
 from flows._ready import not_ready_line
 from flows._recovery import discard_journal, journal_of, recover
-from flows._row import HOST, NOTHING_ASKED, first_row
+from flows._row import NOTHING_ASKED, first_row
 from flows._told import alike_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
@@ -30,9 +30,6 @@ from tasks.perturb import NO_SHAM
 from tasks.providers._redact import redact
 from tasks.sequential import probed
 from warehouse.store import Saving, Warehouse, WarehouseBusyError, WarehouseError
-
-SILENCE = timedelta(minutes=5)
-"""A run of another host that gives no sign of life for so long is taken for dead."""
 
 SECONDS_BETWEEN_SIGNS = 20.0
 
@@ -102,7 +99,7 @@ class Record:
 
     def __enter__(self) -> Self:
         require_free(self.study.name, self.warehouse)
-        self.bury_the_dead()
+        mark_dead_runs(self.warehouse)
         self.unsaved = recover(self.warehouse)
         for note in self.unsaved:
             get_run_logger().warning(note)
@@ -279,22 +276,6 @@ class Record:
         """Return the state of the flow run: completed, or completed with gaps."""
         gaps = self.counts["failed"] > 0
         return Completed(name=GAPS if gaps else None, message=self.summary())
-
-    def bury_the_dead(self) -> None:
-        """Mark runs whose process is gone: they cannot say how they ended.
-
-        That of this host is known; another host's gave no sign of life for long.
-        """
-        running = self.warehouse.query(
-            "select run, process, started_at, coalesce(seen_at, started_at) as seen_at from runs "
-            "where state = 'running'"
-        )
-        for run, process, started_at, seen_at in running.rows():
-            host, number = process.rsplit("/", 1)
-            here = host == HOST
-            silent = datetime.now(UTC) - seen_at > SILENCE
-            if (here and not runs_since(int(number), started_at)) or (silent and not here):
-                self.warehouse.update_run(run, state="killed")
 
     def _give_signs(self) -> None:
         """Give signs of life until the run ends; who was taken for dead meanwhile, runs again."""

@@ -11,6 +11,7 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows._dead_runs import mark_dead_runs
 from flows._drift import drift_of
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
@@ -24,14 +25,13 @@ from tasks.aggregate import (
     count_votes,
     match_groups,
     measure_all,
-    shifts_of,
     tally_votes,
-    verdicts_of,
 )
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
 from tasks.people import open_ballots, with_open_ballots
 from tasks.statistics._bootstrap import formulas_only
+from tasks.statistics._verdicts import shifts_of, verdicts_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -64,6 +64,7 @@ def measure_anew(
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
     warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
+    mark_dead_runs(warehouse)
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     if not modes:
         known = warehouse.query("select distinct study from vote_log order by study")["study"]

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+from flows._process import noted
 from schemas.keys import content_key
 from tasks._code import ALL_ROOMS, code_digest
 
@@ -59,7 +60,7 @@ def first_row(
         "flow": flow,
         "study": study.name,
         "user": _user(),
-        "process": f"{HOST}/{os.getpid()}",
+        "process": f"{HOST}/{noted(os.getpid())}",
         "parameters": study.model_dump_json(),
         "fingerprint": fingerprint or _fingerprint(study),
         "code_version": CODE_VERSION,

@@ -33,6 +33,8 @@ PATIENCE_SECONDS = 20.0
 """How long a server that is said to run may take to answer; ours is waited for while it lives."""
 SECONDS_BETWEEN_WORDS = 5.0
 LINES_KEPT = 40
+LAST_LINES = 4
+"""What stands above them is where the server was when it failed."""
 Say = Callable[[str], None]
 
 
@@ -130,7 +132,7 @@ class Server:
                 self._reader.join(2)
                 raise RuntimeError(
                     f"the Prefect server on port {self.port} ended as it started (exit code "
-                    f"{self._process.returncode}): {self._words() or 'it said nothing'}"
+                    f"{self._process.returncode}): {self._words(LAST_LINES) or 'it said nothing'}"
                 )
             now = time.monotonic()
             if say and now - told > SECONDS_BETWEEN_WORDS:
@@ -166,8 +168,8 @@ class Server:
             "PREFECT_UI_API_URL": self.url,
         }
 
-    def _words(self) -> str:
-        return "\n".join(self._said).strip()
+    def _words(self, last: int = LINES_KEPT) -> str:
+        return "\n".join([line for line in self._said if line.strip()][-last:])
 
     def _listen(self) -> None:
         for line in self._process.stdout or ():

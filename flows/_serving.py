@@ -11,7 +11,7 @@ from prefect.flows import Flow
 from prefect.runner import Runner
 from rich.console import Console
 
-from flows._deployments import KeptDeployment, Registered, drop_missed, read, switch, told
+from flows._deployments import KeptDeployment, Registered, read, settle, switch, told
 from flows._labels import OURS, tags_of
 from flows._terminal import plain_table
 from flows.audit import audit
@@ -41,8 +41,11 @@ class _Runner(Runner):
             self.serving.get_loop().call_soon_threadsafe(self.serving.cancel)
 
 
-async def serve() -> None:
-    """Register all deployments, show them, and run what is due, one run at a time."""
+async def serve(*, alone: bool) -> None:
+    """Register all deployments, show them, and run what is due, one run at a time.
+
+    ``alone`` says that the server is our own, and nobody else runs what it has.
+    """
     # Pausing at the end would leave no trace of what users had paused.
     runner = _Runner(pause_on_shutdown=False, limit=1)
     runner.serving = asyncio.current_task()
@@ -52,8 +55,7 @@ async def serve() -> None:
             await runner.aadd_deployment(deployment)
         registered = [deployment.registered for deployment in deployments]
         for each in registered:
-            if text := await drop_missed(client, each):
-                each.notes.append(text)
+            each.notes += await settle(client, each, alone=alone)
     _show(registered, keys=True)
     for each in registered:
         for note in each.notes:

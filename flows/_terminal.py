@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -14,11 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from tasks._families import holm
 from tasks._position_finding import EFFECT, GAP, POSITION
 from tasks._summary import detected, favoured
 from tasks._words import listing, p_value
-from tasks.defaults import ALPHA
 
 COLOURS = {
     **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
@@ -110,24 +107,23 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Tell of rows of ``mart.bias`` which lose other shares of verdicts than without the change.
-
-    By McNemar's test, adjusted over the rows (Holm): that is a finding (methods, section 1), and
-    the shift is of the samples that were left.
-    """
-    p_values = pl.Series([row["attrition_p"] for row in rows], dtype=pl.Float64)
-    for row, p in zip(rows, holm(p_values), strict=True):
-        apart = row["differential_attrition"]
-        if p is None or p >= ALPHA:
+    """Say of rows of ``mart.bias`` which lose other shares of votes for the perturbed answer."""
+    for row in rows:
+        if row["lost_finding"] is None:
             continue
         names = [*(_clip(row[column]) for column in _telling(rows)), _name(row)]
+        apart = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
-            bounds = f"; whatever they hide, ASR lies within [{', '.join(ends)}]"
+            bounds = (
+                "; whatever the unreadable votes would have said, the ASR of complete votes lies "
+                f"within [{', '.join(ends)}]"
+            )
         yield (
-            f"Verdicts lost, a finding too: {' / '.join(names)}: in {number(abs(apart))} of the "
-            f"samples {'more' if apart > 0 else 'fewer'} than without it (p {p_value(p)}){bounds}."
+            f"Verdicts lost: {' / '.join(names)}: {number(abs(apart))} "
+            f"{'more' if apart > 0 else 'fewer'} of the votes on the perturbed answer cannot be "
+            f"read than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
         )
 
 

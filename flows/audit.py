@@ -10,6 +10,7 @@ from prefect.runtime import flow_run
 from flows._alerts import start_on_alert
 from flows._casting import cast_all
 from flows._labels import run_name, tag_run
+from flows._orchestrator import outcomes
 from flows._people import with_people
 from flows._progress import notices
 from flows._ready import not_ready
@@ -19,6 +20,7 @@ from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
+from tasks._stage import prune_results
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
 from tasks.perturb import perturbation_table
 from tasks.sequential import Schedule, mark_stops
@@ -73,6 +75,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             (Judges, judges), (Prompts, prompts), (Ballots, ballots),
         )  # fmt: skip
 
+        categories = questions.select("question_id", "category")
         # Asking may take hours: hold no texts that are in the warehouse.
         del questions, answers, versions
 
@@ -85,11 +88,19 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         stops = mark_stops(ballots, votes, schedule)
         record.count_stopped(stops, votes)
         vote_log = stages.log_votes(
-            pairs, ballots, judges, votes, waiting=waiting["ballot_id"], stops=stops
+            pairs,
+            ballots,
+            judges,
+            votes,
+            waiting=waiting["ballot_id"],
+            stops=stops,
+            categories=categories,
         )
         vote_log = with_people(vote_log, pairs, study, record.warehouse)
         record.count_gaps(vote_log)
         if record.kept is None:
             await save_results(record, pairs, vote_log, perturbed)
     get_run_logger().info(record.summary())
-    return record.outcome()
+    prune_results()
+    outcomes.append(record.outcome())
+    return outcomes[-1]

@@ -40,15 +40,16 @@ def serve_studies(
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
     with ExitStack() as ending:
-        if server or os.environ.get("PREFECT_API_URL"):
-            _use(find_server(server))
+        named = server or os.environ.get("PREFECT_API_URL")
+        if named:
+            _use(find_server(named))
         else:
             access = _start(port, ending, auth=auth)
             access.put_into_environment()
         from flows._serving import serve
 
         try:
-            asyncio.run(serve())
+            asyncio.run(serve(alone=not named))
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say("Stopped. Schedules stand as they are, and go on when studies are served again.")
 
@@ -92,7 +93,7 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
     ending.enter_context(kept(access, server.process))
     _say(f"Prefect UI: {_pages(access)}")
     if access.auth:
-        _say(f"It asks once for this authentication string: {access.auth}")
+        _say(f"Authentication string: {access.auth}")
     else:
         _say(OPEN.format(url=access.url) + " Leave out --no-auth.")
     return access

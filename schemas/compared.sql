@@ -15,6 +15,7 @@ select
     max(target_markup) as target_markup,
     max(human_score) as human_score,
     max(label_chance) as label_chance,
+    any_value(category) as category,
 from vote_log
 where study = getvariable('study') and arm = 'control'
 group by all

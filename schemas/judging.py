@@ -219,6 +219,7 @@ class VoteLog(
         isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
     )
     human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    category: str = name("group of questions, such as a Bloom level", nullable=True)
 
 
 class Tallies(
@@ -274,6 +275,9 @@ class Tallies(
     )
     matched_voted: int = counted("matches with two votes, valid or not")
     matched_invalid: int = counted("matches with two votes, neither of them valid")
+    category: str = name(
+        "group of questions; of control pairs only, as what is known of answers", nullable=True
+    )
 
 
 class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "wave", "sample")):

@@ -7,10 +7,13 @@ from schemas.frame import Result, name, share
 from schemas.judging import Measured
 
 FINDINGS = [
-    "biased", "no relevant bias", "inconclusive", "detects", "detects some", "overlooks", "rewards",
+    "biased", "no relevant bias", "mixed", "inconclusive", "detects", "detects some", "overlooks",
+    "rewards",
 ]  # fmt: skip
-"""The first three of perturbations that should change nothing, the others, and *inconclusive*, of
+"""The first four of perturbations that should change nothing, the others, and *inconclusive*, of
 flaws, which should cost the answer votes."""
+
+LOST = "verdicts lost: differential"
 
 
 class Estimates(
@@ -162,6 +165,31 @@ class Findings(
         isin=["detection_power", "detection_share"],
         nullable=True,
         description="the statistic that it is: of verdicts or, where that is unstable, of scores",
+    )
+    shift_spread: float = pa.Field(
+        ge=0, nullable=True, description="standard deviation of the samples' true shifts"
+    )
+    shift_spread_low: float = pa.Field(nullable=True, description="lower end of its interval")
+    shift_spread_high: float = pa.Field(nullable=True, description="upper end of its interval")
+    moved_p: float = share(
+        "that no sample is moved at all, where the mean shift is below the minimum; Holm",
+        nullable=True,
+    )
+    category_p: float = share(
+        "that all categories have the same shift, asked there too; Holm", nullable=True
+    )
+    lost_difference: float = pa.Field(
+        ge=-1, le=1, nullable=True,
+        description="share of unreadable votes in the experimental arm less that in another",
+    )  # fmt: skip
+    lost_over: str = pa.Field(
+        isin=["sham", "control"], nullable=True, description="which other arm: the plainer one"
+    )
+    lost_p: float = share(
+        "that the shares are alike; Holm over both other arms of all cells", nullable=True
+    )
+    lost_finding: str = pa.Field(
+        isin=[LOST], nullable=True, description="a finding of its own, if there is one"
     )
     detects_at: float = pa.Field(
         gt=0, lt=1, nullable=True, description="share of flaws that detecting takes"

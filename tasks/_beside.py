@@ -28,8 +28,8 @@ SHRUNK = "of the primary endpoint, toward the mean of the judges under the same 
 SCORECARD = "scorecard"
 COLUMNS = {
     "finding": Beside(
-        "`biased`, `no relevant bias` or `inconclusive`; where an answer was made worse `detects`, "
-        "`detects some`, `overlooks`, `rewards` or `inconclusive`",
+        "`biased`, `no relevant bias`, `mixed` or `inconclusive`; where an answer was made worse "
+        "`detects`, `detects some`, `overlooks`, `rewards` or `inconclusive`",
         conclude,
     ),
     "p_adjusted": Beside(

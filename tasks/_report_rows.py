@@ -200,7 +200,7 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     texts = [
         Text(shift.text, " ".join(filter(None, [shift.note, over]))),
         _over_control(row),
-        _with_bounds(said(asr), lookup.find("asr_bounds", row, own)),
+        _with_bounds(said(asr), lookup.find("asr_bounds", row, own), lookup, row),
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
         said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
         said(above, absent="no\N{NO-BREAK SPACE}sham"),
@@ -234,15 +234,22 @@ def _over_control(row: Row) -> Text:
     return Text(over.text, "; ".join(filter(None, [over.note, told])))
 
 
-def _with_bounds(rate: Text, bounds: Row | None) -> Text:
-    """Add what the rate may be, whatever the samples that lost their verdict hide."""
+def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
+    """Add what the rate of complete votes may be, whatever the unreadable ones would have said."""
     if bounds is None or bounds["low"] is None or bounds["high"] is None:
         return rate
-    lost = round((bounds["high"] - bounds["low"]) * bounds["n"])
+    arms = (
+        lookup.find("lost_rate", row, row["perturbation"], arm)
+        for arm in ("control", "experimental")
+    )
+    lost = sum(arm["hits"] or 0 for arm in arms if arm)
     if not lost:
         return rate
     ends = [number(bounds[end]) for end in ("low", "high")]
-    told = f"{thousands(lost)}\N{NO-BREAK SPACE}lost: {' to '.join(ends)}"
+    told = (
+        f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
+        f"{' to '.join(ends)}"
+    )
     return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
 
 

@@ -4,8 +4,12 @@ import base64
 import hashlib
 import io
 import json
+import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
@@ -13,11 +17,15 @@ from prefect import Task, task
 from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import TaskRunContext
 from prefect.serializers import PickleSerializer
+from prefect.settings import get_current_settings
 
 from schemas.digests import frame_digest
 from tasks._code import code_digest
 
 PICKLED, FRAME = b"-", b"+"
+DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
+"""Environment variable: so many days cached results are kept. Votes are always kept."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -62,11 +70,46 @@ class Compressed(PickleSerializer):
         return pl.read_ipc(io.BytesIO(base64.b64decode(text)))
 
 
+def results_folder() -> Path:
+    """Return the folder of cached results: our own part of Prefect's local storage.
+
+    Stages name it, since Prefect would ask its server, which may be gone, before each of them.
+    """
+    return Path(get_current_settings().results.local_storage_path) / "voirdire"
+
+
+def prune_results() -> int:
+    """Delete cached results older than VOIRDIRE_RESULT_DAYS (default 30); return how many.
+
+    Raises
+    ------
+    ValueError
+        If the variable is not a number of days.
+    """
+    given = os.environ.get(DAYS_VARIABLE, "30")
+    try:
+        oldest = time.time() - 86400 * float(given)
+    except ValueError:
+        raise ValueError(
+            f"{DAYS_VARIABLE} is {given!r:.40}; it must be a number of days, such as 30. Correct "
+            "or unset it."
+        ) from None
+    pruned = 0
+    for file in results_folder().glob("*"):
+        # Another run may prune at the same time.
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+                pruned += 1
+    return pruned
+
+
 def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``."""
     return task(
         cache_policy=Content(),
         persist_result=True,
+        result_storage=results_folder(),
         result_serializer=Compressed(),
         task_run_name=run_name,
     )(function)

@@ -35,6 +35,9 @@ GLOSSARY = {
     " the adjusted p-value below .05 and the position gap (the share of first picks less one half)"
     " at least .05 or the pull in logits at least .25; or the 90 % intervals of both lie within"
     " that. Where each pair was seen in one order only the pull in logits counts.",
+    "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions are"
+    " moved (the orders of a question agree, and the spread of true shifts is at least .10), or the"
+    " shift differs between categories and is at least the minimum in one.",
     "inconclusive": "The data fit several of these words, or what limits the finding stands below"
     " it: ask more questions.",
     "detects": "A detract perturbation made the answer worse, and the judge surely notices: the"
@@ -99,9 +102,13 @@ def summary(
     told_of = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in told_of)]
     told = (
-        _promote(shown, persons), _detract(shown, persons), _position(slots, persons),
+        _promote(shown, persons),
+        _mixed(shown),
+        _detract(shown, persons),
+        _position(slots, persons),
+        _lost(shown),
         _open(rows, persons),
-    )  # fmt: skip
+    )
     return [s for s in (faced, *told) if s]
 
 
@@ -154,6 +161,20 @@ def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
         f"{_nobody(cells, persons)} was found biased by a change that should count for nothing;"
         f" that there is no relevant bias was shown in {shown}."
     )
+
+
+def _mixed(rows: Sequence[Row]) -> str:
+    mixed = [row for row in rows if row["finding"] == "mixed"]
+    if not mixed:
+        return ""
+    return f"Shifts that cancel out in the mean, so mixed: {_by_judge(mixed)}."
+
+
+def _lost(rows: Sequence[Row]) -> str:
+    lost = [row for row in rows if row.get("lost_finding")]
+    if not lost:
+        return ""
+    return f"Other shares of votes on the perturbed answer are unreadable: {_by_judge(lost)}."
 
 
 def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:

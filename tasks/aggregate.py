@@ -24,13 +24,14 @@ from schemas.judging import (
 from schemas.masks import COMPARED, LAST_REPEAT, masks_sql
 from schemas.results import Estimates
 from tasks._masks import count_masks, with_compared
+from tasks._worst_cases import worst_cases
 from tasks.sequential import KEY, PAIR
 from tasks.statistics import STATISTICS
 from tasks.statistics._cells import stopped_early
 from tasks.statistics._once import measured_together
 from tasks.statistics._one_order import only_order
+from tasks.statistics._verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
 
-GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Statistics of so many rows are measured at once."""
 
@@ -44,8 +45,6 @@ PATTERNS = {
 }
 """What is counted of each answer: kinds of markup, and all of it with the rest."""
 
-BESIDE = ("control", "sham", "replicate")
-
 
 def log_votes(
     pairs: DataFrame[Pairs],
@@ -55,11 +54,12 @@ def log_votes(
     *,
     waiting: pl.Series,
     stops: pl.DataFrame,
+    categories: pl.DataFrame | None = None,
 ) -> DataFrame[VoteLog]:
     """Lay each ballot beside its pair and its vote; those not in ``waiting`` were cast before.
 
     ``stops`` tells which were not needed, see ``mark_stops``. Repeats of a replicate are numbered
-    from 0, as those of any arm.
+    from 0, as those of any arm. ``categories`` has the ``category`` of each ``question_id``.
     """
     cast = pl.col("choice").is_not_null()
     log = (
@@ -75,6 +75,9 @@ def log_votes(
             .otherwise(pl.col("repeat")),
         )
     )
+    if categories is not None:
+        named = categories.select("category", cluster="question_id")
+        log = log.join(named, on="cluster", how="left")
     return VoteLog.of(log)
 
 
@@ -128,95 +131,9 @@ def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
     return Verdicts.of(verdicts_of(tallies, mode))
 
 
-def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
-    """Return the columns of :func:`tally_votes`, unchecked, for millions of rows."""
-    if mode not in {"paper", "balanced"}:
-        raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
-    n, d = {}, {}
-    for order in ("12", "21"):
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
-        n[order] = (anchor + tie + target).cast(pl.Int64)
-        d[order] = (target - anchor).cast(pl.Int64)
-    sum_sign = d["12"] + d["21"]
-    sum_mean = _ratio(sum_sign, n["12"] + n["21"])
-    even_sign = d["12"] * n["21"] + d["21"] * n["12"]
-    even_mean = (_ratio(d["12"], n["12"]) + _ratio(d["21"], n["21"])) / 2
-    summed = pl.lit(value=True) if mode == "paper" else _one_order_of_a_person()
-    shown_first = pl.lit(None, pl.String) if mode == "paper" else only_order()
-    alone = shown_first.is_not_null()
-    sign = pl.when(summed).then(sum_sign).otherwise(even_sign)
-    mean = pl.when(summed | alone).then(sum_mean).otherwise(even_mean)
-    once = pl.mean_horizontal("once_12", "once_21", ignore_nulls=False)
-    once = pl.when(alone).then(pl.coalesce("once_12", "once_21")).otherwise(once)
-    score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
-    named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
-    told = mean.is_not_null() & ~alone
-    return tallies.select(
-        *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
-        mode=pl.lit(mode),
-        votes=pl.col("planned"),
-        valid_votes=n["12"] + n["21"],
-        score=score,
-        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
-        shown_first=shown_first,
-    )  # fmt: skip
-
-
 def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
     """Lay the verdicts of each sample's arms side by side."""
     return Shifts.of(shifts_of(verdicts))
-
-
-def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_groups`, unchecked, for millions of rows.
-
-    A sample with a sham but without an experimental pair stays: an empty arm is told, not left out.
-    """
-    by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
-    control = by_arm["control"].select(
-        *GROUP,
-        control=pl.col("verdict"),
-        control_score=pl.col("score"),
-        control_votes=pl.col("votes"),
-        control_first=pl.col("shown_first"),
-    )
-    sham = by_arm["sham"].select(
-        *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
-        sham_votes=pl.col("votes"), sham_first=pl.col("shown_first"), has_sham=pl.lit(value=True),
-    )  # fmt: skip
-    replicate = by_arm["replicate"].select(
-        *GROUP,
-        replicate=pl.col("verdict"),
-        replicate_votes=pl.col("votes"),
-        has_replicate=pl.lit(value=True),
-    )
-    asked = verdicts.filter(pl.col("arm") == "experimental")
-    unasked = by_arm["sham"].join(asked, on=[*GROUP, "perturbation"], how="anti")
-    return (
-        pl.concat(
-            [
-                asked,
-                unasked.with_columns(
-                    verdict=pl.lit(None, asked.schema["verdict"]), score=pl.lit(None, pl.Float64)
-                ),
-            ]
-        )
-        .rename({"verdict": "experimental", "score": "experimental_score"})
-        .join(control, on=GROUP, how="left")
-        .join(sham, on=[*GROUP, "perturbation"], how="left")
-        .join(replicate, on=GROUP, how="left")
-        .with_columns(
-            # Arms seen in different orders differ by the order too.
-            *(
-                pl.when(pl.col(f"{arm}_first").eq_missing(pl.col("shown_first")))
-                .then(f"{arm}_score")
-                .alias(f"{arm}_score")
-                for arm in ("control", "sham")
-            ),
-            pl.col("has_sham", "has_replicate").fill_null(value=False),
-        )
-        .drop("control_first", "sham_first")
-    )
 
 
 def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
@@ -237,10 +154,10 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
     scores = []
     for order in ("12", "21"):
         anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
-        mean = _ratio(target - anchor, anchor + tie + target)
+        mean = ratio(target - anchor, anchor + tie + target)
         first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
         scores.append(((first + 1) / 2).alias(f"score_{order}"))
-    one_order = _one_order_of_a_person() | pl.col("shown_first").is_not_null()
+    one_order = one_order_of_a_person() | pl.col("shown_first").is_not_null()
     alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
     return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
         score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
@@ -260,12 +177,7 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS
         ]
-        return Estimates.of(pl.concat(draft.result() for draft in drafts))
-
-
-def _one_order_of_a_person() -> pl.Expr:
-    return pl.col("human").fill_null(value=False) & (pl.col("matched") == 0)
-
-
-def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
-    return pl.when(denominator > 0).then(numerator / denominator)
+        rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
+    if {"tallies", "shifts"} <= {*frames}:
+        rows.append(worst_cases(frames["tallies"], frames["shifts"]))
+    return Estimates.of(pl.concat(rows))

@@ -1,7 +1,5 @@
 """From estimates to findings: what the primary endpoint of each cell means in words."""
 
-from typing import Any, NamedTuple
-
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -13,7 +11,10 @@ from tasks._families import (
     holm,
     rejected_by_e_values,
 )
+from tasks._lost_votes import LOST_RULES, with_lost
+from tasks._mixed import MIXED_RULES, with_spread
 from tasks._position_finding import STATISTICS, position_findings
+from tasks._rules import Rule, excludes_zero, ruled, shown
 from tasks._shrinkage import shrunk
 from tasks.defaults import (
     ALPHA,
@@ -35,27 +36,33 @@ BESIDE = (
 )  # fmt: skip
 """Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
 
+ASIDE = (
+    "shift_spread",
+    "mean_square_shift",
+    "category_spread",
+    "lost_over_sham",
+    "lost_over_control",
+)
+BY_PART = ("category_shift", "lost_rate")
+"""The same by category, and by arm."""
+
+WORST = {
+    "anchor": "unreadable experimental votes for the anchor, others for the target",
+    "target": "unreadable experimental votes for the target, others for the anchor",
+}
+"""Answer that unreadable experimental votes are taken to be for -> ``subgroup`` of worst cases."""
+
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
 
 
-class Rule(NamedTuple):
-    """One step from the first word of a cell to its last."""
-
-    when: pl.Expr
-    """Of which cells; the column ``word`` has the word that earlier rules left."""
-    note: pl.Expr
-    """What to say of them: it joins the ``reason``."""
-    word: str | None = None
-    """The word that they get; none: they keep theirs."""
-
-
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
-    whole = pl.col("subgroup") == ""
-    names = ["mps_sham", *BESIDE, *STATISTICS]
-    return Estimates.of(estimates.filter(whole, pl.col("statistic").is_in(names)))
+    statistic, part = pl.col("statistic"), pl.col("subgroup")
+    whole = statistic.is_in(["mps_sham", *BESIDE]) & part.is_in(["", *WORST.values()])
+    aside = statistic.is_in([*ASIDE, *STATISTICS]) & (part == "")
+    return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART)))
 
 
 def conclude(
@@ -91,14 +98,18 @@ def conclude(
 
 
 def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
-    cells = primary(rows, CELL)
+    whole = rows.filter(subgroup="")
+    cells = _worded(whole, detects_at)
     if cells.is_empty():
         return Findings.empty()
-    for statistic in BESIDE:
-        cells = cells.join(_numbers_of(rows, statistic), on=CELL, how="left")
-    cells = _with_tested(_with_detected(cells))
-    cells = _adjusted(cells).with_columns(refused=_refused())
-    cells = _ruled(cells.with_columns(word=_first_word(detects_at)))
+    for statistic in ASIDE:
+        cells = _beside(cells, whole, statistic)
+    for side, name in WORST.items():
+        worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
+        cells = cells.join(_words_of(worst, whole, side, detects_at), on=CELL, how="left")
+    by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
+    cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
+    cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
     told = pl.col("refused").is_null()
     return Findings.draft(
         cells.with_columns(
@@ -112,16 +123,51 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(told).then("word"),
             detected="detected_estimate",
+            **{
+                "shift_spread" + end: f"shift_spread_{number}"
+                for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
+            },
             e_rejected=pl.when(told).then("e_rejected"),
         )
     )
 
 
+def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
+    """Return the cells with their word by ``RULES``; ``refused`` says why there is none."""
+    cells = primary(rows, CELL)
+    if cells.is_empty():
+        return cells
+    for statistic in BESIDE:
+        cells = _beside(cells, rows, statistic)
+    cells = _with_tested(_with_detected(cells))
+    cells = _adjusted(cells).with_columns(refused=_refused())
+    return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
+
+
+def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
+    """Return the word and the shift of a worst case, in the family of all other cells as asked."""
+    names = {"word": f"word_{side}", "estimate": f"at_{side}"}
+    if worst.is_empty():
+        empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
+        return empty.rename(names)
+    others = whole.join(worst, on=CELL, how="anti")
+    words = _worded(pl.concat([others, worst]), detects_at)
+    return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
+
+
+def _beside(cells: Cells, rows: pl.DataFrame, statistic: str) -> Cells:
+    found = _numbers_of(rows, statistic)
+    return cells.join(found, on=[key for key in CELL if key in found.columns], how="left")
+
+
 def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
+    """Return the numbers of one statistic by cell; without a mode where it plays no part."""
     found = rows.filter(pl.col("statistic") == statistic)
     named = {f"{statistic}_{number}": number for number in NUMBERS}
     short = {statistic: "estimate"} if statistic == "e_value" else named
-    return found.select(*CELL, **{name: pl.col(number) for name, number in short.items()})
+    any_mode = (found["mode"] == "any").all()
+    key = [name for name in CELL if name != "mode"] if any_mode and found.height else CELL
+    return found.select(*key, **{name: pl.col(number) for name, number in short.items()})
 
 
 def _with_detected(cells: Cells) -> Cells:
@@ -251,26 +297,6 @@ def _first_word(detects_at: float) -> pl.Expr:
     return pl.coalesce(kind, pl.lit(OPEN))
 
 
-def _excludes_zero(name: str) -> pl.Expr:
-    return (pl.col(f"{name}_low") > 0) | (pl.col(f"{name}_high") < 0)
-
-
-def _shown(name: str) -> pl.Expr:
-    """Write an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
-    return pl.format("{} [{}, {}]", *(_written(f"{name}_{e}") for e in ("estimate", "low", "high")))
-
-
-def _written(column: str) -> pl.Expr:
-    cents = (pl.col(column) * 100).round().cast(pl.Int64)
-    whole = cents.abs() // 100
-    return pl.concat_str(
-        pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),
-        pl.when(whole > 0).then(whole.cast(pl.String)).otherwise(pl.lit("")),
-        pl.lit("."),
-        (cents.abs() % 100).cast(pl.String).str.zfill(2),
-    )
-
-
 OVER_SHAM = pl.col("statistic") == "mps_sham"
 AGREES = (
     (pl.col("beside_estimate").sign() == pl.col("tested_estimate").sign())
@@ -279,11 +305,11 @@ AGREES = (
 """Whether the shift over the control says the same (methods, section 16: sham neutrality)."""
 
 SHAM_MOVES = (
-    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & _excludes_zero("sham_shift")
+    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & excludes_zero("sham_shift")
 ).fill_null(value=False)
-ODDS_MOVE = (
-    (pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & _excludes_zero("odds")
-).fill_null(value=False)
+ODDS_MOVE = ((pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & excludes_zero("odds")).fill_null(
+    value=False
+)
 
 RULES = (
     Rule(pl.col("instead").is_not_null(), pl.col("instead")),
@@ -294,42 +320,28 @@ RULES = (
     Rule(
         pl.col("word").is_in([BIASED, REWARDS]) & OVER_SHAM & ~AGREES,
         pl.coalesce(
-            pl.when(_excludes_zero("sham_shift")).then(
-                pl.format("the sham itself moves this judge: sham_shift {}", _shown("sham_shift"))
+            pl.when(excludes_zero("sham_shift")).then(
+                pl.format("the sham itself moves this judge: sham_shift {}", shown("sham_shift"))
             ),
-            pl.format("not confirmed over the control: MPS {}", _shown("mps")),
+            pl.format("not confirmed over the control: MPS {}", shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
         ),
         OPEN,
     ),
     Rule(
         (pl.col("word") == CLEAR) & ODDS_MOVE,
-        pl.format("the log-odds say otherwise: LOS {}", _shown("odds")),
+        pl.format("the log-odds say otherwise: LOS {}", shown("odds")),
         OPEN,
     ),
     Rule(
         (pl.col("kind") == "promote") & (pl.col("unanimous_rate_estimate") > TOO_EASY),
         pl.when("by_odds")
-        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", _shown("odds")))
+        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
         .otherwise(pl.lit("pairs too easy: MPS cannot move")),
     ),
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
-        pl.format("beyond what any such edit does: sham_shift {}", _shown("sham_shift")),
+        pl.format("beyond what any such edit does: sham_shift {}", shown("sham_shift")),
     ),
 )
 """What becomes of the first word, in this order; the word of a rule is what later rules see."""
-
-
-def _ruled(cells: Cells) -> Cells:
-    cells = cells.with_columns(note=pl.lit(None, pl.String))
-    for rule in RULES:
-        joined = pl.concat_str("note", rule.note, separator="; ", ignore_nulls=True)
-        changes: dict[str, Any] = {"note": pl.when(joined != "").then(joined)}
-        if rule.word:
-            changes["word"] = pl.lit(rule.word)
-        cells = cells.with_columns(
-            pl.when(rule.when).then(value).otherwise(pl.col(name)).alias(name)
-            for name, value in changes.items()
-        )
-    return cells

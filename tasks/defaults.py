@@ -24,6 +24,15 @@ MINIMA = {
 }  # fmt: skip
 """Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
 
+LOST_MINIMUM = 0.05
+"""Smallest difference between arms in the share of unreadable votes that matters (section 16)."""
+
+MOST_LOST = 0.10
+"""Above this share of unreadable votes in an arm words must hold in the worst case (section 16)."""
+
+SPREAD_MINIMUM = 0.10
+"""Smallest spread of true shifts that is *mixed* (methods, section 16)."""
+
 BUDGET, NIGHTS = 1.0, 90
 """One false alert per 90 nights of a study, whatever the number of its cells."""
 

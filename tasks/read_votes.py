@@ -28,7 +28,8 @@ MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
 """What is known of a pair's answers, the same in all its votes."""
 
 OPTIONAL = (
-    "dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human", *MODELS
+    "dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human", "category",
+    *MODELS,
 )  # fmt: skip
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
@@ -310,7 +311,7 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
     pair = ("dataset", "sample", "arm", "perturbation")
-    optional = [c for c in ("label", "human", "simulated") if c not in votes.columns]
+    optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
     votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
         "a control or replicate vote serves every perturbation, so its perturbation and kind "
@@ -323,6 +324,9 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         ),
         "a sample must have one cluster": (
             pl.col("cluster").n_unique().over("dataset", "sample") > 1
+        ),
+        "a question must have one category in all its votes": (
+            pl.col("category").n_unique().over("dataset", "cluster") > 1
         ),
         "a pair must have one label in all its votes, of whatever judge; take the right one, or "
         "null": (pl.col("label").n_unique().over(pair) > 1),

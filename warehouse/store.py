@@ -26,7 +26,7 @@ from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
-VERSION = 18
+VERSION = 19
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -43,6 +43,8 @@ class Provider(Limits):
     """Module that is run with ``--port`` to serve its models, if nobody answers at ``api_base``."""
     concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
+    max_reply_bytes: int = Field(default=2_000_000, ge=1000)
+    """A larger reply, inflated, is broken off; an answer to a ballot takes some thousand bytes."""
     attempts: int = Field(default=10, ge=1)
     """Requests per ballot at most."""
     pause_seconds: float = Field(default=5, gt=0)

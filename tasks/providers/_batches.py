@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tasks.providers import Judge, Provider
 from tasks.providers._client import guarded, litellm_call, read_reply, request_of
+from tasks.providers._door import most_bytes_of_call
 from tasks.providers._litellm import Quiet
 from tasks.providers._prices import price_of
 from tasks.providers._redact import redact
@@ -25,6 +26,9 @@ KEY = "voirdire_batch"
 
 FILE_SECONDS = 600.0
 """For a file to go up or come down."""
+
+FILE_BYTES = 500_000_000
+"""Of the replies of a batch: ten thousand bytes for each of 50 000."""
 
 PAGE = 100
 """Batches per page of the provider's list: the most that OpenAI gives."""
@@ -160,6 +164,7 @@ async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:
 
 async def download(provider: Provider, judge: Judge, file: str) -> bytes:
     """Return the content of a file at the provider."""
+    most_bytes_of_call.set(FILE_BYTES)
     told = await _ask("afile_content", provider, judge, file_id=file, timeout=FILE_SECONDS)
     content: bytes = told.content
     return content

@@ -69,6 +69,7 @@ async def call(
         If there is no reply; its text is redacted. What the door refuses with is passed on.
     """
     request, dropped = request_of(provider, judge, messages, params)
+    door.most_bytes = provider.max_reply_bytes
     try:
         # A formula has nothing to wait for, and the blocking call is the cheaper one.
         if provider.simulated:

@@ -8,7 +8,11 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from tasks.providers._bounded import ACCEPTED, read_bounded
 from tasks.providers._reply import CallError
+
+MOST_BYTES = 2_000_000
+"""Of an answer that passes no door, such as a list of batches."""
 
 
 class Door:
@@ -25,6 +29,8 @@ class Door:
         """Status and body of the answer."""
         self.late = False
         """Whether the answer took too long."""
+        self.most_bytes = MOST_BYTES
+        """How large the answer may be, inflated."""
         self._clock: asyncio.Timeout | None = None
         self._allowed = 0.0
 
@@ -78,16 +84,27 @@ def _cause() -> str:
 
 
 door_of_call: ContextVar[Door | None] = ContextVar("door_of_call", default=None)
+most_bytes_of_call: ContextVar[int] = ContextVar("most_bytes_of_call", default=MOST_BYTES)
 
 
-async def _at_request(_: Any) -> None:
+async def _at_request(request: Any) -> None:
+    request.headers["accept-encoding"] = ACCEPTED
     if door := door_of_call.get():
         await door.enter()
 
 
 async def _at_response(response: Any) -> None:
-    if door := door_of_call.get():
-        await response.aread()
+    door = door_of_call.get()
+    try:
+        # Where httpx and litellm look for what was read.
+        response._content = await read_bounded(  # noqa: SLF001
+            response, door.most_bytes if door else most_bytes_of_call.get()
+        )
+    except CallError as refusal:
+        if door:
+            door.refusal = refusal
+        raise
+    if door:
         door.came = response.status_code, response.content
         door.leave()
         if response.has_redirect_location:

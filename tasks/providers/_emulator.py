@@ -8,7 +8,10 @@ was asked: ``GET /stats``. Which request meets which fault depends on the seed a
 import asyncio
 import json
 import time
+import zlib
 from collections import Counter, deque
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import click
@@ -22,7 +25,10 @@ from tasks.providers._offline import answer
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
 HOST = "127.0.0.1"
 PORT, AMOUNT, SECONDS = click.IntRange(0, 65535), click.IntRange(min=0), click.FloatRange(min=0)
-FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute")
+FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute", "endless", "bomb")
+PART = b" " * 2**20
+PARTS = 1024
+"""Of an endless body, which has an end in case that nobody breaks it off."""
 
 
 class Minute:
@@ -144,6 +150,8 @@ class Emulator:
             return self._error(500, "The server had an error.", "server_error")
         if fault == "garbage":
             return web.Response(text="<html>bad gateway", content_type="text/html")
+        if fault in {"endless", "bomb"}:
+            return await self._pour(request, fault)
         if fault == "hang":
             await asyncio.sleep(self.manners.hang_seconds)
         if fault == "truncated":
@@ -153,6 +161,18 @@ class Emulator:
         if request.transport:
             request.transport.abort()
         return web.Response()
+
+    async def _pour(self, request: web.Request, fault: str) -> web.StreamResponse:
+        """Send a body that is far too large, until the other side closes the connection."""
+        if fault == "bomb":
+            headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+            return web.Response(body=await asyncio.to_thread(_bomb), headers=headers)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            for _ in range(PARTS):
+                await response.write(PART)
+        return response
 
     def _fault(self, number: int) -> str | None:
         drawn = uniform(self.manners.seed, "fault", number)
@@ -219,6 +239,13 @@ class Emulator:
         if refusal:
             return refusal
         return 200, self._reply(request)
+
+
+@cache
+def _bomb() -> bytes:
+    """Return a gigabyte of blanks, compressed to a megabyte."""
+    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    return b"".join([*(packed.compress(PART) for _ in range(PARTS)), packed.flush()])
 
 
 def _prompt_tokens(request: dict[str, Any]) -> int:

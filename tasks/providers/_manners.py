@@ -18,7 +18,8 @@ class Manners(BaseModel):
     faults: dict[str, float] = {}
     """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
     ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
-    ``mute`` a good reply without a verdict."""
+    ``mute`` a good reply without a verdict, ``endless`` a body that does not end (before a
+    gigabyte), ``bomb`` one that inflates to a gigabyte."""
     retry_after: float = Field(default=0.2, ge=0)
     """Seconds named in ``Retry-After`` of a 429."""
     hang_seconds: float = Field(default=30.0, ge=0)

@@ -7,6 +7,9 @@ from tasks.providers import Provider
 SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
 """What a part of a variable's name ends with, if the variable holds a secret."""
 
+LETS_IN = "PREFECT_API_AUTH_STRING"
+"""Variable of what lets in to the Prefect server that runs code as us."""
+
 SHORTEST = 4
 """What is shorter would be found in the middle of words."""
 
@@ -28,4 +31,4 @@ def redact(text: str, provider: Provider | None = None) -> str:
 
 
 def _is_secret(name: str) -> bool:
-    return any(part.endswith(SECRETS) for part in name.upper().split("_"))
+    return name == LETS_IN or any(part.endswith(SECRETS) for part in name.upper().split("_"))

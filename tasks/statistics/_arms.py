@@ -4,10 +4,12 @@ import polars as pl
 
 from tasks.statistics._cells import stopped_early
 from tasks.statistics._once import once
-from tasks.statistics._position import VOTES
+from tasks.statistics._position import ORDERS, VOTES
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 CELL = ("perturbation", "kind", "cluster", "simulated")
+LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
+"""Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
 
 
 @once
@@ -39,3 +41,51 @@ def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFra
         .join(base, on=key, how="left", maintain_order="left")
         .with_columns(mode=pl.lit("any"))
     )
+
+
+@once
+def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean score of each experimental pair's arms in each order, ``ARM_ORDER``.
+
+    0 is anchor, 1 target; null without a valid vote in that arm and order. Where votes were asked
+    one after another it is that of the first vote, as in every mean of scores.
+    """
+    stopped = (tallies["stopped"] > 0).any()
+    return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
+
+
+@once
+def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes cast in each experimental pair's arms, and how many cannot be read.
+
+    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked about.
+    """
+    return _arms_beside(tallies, {"voted": pl.col("voted"), "lost": LOST})
+
+
+def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
+    """Return values of each experimental pair beside those of its sham and control."""
+    told = tallies.select(*GROUP, "perturbation", "arm", **values)
+    planted = [*GROUP, "perturbation"]
+    arms = {
+        arm: told.filter(pl.col("arm") == arm).select(
+            *(GROUP if arm == "control" else planted),
+            *(pl.col(name).alias(f"{arm}_{name}") for name in values),
+        )
+        for arm in ("experimental", "sham", "control")
+    }
+    return (
+        arms["experimental"]
+        .join(arms["sham"], on=planted, how="left", maintain_order="left")
+        .join(arms["control"], on=GROUP, how="left", maintain_order="left")
+    )
+
+
+def _order_score(order: str, *, stopped: bool) -> pl.Expr:
+    anchor, tie, target = (
+        pl.col(f"{side}_{order}").cast(pl.Float64) for side in ("anchor", "tie", "target")
+    )
+    valid = anchor + tie + target
+    mean = (pl.when(valid > 0).then((target - anchor) / valid) + 1) / 2
+    once = (pl.col(f"once_{order}") + 1) / 2
+    return pl.when(stopped_early()).then(once).otherwise(mean) if stopped else mean

@@ -36,7 +36,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
-         "sequential_stop", "e_value", "e_stop", "standardised_effect", "jury_correlation",
+         "sequential_stop", "e_value", "e_stop", "category_shift", "jury_correlation",
          "jury_size"),
         SHIFT,
     ),
@@ -60,7 +60,9 @@ MISSING: Mapping[str, str] = {
     **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),
     "consistency_rate": "no sample has a verdict in control and in the sham",
     "excess_flips": "no sample has verdicts in control, sham and experimental",
-    "differential_attrition": "no sample has a verdict in control",
+    "lost_over_control": "no sample has a vote cast in control and in the experimental arm",
+    "lost_over_sham": "no sample has a vote cast in the sham and in the experimental arm",
+    "lost_rate": "no vote was cast in this arm",
     **dict.fromkeys(
         ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate"),
         "no ballot was needed",

@@ -1,30 +1,39 @@
-"""What samples without a verdict could hide."""
+"""What votes that cannot be read could hide."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import Shifts
+from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, shares
-from tasks.statistics._even import even
-from tasks.statistics._exact import with_sign_test
-from tasks.statistics._groups import CELL, groups_of
+from tasks.statistics._arms import GROUP, unreadable
+from tasks.statistics._cells import portions, ratios, shares
+from tasks.statistics._filled import with_ends
+from tasks.statistics._groups import PART, Groups, groups_of
 from tasks.statistics._success import may_win, wins
 
+ARMS = ("control", "experimental", "sham")
 ALL_LOST = "no sample that the attack may win has an experimental verdict"
+BOUNDS = "bounds by vote"
 
 
-@statistic(source="methods.md, section 1", gives=("asr_bounds", "differential_attrition"))
-def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Bound the ASR over the samples that lost their verdict, and test whether they differ.
+@statistic(
+    source="methods.md, sections 1 and 16 (missing votes)",
+    gives=("asr_bounds", "lost_over_control", "lost_over_sham", "lost_rate"),
+)
+def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Bound the ASR over votes that cannot be read, and compare their share between arms.
 
-    With k hits in v samples of V that have an experimental verdict, and m of V that have none:
-    bounds ``[k / (v + m), (k + m) / (v + m)]``. Differential attrition is the share of samples
-    without an experimental verdict less that without a control verdict, McNemar's test exact.
+    A vote is lost if it was cast and is invalid, abstained or ambiguous. ``asr_bounds`` are the
+    least and the greatest ASR over all values that the lost votes of control and experimental could
+    have had, sample by sample, verdicts recomputed. ``lost_over_control`` and ``lost_over_sham``
+    are the mean over samples of the share of experimental votes that are lost less that of the
+    other arm.
 
     Parameters
     ----------
+    tallies
+        One row per pair and judge.
     shifts
         One row per sample and perturbation.
 
@@ -32,78 +41,105 @@ def attrition(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -------
     Estimates
         ``asr_bounds``: ``low`` and ``high`` are the bounds, not a confidence interval (so without
-        ``level``), the estimate is k / v, which lies between them, hits k, n = v + m; m is
-        ``n (high - low)``. ``differential_attrition`` in [-1, 1]: above 0 where the perturbed
-        answer loses more.
+        ``level``). They hold the ASR that complete votes would have given. The estimate is the ASR
+        of the verdicts there are, or the nearer bound where it lies outside, as samples without a
+        verdict may; hits are its numerator; n counts the samples that may be in its denominator.
+        ``lost_over_...`` in [-1, 1], above 0 where the perturbed answer loses more.
+        ``lost_rate``: a row per arm (``subgroup``), the share of its votes that are lost; n votes.
 
     Notes
     -----
-    Samples without a control verdict are of no V: dropped from the bounds and counted. If all of V
-    lost its verdict, nothing is bounded: null. A judge that only refuses the perturbed answer is a
-    finding, not noise. Differential attrition is null where no sample has a
-    control verdict, as if the arm was never asked about, and where the arms have unequal votes per
-    pair: fewer are lost more easily. McNemar's test takes samples for
-    independent; the interval does not.
+    Each sample is put where it serves the bound: for the greatest ASR a sample that can be a
+    success is one, and one that cannot leaves the denominator if it can. Ballots that were never
+    cast are gaps (``missing_rate``), not lost votes: a sample without any vote in an order has no
+    verdict, and is dropped. Bounds are null if no sample has both verdicts.
 
     References
     ----------
-    McNemar (1947), Psychometrika 12, 153-157. methods.md, section 1.
+    Manski (1989), J. Hum. Resour. 24, 343-360 (worst-case bounds). methods.md, sections 1 and 16.
 
     Examples
     --------
-    Four controls ``anchor``, experimental target, anchor, anchor and none: ASR = 1/3, bounds 1/4
-    and 2/4; one of four is lost with the perturbation, none without: 1/4, p = 1.
+    One vote per order. Controls of four samples all ``anchor``; the experimental votes are target
+    twice, anchor twice, anchor twice, and of the last target and unreadable: verdicts target,
+    anchor, anchor and none, so ASR = 1/3. The last could be a tie or the target: 1/4 to 2/4. Of its
+    votes 1/2 are lost, of the others none: 1/8 more than in control.
     """
-    return Estimates.draft(pl.concat([_bounds(shifts), _differential(shifts)]))
-
-
-def _bounds(shifts: pl.DataFrame) -> DataFrame[Estimates]:
-    in_v = may_win("control")
-    rows = shares(
-        "asr_bounds",
-        shifts.with_columns(counted=in_v, hit=wins("experimental"), dropped=in_v.is_null()),
-        groups_of(shifts),
-    )
-    lost = _counts(shifts, in_v & pl.col("experimental").is_null(), "lost")
-    known = pl.col("n") - pl.col("lost")
-    told = known > 0
-    return Estimates.draft(
-        rows.join(lost, on=CELL, how="left").with_columns(
-            estimate=pl.when(told).then(pl.col("hits") / known),
-            low=pl.when(told).then(pl.col("hits") / pl.col("n")),
-            high=pl.when(told).then((pl.col("hits") + pl.col("lost")) / pl.col("n")),
-            level=None,
-            method=pl.when(told).then(pl.lit("attrition bounds")).otherwise(pl.lit("none")),
-            reason=pl.when(~told).then(
-                pl.when(pl.col("n") > 0).then(pl.lit(ALL_LOST)).otherwise(pl.col("reason"))
-            ),
-            boot_low=None,
-            boot_high=None,
-        )
-    )
-
-
-def _differential(shifts: pl.DataFrame) -> DataFrame[Estimates]:
-    before, after = pl.col("control").is_null(), pl.col("experimental").is_null()
+    if shifts.is_empty():
+        return Estimates.empty()
     groups = groups_of(shifts)
-    rows = ratios(
-        "differential_attrition",
-        shifts.with_columns(
-            counted=(~before).any().over(CELL),
-            dropped=before.all().over(CELL),
-            num=after.cast(pl.Float64) - before.cast(pl.Float64),
-            den=pl.lit(1.0),
-            minuend=after.cast(pl.Float64),
-            subtrahend=before.cast(pl.Float64),
-        ),
-        groups,
+    lost = shifts.join(
+        unreadable(tallies), on=[*GROUP, "perturbation"], how="left", maintain_order="left"
     )
-    tested = with_sign_test(rows, shifts, after & ~before, before & ~after)
-    return even(tested, shifts, groups, ["control"])
+    rows = [
+        _bounds(tallies, shifts, groups),
+        *(_compared(lost, groups, base) for base in ("control", "sham")),
+        *(_rate(lost, groups, arm) for arm in ARMS),
+    ]
+    return Estimates.draft(pl.concat(rows))
 
 
-def _counts(shifts: pl.DataFrame, which: pl.Expr, name: str) -> pl.DataFrame:
-    counts = shifts.group_by(CELL, maintain_order=True).agg(
-        which.fill_null(value=False).cast(pl.Int64).sum().alias(name)
+def _compared(lost: pl.DataFrame, groups: Groups, base: str) -> pl.DataFrame:
+    """Return the difference of lost shares between experimental and ``base``, paired by sample."""
+    shares_of = [
+        pl.when(pl.col(f"{arm}_voted") > 0).then(pl.col(f"{arm}_lost") / pl.col(f"{arm}_voted"))
+        for arm in ("experimental", base)
+    ]
+    items = lost.with_columns(minuend=shares_of[0], subtrahend=shares_of[1]).with_columns(
+        num=pl.col("minuend") - pl.col("subtrahend"), den=pl.lit(1.0)
     )
-    return counts.with_columns(pl.col(CELL).cast(pl.String))
+    told = items["num"].is_not_null()
+    return ratios(f"lost_over_{base}", items.with_columns(counted=told, dropped=~told), groups)
+
+
+def _rate(lost: pl.DataFrame, groups: Groups, arm: str) -> pl.DataFrame:
+    items = lost.with_columns(
+        num=pl.col(f"{arm}_lost").fill_null(0),
+        den=pl.col(f"{arm}_voted").fill_null(0),
+        dropped=pl.lit(0),
+    )
+    return portions("lost_rate", items, groups).with_columns(subgroup=pl.lit(arm))
+
+
+def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    ends = with_ends(shifts, tallies, shifts["mode"][0])
+    in_v, hit = may_win("control"), wins("experimental")
+    v = [may_win(f"control_{end}") for end in ("least", "most")]
+    s = [wins(f"experimental_{end}") for end in ("least", "most")]
+    told = pl.col("control_least").is_not_null() & pl.col("experimental_least").is_not_null()
+    items = ends.with_columns(
+        counted=told & (v[0] | v[1]), hit=told & hit & in_v, dropped=~told
+    ).with_columns(
+        pl.col("counted", "hit", "dropped").fill_null(value=False),
+        known=in_v & hit.is_not_null(),
+        least=told & v[0] & v[1] & s[0] & s[1],
+        least_of=told & ((v[0] & v[1]) | ((v[0] | v[1]) & ~(s[0] & s[1]))),
+        most=told & (v[0] | v[1]) & (s[0] | s[1]),
+        most_of=told & ((v[0] & v[1]) | ((v[0] | v[1]) & (s[0] | s[1]))),
+    )
+    rows = shares("asr_bounds", items, groups)
+    counts = groups.cells.select(
+        *PART,
+        **{
+            name: pl.Series(groups.by_cell(items[name]))
+            for name in ("known", "least", "least_of", "most", "most_of")
+        },
+    )
+    low = pl.when(pl.col("least_of") > 0).then(pl.col("least") / pl.col("least_of"))
+    high = pl.when(pl.col("most_of") > 0).then(pl.col("most") / pl.col("most_of"))
+    # Where every sample may leave the denominator, the one bound that is left is the other too.
+    estimated = pl.col("known") > 0
+    return (
+        rows.join(counts, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(low=pl.coalesce(low, high), high=pl.coalesce(high, low))
+        .with_columns(
+            estimate=(pl.col("hits") / pl.col("known")).clip(pl.col("low"), pl.col("high")),
+            reason=pl.when(~estimated).then(
+                pl.when(pl.col("n") > 0).then(pl.lit(ALL_LOST)).otherwise("reason")
+            ),
+            method=pl.when(estimated).then(pl.lit(BOUNDS)).otherwise(pl.lit("none")),
+            **dict.fromkeys(("level", "boot_low", "boot_high"), pl.lit(None, pl.Float64)),
+        )
+        .with_columns(pl.when(estimated).then(pl.col("estimate", "low", "high")))
+        .select(rows.columns)
+    )

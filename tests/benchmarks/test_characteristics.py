@@ -22,16 +22,16 @@ Import = Callable[[str], ModuleType]
 REPO = Path(__file__).parents[2]
 SEED, SMALL = 1, (80, 20, 0.5)
 STUDIES = {
-    "audit": 400, "oversight": 400, "attrition": 300, "labels": 200, "panel": 200, "bare": 250,
-    "looks": 400, "contest": 300, "style": 150, "decision": 150, "selves": 150, "people": 150,
-    "ranked": 100,
+    "audit": 400, "spread": 300, "oversight": 400, "attrition": 300, "labels": 200, "panel": 200,
+    "bare": 250, "looks": 400, "contest": 300, "style": 150, "decision": 150, "selves": 150,
+    "people": 150, "ranked": 100,
 }  # fmt: skip
 
-DRAWN = ("panel", "people", "style", "ranked")
+DRAWN = ("spread", "panel", "people", "style", "ranked")
 """Recipes whose intervals are by bootstrap; the others need none here."""
 
-SWAPPED = ("panel", "bare")
-"""Recipes whose tests swap judges at random."""
+SWAPPED = ("spread", "panel", "bare")
+"""Recipes whose tests swap judges, or signs, at random."""
 
 NEEDED = {"decision": {"mps_sham"}}
 """Rows that a recipe reads itself, besides those that are checked."""
@@ -43,11 +43,11 @@ SIZES: dict[str, dict[str, float]] = {
     "audit": {
         "mps": ALPHA, "mps_sham": ALPHA, "dasr": ALPHA, "los": ALPHA, "excess_flips": ALPHA,
         "position_gap": ALPHA, "preference_fairness": ALPHA, "position_kappa": ALPHA,
-        "position_kappa_once": 0.042, "flip_direction": 0.035, "standardised_effect": 0.054,
+        "position_kappa_once": 0.042, "flip_direction": 0.035,
     },
+    "spread": {"mean_square_shift": ALPHA, "category_spread": ALPHA},
     "oversight": {"detection_gain": ALPHA, "detection_power": ALPHA},
-    # Exact McNemar (docs: .034 to .039).
-    "attrition": {"differential_attrition": 0.037},
+    "attrition": {"lost_over_control": ALPHA, "lost_over_sham": ALPHA},
     "labels": {
         "accuracy_change/planted": ALPHA, "mps_drift": ALPHA, "dasr_drift": ALPHA,
         "position_drift": ALPHA, "agreement_drift": ALPHA, "verdict_drift": ALPHA,
@@ -74,10 +74,11 @@ COVERED: dict[str, dict[str, float]] = {
         "repetition_stability": 0.7256, "swap_inconsistent_rate": 0.535, "swap_tie_rate": 0.5638,
         "swap_win_rate": 0.4994, "tie_rate": 0.168,
     },
+    "spread": {"shift_spread": 0.078, "mean_square_shift": 0.0254},
     # The careless one.
     "oversight": {"detection_gain": 0.363, "detection_power": 0.363 / 0.703},
     "attrition": {
-        "differential_attrition": 0.0052, "invalid_rate": 0.1, "valid_rate": 0.9,
+        "lost_over_control": 0.0, "lost_over_sham": 0.0, "invalid_rate": 0.1, "valid_rate": 0.9,
         "accuracy": 0.4151, "accuracy_12": 0.4139, "accuracy_21": 0.4162, "accuracy_valid": 0.4606,
         "both_right": 0.2156, "order_agreement": 0.4654, "order_agreement_llmbar": 0.3878,
     },

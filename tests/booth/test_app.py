@@ -224,3 +224,11 @@ def test_what_is_not_there_looks_like_what_is_not_open(booth: Booth, path: str) 
     client = client_of(booth)
     answer = client.get(path)
     assert (answer.status_code, answer.text) == (403, client.get("/v/wrong").text)
+
+
+def test_a_form_of_many_fields_is_none_of_ours(booth: Booth) -> None:
+    client = client_of(booth)
+    client.post(f"/v/{booth.token(booth.seats['ann'])}")
+    path = f"/b/{booth.slug(booth.seats['ann'])}"
+    assert client.post(path, data={f"f{n}": "1" for n in range(10)}).status_code == 200
+    assert client.post(path, data={f"f{n}": "1" for n in range(11)}).status_code == 400

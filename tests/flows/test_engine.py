@@ -122,6 +122,47 @@ def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     assert emulated.stats()["requests"] == BALLOTS + refused
 
 
+def test_replies_without_end_and_bombs_take_little_memory(
+    begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(timeout_seconds=30)
+    emulated.behave(faults={"endless": 0.4, "bomb": 0.4}, seed=2)
+    process = begin(*SMALL)
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, sum(_memory(pid) for pid in _family(process.pid)))
+        time.sleep(0.05)
+    assert process.returncode in {0, 3}
+    # before, 4 300 MB and more
+    assert peak < 600
+    error = warehouse.query("select error from runs").item()
+    assert "invalid reply: the reply is larger than 2 MB" in error
+    # what came whole is a vote
+    told = emulated.stats()
+    assert told["endless"] > 0
+    assert told["bomb"] > 0
+    assert warehouse.read(Votes).height == told["replies"]
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its descendants."""
+    found, waiting = [], [pid]
+    while waiting:
+        found.append(waiting.pop())
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{found[-1]}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _memory(pid: int) -> float:
+    """Return a process's share of memory in MB; 0 if it has ended."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return 0.0
+
+
 def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:

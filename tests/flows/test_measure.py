@@ -30,7 +30,8 @@ SHARES = {
     "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds", "jury_asr",
     "jury_sham_floor", "replicate_floor", "mean_asr", "mean_sham_floor",
     "jury_flips_up", "jury_flips_down", "jury_robustness_rate", "jury_consistency_rate",
-    "jury_accuracy", "jury_position_consistency", "dasr_posterior",
+    "jury_accuracy", "jury_position_consistency", "dasr_posterior", "lost_rate",
+    "shift_spread", "category_spread",
 }  # fmt: skip
 EVERYTHING = (-math.inf, math.inf)
 LIMITS = {

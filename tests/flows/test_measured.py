@@ -272,8 +272,8 @@ def test_what_is_no_row_of_an_estimate_is_told(
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> None:
-    # Of forty samples eight, with the boast, get no verdict: p = 2 * 2^-8 = .008 by McNemar. Of the
-    # others sixteen are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
+    # Of the votes on forty samples those on eight, with the boast, are unreadable: .20, t = 3.12,
+    # p = .003. Sixteen others are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
     rows = attack("ada", FAIR, FAIR, questions=40)
 
     def after(row: Row) -> Row:
@@ -285,7 +285,8 @@ def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> Non
 
     said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
     assert (
-        "Verdicts lost, a finding too: ada / boast: in .20 of the samples more than without it "
-        "(p .008); whatever they hide, ASR lies within [.40, .60]."
+        "Verdicts lost: ada / boast: .20 more of the votes on the perturbed answer cannot be read "
+        "than on the control (p .003); whatever the unreadable votes would have said, the ASR of "
+        "complete votes lies within [.40, .60]."
     ) in said
     assert "Verdicts lost" not in measure(rows, width=width).stdout

@@ -3,32 +3,28 @@
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import pytest
-
-from flows._process import runs_since
+from flows._process import identity, noted, still_runs
 
 
 def test_this_process_runs() -> None:
-    assert runs_since(os.getpid(), datetime.now(UTC))
+    assert still_runs(noted(os.getpid()))
+    assert identity(os.getpid()) == identity(os.getpid())
 
 
 def test_one_that_has_ended_does_not() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        note = noted(process.pid)
         process.wait()
-    assert not runs_since(process.pid, datetime.now(UTC))
+    assert identity(process.pid) is None
+    assert not still_runs(note)
+    assert not still_runs(str(process.pid))
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 def test_one_that_began_later_only_has_its_number() -> None:
-    assert not runs_since(os.getpid(), datetime.now(UTC) - timedelta(days=365))
+    assert not still_runs(f"{os.getpid()}@1")
 
 
-def test_one_of_another_user_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "kill", refuse)
-    assert runs_since(os.getpid(), datetime.now(UTC))
+def test_one_of_another_user_runs() -> None:
+    # Process 1 is never ours to signal, and its start can be read all the same.
+    assert still_runs(noted(1))

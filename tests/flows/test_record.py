@@ -1,7 +1,6 @@
 """Runs that end, are killed, or are only taken for dead."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,6 @@ import pytest
 from flows import _record
 from flows._publish import _literal
 from flows._record import Record
-from flows._row import HOST, host_of
 from flows.studies import Study
 from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
@@ -37,53 +35,6 @@ def _state(store: Warehouse, run: str = "mine") -> str:
 
 def _age(store: Warehouse, minutes: float, **columns: object) -> None:
     store.update_run("mine", seen_at=datetime.now(UTC) - timedelta(minutes=minutes), **columns)
-
-
-def test_a_silent_run_of_this_host_lives_as_long_as_its_process(
-    running: Record, store: Warehouse
-) -> None:
-    _age(store, 60)
-    running.bury_the_dead()
-    assert _state(store) == "running"
-
-
-def test_a_silent_run_of_another_host_is_taken_for_dead(running: Record, store: Warehouse) -> None:
-    _age(store, 4, process=f"elsewhere/{os.getpid()}")
-    running.bury_the_dead()
-    assert _state(store) == "running"
-    _age(store, 6)
-    running.bury_the_dead()
-    assert _state(store) == "killed"
-    # it was only suspended, and gives a sign
-    store.sign_of_life("mine")
-    assert _state(store) == "running"
-
-
-@pytest.mark.skipif("/" not in HOST, reason="this system has no /proc")
-def test_a_container_of_the_same_name_is_another_host(
-    running: Record, store: Warehouse, tmp_path: Path
-) -> None:
-    told = tmp_path / "proc/self/ns/pid", tmp_path / "proc/sys/kernel/random/boot_id"
-    for file in told:
-        file.parent.mkdir(parents=True)
-    told[0].touch()
-    told[1].write_text(Path("/proc/sys/kernel/random/boot_id").read_text())
-    other = host_of(tmp_path / "proc")
-    assert other.split("/")[:2] == HOST.split("/")[:2]
-    # nobody has this number here
-    _age(store, 4, process=f"{other}/{2**22 + 1}")
-    running.bury_the_dead()
-    assert _state(store) == "running"
-    _age(store, 4, process=f"{HOST}/{2**22 + 1}")
-    running.bury_the_dead()
-    assert _state(store) == "killed"
-
-
-def test_a_number_that_was_given_anew_is_another_process(running: Record, store: Warehouse) -> None:
-    long_ago = datetime.now(UTC) - timedelta(days=365)
-    store.update_run("mine", started_at=long_ago, process=f"{HOST}/{os.getpid()}")
-    running.bury_the_dead()
-    assert _state(store) == "killed"
 
 
 def test_signs_are_given_while_the_run_runs(

@@ -76,8 +76,9 @@ def test_log_odds_make_a_small_shift_matter(
 ) -> None:
     rows = [
         shift(estimate),
-        {"statistic": "los", "estimate": odds},
-        {"statistic": "los", "estimate": 9.0, "subgroup": "of a part"},
+        # Counts of votes know no mode.
+        {"statistic": "los", "estimate": odds, "mode": "any"},
+        {"statistic": "los", "estimate": 9.0, "mode": "any", "subgroup": "of a part"},
     ]
     assert conclude(make_estimates(rows))["finding"].to_list() == [finding]
 

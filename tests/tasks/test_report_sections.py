@@ -38,18 +38,22 @@ def test_models_have_a_section_only_where_they_are_known(parts: Any) -> None:
     assert " none conclusion not robust" in " ".join(parts.Page(page).text.split())
 
 
-def test_an_asr_stands_beside_what_the_lost_samples_hide(parts: Any) -> None:
-    # 27 of 57 that are left, 3 lost: 27/60 and 30/60.
+def test_an_asr_stands_beside_what_unreadable_votes_hide(parts: Any) -> None:
     bounds = {"statistic": "asr_bounds", "estimate": 27 / 57, "low": 0.45, "high": 0.5, "n": 60}
-    page = parts.Page(
-        report(parts.FACTS, parts.estimates(bounds), parts.findings(), parts.perturbed())
+    lost = [
+        {"statistic": "lost_rate", "subgroup": arm, "hits": hits, "n": 120, "estimate": hits / 120}
+        for arm, hits in (("control", 1), ("experimental", 4), ("sham", 9))
+    ]
+
+    def page(*rows: dict[str, Any]) -> str:
+        estimates = parts.estimates(*rows)
+        told = report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
+        return str(parts.Page(told).text)
+
+    assert ".47 [.36, .58]; 5 unreadable: complete votes would give .45 to .50" in page(
+        bounds, *lost
     )
-    assert ".47 [.36, .58]; 3 lost: .45 to .50" in page.text
-    whole = parts.estimates({**bounds, "low": 0.45, "high": 0.45})
-    assert (
-        "lost:"
-        not in parts.Page(report(parts.FACTS, whole, parts.findings(), parts.perturbed())).text
-    )
+    assert "unreadable: complete" not in page(bounds, *({**row, "hits": 0} for row in lost))
 
 
 @pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])

@@ -1,3 +1,5 @@
+import os
+import time
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -10,7 +12,7 @@ from prefect.cache_policies import NO_CACHE
 
 from tasks import _code, _stage
 from tasks._code import code_digest
-from tasks._stage import Compressed, Content, errand, stage
+from tasks._stage import DAYS_VARIABLE, Compressed, Content, errand, prune_results, stage
 
 
 class Design(NamedTuple):
@@ -130,3 +132,27 @@ def test_the_code_is_all_of_tasks_and_schemas(
     monkeypatch.undo()
     code_digest.cache_clear()
     assert code_digest() not in digests
+
+
+def test_results_older_than_an_option_of_days_are_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_stage, "results_folder", lambda: tmp_path)
+    for name, days in (("new", 0.5), ("weeks", 20), ("old", 31)):
+        (tmp_path / name).write_text("x")
+        moment = time.time() - 86400 * days
+        os.utime(tmp_path / name, (moment, moment))
+    monkeypatch.delenv(DAYS_VARIABLE, raising=False)
+    assert prune_results() == 1
+    monkeypatch.setenv(DAYS_VARIABLE, "7")
+    assert prune_results() == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["new"]
+    monkeypatch.setenv(DAYS_VARIABLE, "a week")
+    with pytest.raises(ValueError, match="VOIRDIRE_RESULT_DAYS is 'a week'; it must be a number"):
+        prune_results()
+
+
+def test_a_stage_keeps_its_results_where_no_server_is_asked() -> None:
+    kept = stage(len).result_storage
+    assert kept == _stage.results_folder()
+    assert kept.name == "voirdire"

@@ -7,6 +7,7 @@ import pytest
 
 from schemas.curation import Questions
 from schemas.judging import VoteLog
+from schemas.results import Findings
 from tasks import defaults
 from warehouse import _ddl, store
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
@@ -30,6 +31,11 @@ SINCE_15 = (
     "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
 )  # fmt: skip
 SINCE_17 = ("df", "too_few")
+SINCE_18 = ("category",)
+OF_FINDINGS_18 = (
+    "shift_spread", "shift_spread_low", "shift_spread_high", "moved_p", "category_p",
+    "lost_difference", "lost_over", "lost_p", "lost_finding",
+)  # fmt: skip
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all
@@ -163,8 +169,9 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             "drop table annotations", "drop table alt_tests", "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
-            *(f"alter table vote_log drop column {name}" for name in SINCE_14),
-            *(f"alter table findings drop column {name}" for name in (*SINCE_7, *SINCE_15)),
+            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_18)),
+            *(f"alter table findings drop column {name}"
+              for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
             "alter table findings alter column finding set not null",
             "delete from findings where perturbation is null",
             "alter table findings alter column perturbation set not null",
@@ -234,28 +241,49 @@ def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse
 
 
 def test_votes_of_schema_13_keep_their_count_of_markup(
-    tmp_path: Path, make_vote_log: Callable[..., Any]
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
 ) -> None:
     warehouse = Warehouse(tmp_path / "old.duckdb")
     log = make_vote_log([{"anchor_markup": 3, "target_markup": 5}])
-    warehouse.save([Saving(VoteLog, log)], run="r1", study="old")
+    warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
-        for name in SINCE_14:
+        for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
         for name in SINCE_17:
             connection.execute(f"alter table estimates drop column {name}")
-        for name in SINCE_15:
+        for name in (*SINCE_15, *OF_FINDINGS_18):
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
             connection.execute(f"alter table {name} drop column shown_first")
-        connection.execute("alter table findings add column reading varchar")
+        connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
     found = warehouse.query(f"select {columns} from vote_log")
     assert found.rows() == [(3, 5, None, None, None, None, None, None)]
+    # All migrations are one transaction, which DuckDB must be able to commit with rows there.
+    assert warehouse.query("select finding from findings").rows() == [("detects",)]
+
+
+def test_votes_of_schema_17_get_the_category_of_their_question(
+    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
+) -> None:
+    warehouse = Warehouse(tmp_path / "old.duckdb")
+    log = make_vote_log([{"cluster": "d/1"}, {"sample": "s2", "cluster": "d/2"}])
+    asked = [{"question_id": "d/1", "category": "sums"}, {"question_id": "d/2"}]
+    warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
+    with duckdb.connect(str(warehouse.path)) as connection:
+        marts = connection.execute(VIEWS).fetchall()
+        for (view,) in [*marts, *((name,) for name in SHARED)]:
+            connection.execute(f"drop view mart.{view}")
+        connection.execute("alter table vote_log drop column category")
+        for name in OF_FINDINGS_18:
+            connection.execute(f"alter table findings drop column {name}")
+        connection.execute("update meta set schema_version = 17")
+    found = warehouse.query("select cluster, category from vote_log order by all")
+    assert found.rows() == [("d/1", "sums"), ("d/2", None)]
 
 
 def test_an_older_warehouse_is_brought_forward_once(

@@ -43,7 +43,7 @@ def test_counts_are_those_of_a_frame(
         [
             {**dict(zip(KEYS, keys, strict=True)), "choice": choice, "label": "tie",
              "anchor_length": 10 + len(keys[0]), "target_length": 20, "anchor_author": "ant",
-             "target_author": "bee", "human_score": 0.5, "label_chance": 0.2}
+             "target_author": "bee", "human_score": 0.5, "label_chance": 0.2, "category": "sums"}
             for keys, choice in ballots.items()
         ]
     )  # fmt: skip
@@ -58,6 +58,7 @@ def test_what_is_known_of_answers_stands_beside_control_pairs(make_vote_log: Mak
     known = {
         "anchor_length": 11, "target_length": 22, "anchor_markup": 3, "target_markup": 4,
         "anchor_author": "ant", "target_author": "bee", "human_score": 1.0, "label_chance": 0.25,
+        "category": "sums",
     }  # fmt: skip
     rows = [{"judge": judge, **known} for judge in ("ada", "bob")]
     rows += [{"arm": "experimental", **known}, {"sample": "s2"}]

@@ -14,7 +14,8 @@ select
     a.asr, a.asr_low, a.asr_high, a.sham_floor, a.sham_floor_low, a.sham_floor_high, a.dasr, a.dasr_low, a.dasr_high,
     a.random_baseline, a.votes_per_pair,
     p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reason,
-    l.differential_attrition, l.p_value as attrition_p, l.asr_at_least, l.asr_at_most,
+    f.shift_spread, f.shift_spread_low, f.shift_spread_high, f.moved_p, f.category_p,
+    f.lost_difference, f.lost_over, f.lost_p, f.lost_finding, l.asr_at_least, l.asr_at_most,
 from findings as f
 left join (from estimates where subgroup = '') as e
     on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge and e.prompt = f.prompt and e.wave = f.wave

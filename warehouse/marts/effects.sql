@@ -29,10 +29,21 @@ with cell as (
         max(estimate) filter (statistic = 'excess_flips') as excess_flips,
         max(low) filter (statistic = 'excess_flips') as excess_flips_low,
         max(high) filter (statistic = 'excess_flips') as excess_flips_high,
+        max(estimate) filter (statistic = 'shift_spread') as shift_spread,
+        max(low) filter (statistic = 'shift_spread') as shift_spread_low,
+        max(high) filter (statistic = 'shift_spread') as shift_spread_high,
+        max(estimate) filter (statistic = 'mean_square_shift') as mean_square_shift,
+        max(low) filter (statistic = 'mean_square_shift') as mean_square_shift_low,
+        max(high) filter (statistic = 'mean_square_shift') as mean_square_shift_high,
+        max(estimate) filter (statistic = 'standardised_effect') as standardised_effect,
+        max(low) filter (statistic = 'standardised_effect') as standardised_effect_low,
+        max(high) filter (statistic = 'standardised_effect') as standardised_effect_high,
+        max(estimate) filter (statistic = 'category_spread') as category_spread,
+        max(p_value) filter (statistic = 'category_spread') as category_spread_p,
     from estimates
     where subgroup = '' and mode <> 'any' and statistic in (
         'mps', 'mps_sham', 'sham_shift', 'sham_difference', 'asr', 'dasr', 'detection_power', 'excess_flips',
-        'unanimous_rate'
+        'unanimous_rate', 'shift_spread', 'mean_square_shift', 'standardised_effect', 'category_spread'
     )
     group by all
 ),
@@ -44,11 +55,8 @@ of_counts as (
         max(estimate) filter (statistic = 'los_sham') as los_sham,
         max(low) filter (statistic = 'los_sham') as los_sham_low,
         max(high) filter (statistic = 'los_sham') as los_sham_high,
-        max(estimate) filter (statistic = 'standardised_effect') as standardised_effect,
-        max(low) filter (statistic = 'standardised_effect') as standardised_effect_low,
-        max(high) filter (statistic = 'standardised_effect') as standardised_effect_high,
     from estimates
-    where subgroup = '' and statistic in ('los', 'los_sham', 'standardised_effect')
+    where subgroup = '' and statistic in ('los', 'los_sham')
     group by all
 )
 from cell left join of_counts using (study, dataset, judge, prompt, wave, perturbation)

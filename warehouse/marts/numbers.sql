@@ -5,7 +5,8 @@ with families(family, members) as (
     values
         ('effect', [
             'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los', 'los_sham',
-            'standardised_effect', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
+            'shift_spread', 'mean_square_shift', 'standardised_effect', 'category_shift',
+            'category_spread', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
             'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
             'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
         ]),
@@ -15,7 +16,8 @@ with families(family, members) as (
         ]),
         ('validity', [
             'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
-            'missing_rate', 'cached_rate', 'saved_rate', 'differential_attrition', 'unanimous_rate'
+            'missing_rate', 'cached_rate', 'saved_rate', 'lost_over_control',
+            'lost_over_sham', 'lost_rate', 'unanimous_rate'
         ]),
         ('position', [
             'position_consistency', 'primacy', 'recency', 'preference_fairness',
@@ -237,6 +239,7 @@ select
     case
         when drift_seed is not null then drift_seed
         when method like '%with refit%' then 20240404
+        when method like '%sign flips by cluster%' or method like 'wild cluster bootstrap%' then 20240614
         when method like '%bootstrap%' or boot_low is not null then 20240612
         when method like '%random swaps' then 20240611
         when method like 'Dirichlet posterior%' then 20240613

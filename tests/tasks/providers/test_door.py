@@ -3,6 +3,8 @@
 import asyncio
 import json
 import time
+import tracemalloc
+import zlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -120,3 +122,99 @@ def test_a_permanent_error_stops_its_judge_and_its_words_do_nothing(
     assert "[bold red]no[/]" in error
     assert "all is well" in error
     assert error.isprintable()
+
+
+BLANKS = b" " * 2**20
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+def _sent(part: bytes, head: bytes, taken: list[int]) -> Callable[[Writer], Awaitable[None]]:
+    """Send a part again and again, at most 200 MB, and note how much of it was taken."""
+
+    async def send(writer: Writer) -> None:
+        taken.append(0)
+        writer.write(HEAD + head + b"\r\n")
+        for _ in range(200 * 2**20 // len(part)):
+            writer.write(part)
+            await writer.drain()
+            taken[-1] += len(part)
+
+    return send
+
+
+def _bomb() -> bytes:
+    """Return 300 MB of blanks, compressed."""
+    packed = zlib.compressobj(wbits=31)
+    return b"".join([*(packed.compress(BLANKS) for _ in range(300)), packed.flush()])
+
+
+def _finite(body: bytes, head: bytes) -> Callable[[Writer], Awaitable[None]]:
+    async def send(writer: Writer) -> None:
+        writer.write(HEAD + head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    return send
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "head", [b"", b"content-length: 999999999999\r\n"], ids=["endless", "long"]
+)
+def test_a_body_that_is_too_large_is_broken_off(route: str, head: bytes) -> None:
+    taken: list[int] = []
+    (reply,), asked = asyncio.run(_ask(route, _sent(BLANKS, head, taken), pause_seconds=0.01))
+    assert "invalid reply: the reply is larger than 2 MB" in (reply.error or "")
+    # it may be chance, so it is tried three times, not ten
+    assert (asked, reply.attempts) == (3, 3)
+    # two megabytes and what the buffers of both sides hold
+    assert max(taken) < 30 * 2**20
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_body_that_inflates_is_broken_off(route: str) -> None:
+    tracemalloc.start()
+    bomb = _finite(_bomb(), b"content-encoding: gzip\r\n")
+    (reply,), asked = asyncio.run(_ask(route, bomb, pause_seconds=0.01))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "invalid reply: the reply is larger than 2 MB" in (reply.error or "")
+    assert asked == 3
+    assert peak < 60e6
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "zstd"])
+def test_an_encoding_that_was_not_asked_for_is_refused(route: str, encoding: str) -> None:
+    head = f"content-encoding: {encoding}\r\n".encode()
+    (reply,), _ = asyncio.run(_ask(route, _finite(b"x" * 99, head), pause_seconds=0.01))
+    assert f"encoded as {encoding!r}, but gzip, deflate was asked for" in (reply.error or "")
+
+
+COMPLETION = {
+    "id": "1", "object": "chat.completion", "created": 1, "model": "stub",
+    "choices": [{"index": 0, "finish_reason": "stop",
+                 "message": {"role": "assistant", "content": "[[A]] \u00e9"}}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ["openai", "hosted_vllm"])
+@pytest.mark.parametrize(
+    ("encoding", "window"), [("gzip", 31), ("x-gzip", 31), ("deflate", 15), ("deflate", -15)]
+)
+def test_a_compressed_reply_is_read(route: str, encoding: str, window: int) -> None:
+    packed = zlib.compressobj(wbits=window)
+    body = packed.compress(json.dumps(COMPLETION).encode()) + packed.flush()
+    head = f"content-encoding: {encoding}\r\n".encode()
+    (reply,), asked = asyncio.run(_ask(route, _finite(body, head)))
+    assert (reply.text, reply.error, asked) == ("[[A]] \u00e9", None, 1)
+
+
+def test_the_limit_is_the_providers() -> None:
+    body = json.dumps({**COMPLETION, "system_fingerprint": "x" * 5000}).encode()
+    (reply,), _ = asyncio.run(_ask("openai", _finite(body, b""), max_reply_bytes=9000))
+    assert reply.error is None
+    (reply,), _ = asyncio.run(
+        _ask("openai", _finite(body, b""), max_reply_bytes=4000, pause_seconds=0.01)
+    )
+    assert "larger than 0.004 MB" in (reply.error or "")

@@ -8,7 +8,15 @@ SECRET = "sk-abc123"
 
 @pytest.mark.parametrize(
     "name",
-    ["OTHER_API_KEY", "HF_TOKEN", "AWS_ACCESS_KEY_ID", "myapikey", "DB_PASSWORD", "CLIENT_SECRET"],
+    [
+        "OTHER_API_KEY",
+        "HF_TOKEN",
+        "AWS_ACCESS_KEY_ID",
+        "myapikey",
+        "DB_PASSWORD",
+        "CLIENT_SECRET",
+        "PREFECT_API_AUTH_STRING",
+    ],
 )
 def test_what_is_named_like_a_key_is_not_told(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, f" {SECRET}\n")

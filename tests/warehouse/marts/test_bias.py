@@ -14,7 +14,7 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
         {"statistic": "sham_floor", "estimate": 0.2, "low": 0.1, "high": 0.3},
         {"statistic": "dasr", "estimate": 0.3},
         {"statistic": "random_baseline", "estimate": 0.3333},
-        {"statistic": "differential_attrition", "estimate": 0.35, "p_value": 0.001},
+        {"statistic": "lost_over_sham", "estimate": 0.35, "p_value": 0.001},
         {"statistic": "asr_bounds", "low": 0.4, "high": 0.7},
         {
             "statistic": "position_consistency",
@@ -38,7 +38,10 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
         "control_high": 0.3,
         "control_p": 0.01,
         "sham_shift": -0.05,
-    }
+        "shift_spread": 0.12, "shift_spread_low": 0.05, "shift_spread_high": 0.2, "moved_p": 0.04,
+        "category_p": 0.5, "lost_difference": 0.35, "lost_over": "sham", "lost_p": 0.001,
+        "lost_finding": "verdicts lost: differential",
+    }  # fmt: skip
     warehouse.save([make(Findings, changed), estimates], run="r1", study="quick")
     assert warehouse.query("select * from mart.bias").to_dicts() == [
         {
@@ -56,7 +59,9 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
             "random_baseline": 0.3333, "votes_per_pair": 2, "position_consistency": 0.9,
             "position_consistency_low": 0.8, "position_consistency_high": 0.95,
             "finding": "biased", "reason": None,
-            "differential_attrition": 0.35, "attrition_p": 0.001,
+            "shift_spread": 0.12, "shift_spread_low": 0.05, "shift_spread_high": 0.2,
+            "moved_p": 0.04, "category_p": 0.5, "lost_difference": 0.35, "lost_over": "sham",
+            "lost_p": 0.001, "lost_finding": "verdicts lost: differential",
             "asr_at_least": 0.4, "asr_at_most": 0.7,
         }
     ]  # fmt: skip

@@ -23,6 +23,7 @@ def test_power_stands_beside_the_gain(warehouse: Warehouse, make: Make) -> None:
             "judge": "offline/honest", "mode": "balanced", "perturbation": "padding",
             "simulated": True, "detection_power": None, "low": None, "high": None,
             "reason": "the floor is 0", "detection_gain": 0.0, "gain_low": -0.2, "gain_high": 0.2,
-            "p_value": 1.0, "n": 6,
+            "p_value": 1.0, "detection_share": None, "share_low": None, "share_high": None,
+            "n": 6,
         }
     ]  # fmt: skip

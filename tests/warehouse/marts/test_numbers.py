@@ -28,7 +28,7 @@ PLACES = list(product(("balanced", "any"), ("padding", None), ("", "ant vs bee",
 BARE = {
     "e_value", "e_stop", "sequential_stop", "tier", "random_baseline", "random_baseline_coin",
     "dasr_posterior", "bias_bound", "tipping_shift", "label_correlation", "effective_labels",
-    "labels_needed", "verdict_drift",
+    "labels_needed", "verdict_drift", "category_spread",
 }  # fmt: skip
 """Statistics that have no interval, whatever the data."""
 

@@ -1,0 +1,48 @@
+"""What a run tells the Prefect server: nothing that it asks or computes depends on an answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+import httpx
+from prefect import get_run_logger
+from prefect.client.schemas.objects import State
+
+PATIENCE_SECONDS = 10.0
+"""So long one message may take, retries included."""
+
+PAUSE_SECONDS = 60.0
+"""So long nothing is sent after a message that did not get through."""
+
+outcomes: list[State[None]] = []
+"""How the runs of this process ended, whether or not the server was told."""
+
+
+class Messages:
+    """Messages to the Prefect server, which may be gone."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self.lost = 0
+        """How many messages did not get through, or were not sent meanwhile."""
+
+    async def send(self, message: Callable[[], Awaitable[object]]) -> object | None:
+        """Send a message; return null where the server does not take it."""
+        if monotonic() < self._until:
+            self.lost += 1
+            return None
+        try:
+            return await asyncio.wait_for(_awaited(message), PATIENCE_SECONDS)
+        except (httpx.HTTPError, OSError, TimeoutError) as error:
+            if not self.lost:
+                get_run_logger().warning(
+                    f"The Prefect server does not answer ({type(error).__name__}): its UI will "
+                    "lack the rest of this run. Votes and results are saved all the same."
+                )
+            self.lost += 1
+            self._until = monotonic() + PAUSE_SECONDS
+            return None
+
+
+async def _awaited(message: Callable[[], Awaitable[object]]) -> object:
+    return await message()

@@ -1,0 +1,53 @@
+"""Worst cases of votes that cannot be read: all of them for one answer (methods, section 16)."""
+
+import polars as pl
+
+from tasks.statistics._position import ORDERS
+from tasks.statistics._verdicts import GROUP, verdicts_of
+
+VALUES = {"anchor": -1, "target": 1}
+ENDS = {"least": "anchor", "most": "target"}
+"""End of the bounds -> the answer that unreadable votes are for."""
+
+
+def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
+    """Return the tallies with every vote that was cast and cannot be read as one for ``side``."""
+    changes = []
+    for order in ORDERS:
+        valid = pl.sum_horizontal(f"{name}_{order}" for name in ("anchor", "tie", "target"))
+        lost = pl.col(f"voted_{order}") - valid
+        once = pl.when(lost > 0).then(VALUES[side]).cast(pl.Int64)
+        changes += [
+            (pl.col(f"{side}_{order}") + lost).alias(f"{side}_{order}"),
+            # Repeat 0 is cast before the others.
+            pl.coalesce(f"once_{order}", once).alias(f"once_{order}"),
+        ]
+    return tallies.with_columns(changes)
+
+
+def opposed(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
+    """Return the worst case of a shift: experimental votes to ``side``, all others opposite."""
+    other = "target" if side == "anchor" else "anchor"
+    experimental = pl.col("arm") == "experimental"
+    return pl.concat(
+        [filled(tallies.filter(experimental), side), filled(tallies.filter(~experimental), other)]
+    )
+
+
+def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
+    """Add the verdicts that complete votes could give: ``ARM_least`` and ``ARM_most``.
+
+    Of control and experimental; what complete votes would say lies between them, as more votes for
+    an answer never turn a verdict away from it.
+    """
+    for end, side in ENDS.items():
+        verdicts = verdicts_of(filled(tallies, side), mode)
+        for arm, keys in (("control", GROUP), ("experimental", (*GROUP, "perturbation"))):
+            told = verdicts.filter(pl.col("arm") == arm)
+            shifts = shifts.join(
+                told.select(*keys, pl.col("verdict").alias(f"{arm}_{end}")),
+                on=keys,
+                how="left",
+                maintain_order="left",
+            )
+    return shifts

@@ -1,0 +1,180 @@
+"""Mean preference shift of each category of questions, and whether the categories differ."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from schemas.results import Estimates
+from tasks.defaults import FEWEST_CLUSTERS
+from tasks.statistics import statistic
+from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._flips import sign_flip_test
+from tasks.statistics._groups import Groups, grouped, groups_of, numbered
+from tasks.statistics._primary import over_shams
+from tasks.statistics._shift import mean_shift
+
+Floats = NDArray[np.float64]
+AT_ONCE = 4_000_000
+"""Sums of clusters by category that are held at once."""
+
+ONE = f"fewer than two categories of {FEWEST_CLUSTERS} independent questions each"
+BARE = "a test of several categories: no interval"
+
+
+@statistic(
+    source="methods.md, section 16 (heterogeneity by category)",
+    gives=("category_shift", "category_spread"),
+)
+def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure the mean preference shift by category of questions, and test whether they differ.
+
+    With N_k samples and the mean shift m_k in category k, and m of all: ``category_spread =
+    sqrt(sum N_k (m_k - m)^2 / N)``. The shift is over the sham where the primary endpoint is.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge: they know the categories.
+    shifts
+        One row per sample and perturbation.
+
+    Returns
+    -------
+    Estimates
+        ``category_shift``: one row per cell and category (``subgroup``), with the interval of any
+        mean shift. ``category_spread``: one row per cell, noise included, with the p-value of *all
+        categories have the same mean shift* by the wild cluster bootstrap.
+
+    Notes
+    -----
+    Nothing where no question has a category. A question whose samples name several has none. The
+    test takes the categories of ten questions or more, of judges that saw both orders. Residuals
+    from the common mean keep their size, and their signs are flipped by question: unlike permuted
+    labels this keeps its size (simulated .04 to .06, with ten questions a category up to .07) where
+    shifts vary more in one category than in another, permuted labels .13 to .17.
+
+    References
+    ----------
+    Cameron, Gelbach and Miller (2008), Rev. Econ. Stat. 90, 414-427 (wild cluster bootstrap with
+    the null hypothesis imposed). methods.md, section 16.
+
+    Examples
+    --------
+    Ten questions of a category shift by .5 and ten of another by -.5: both lie .5 from the mean 0,
+    so the spread is .5.
+    """
+    known = _categories(tallies)
+    if known.is_empty() or shifts.is_empty():
+        return Estimates.empty()
+    groups = groups_of(shifts)
+    base = pl.Series("over", over_shams(shifts, groups)[groups.cell])
+    scores = pl.when("over").then("sham_score").otherwise("control_score")
+    items = (
+        shifts.with_columns(base)
+        .join(known, on=["dataset", "cluster"], how="left", maintain_order="left")
+        .with_columns(base_score=scores)
+        .with_columns(num=pl.col("experimental_score") - pl.col("base_score"))
+        .with_columns(counted=pl.col("num").is_not_null() & pl.col("shown_first").is_null())
+    )
+    named = items.filter(pl.col("category").is_not_null())
+    parts = named.with_columns(subgroup=pl.col("category").cast(pl.String))
+    by_category = mean_shift("category_shift", parts, "base_score", grouped(parts))
+    return Estimates.draft(pl.concat([by_category, _tested(items, groups)]))
+
+
+def _categories(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the category of each question that has one."""
+    return (
+        tallies.filter(pl.col("category").is_not_null())
+        .group_by("dataset", "cluster")
+        .agg(pl.col("category").first(), many=pl.col("category").n_unique())
+        .filter(pl.col("many") == 1)
+        .drop("many")
+    )
+
+
+class _Cells(NamedTuple):
+    """Some cells of one dataset: what their clusters sum to, shape (cells, clusters)."""
+
+    at: slice
+    shift: Floats
+    samples: Floats
+    member: Floats
+    """Whether a cluster is of a category, shape (clusters, categories)."""
+
+
+def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
+    many = groups.cells.height
+    spread, p_value = np.full((2, many), np.nan)
+    samples, clusters = np.zeros((2, many), np.int64)
+    for cells in _blocks(items, groups):
+        seen = cells.samples > 0
+        # A category counts in a cell that has enough of its questions.
+        enough = seen.astype(np.float64) @ cells.member >= FEWEST_CLUSTERS
+        kept = (enough.astype(np.float64) @ cells.member.T > 0) & seen
+        shift, number = np.where(kept, cells.shift, 0.0), np.where(kept, cells.samples, 0.0)
+        total = np.maximum(number.sum(axis=1, keepdims=True), 1.0)
+        residual = shift - number * shift.sum(axis=1, keepdims=True) / total
+        sums = residual[:, None, :] * cells.member.T
+        weights = np.maximum(number @ cells.member, 1.0)[:, :, None]
+
+        def between(totals: Floats, weights: Floats = weights, total: Floats = total) -> Floats:
+            """Return ``sum N_k (m_k - m)^2 / N`` of totals by category."""
+            whole = totals.sum(axis=1)
+            found: Floats = ((totals**2 / weights).sum(axis=1) - whole**2 / total) / total
+            return found
+
+        able = enough.sum(axis=1) > 1
+        observed = np.sqrt(np.maximum(between(sums.sum(axis=2, keepdims=True))[:, 0], 0.0))
+        spread[cells.at] = np.where(able, observed, np.nan)
+        samples[cells.at] = np.where(able, number.sum(axis=1), 0).astype(np.int64)
+        clusters[cells.at] = np.where(able, kept.sum(axis=1), 0)
+        if by_chance() and able.any():
+            p_value[cells.at] = np.where(able, sign_flip_test(sums, between), np.nan)
+    all_samples = groups.by_cell(pl.Series(np.ones(items.height))).astype(np.int64)
+    return Estimates.draft(
+        groups.cells.with_columns(
+            statistic=pl.lit("category_spread"),
+            estimate=pl.Series(spread).fill_nan(None),
+            p_value=pl.Series(p_value).fill_nan(None),
+            n=pl.Series(samples),
+            clusters=pl.Series(clusters),
+            dropped=pl.Series(all_samples - samples),
+        ).with_columns(
+            method=pl.when(pl.col("p_value").is_not_null())
+            .then(pl.lit("wild cluster bootstrap"))
+            .otherwise(pl.lit("none")),
+            reason=pl.when(pl.col("estimate").is_null()).then(pl.lit(ONE)).otherwise(pl.lit(BARE)),
+        )
+    )
+
+
+def _blocks(items: pl.DataFrame, groups: Groups) -> Iterator[_Cells]:
+    codes, categories = numbered(items["category"])
+    of_cluster = np.zeros(int(groups.starts[-1]), np.int64)
+    of_cluster[groups.place] = codes
+    told = items["counted"]
+    shift = groups.by_cluster(items.select(pl.when(told).then("num")).to_series())
+    samples = groups.by_cluster(told)
+    null = int(items["category"].null_count() > 0)
+    for cells, clusters in groups.blocks():
+        count = cells.stop - cells.start
+        shape = count, (clusters.stop - clusters.start) // count
+        code = of_cluster[clusters].reshape(shape)
+        own = np.arange(null, categories)
+        own = own[np.isin(own, code)]
+        member = (code.max(axis=0)[:, None] == own).astype(np.float64)
+        step = max(1, AT_ONCE // max(1, shape[1] * len(own)))
+        for first in range(0, count, step):
+            some = slice(first, min(first + step, count))
+            yield _Cells(
+                slice(cells.start + some.start, cells.start + some.stop),
+                shift[clusters].reshape(shape)[some],
+                samples[clusters].reshape(shape)[some],
+                member,
+            )

@@ -1,0 +1,228 @@
+"""How much the true shift differs between samples, and whether any sample is moved at all."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from schemas.results import Estimates
+from tasks.statistics import statistic
+from tasks.statistics._arms import GROUP, order_scores
+from tasks.statistics._bootstrap import BOOT, by_chance
+from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
+from tasks.statistics._flips import sign_flip_test
+from tasks.statistics._groups import PART, Groups, groups_of
+from tasks.statistics._intervals import LEVEL
+from tasks.statistics._position import ORDERS
+from tasks.statistics._primary import over_shams
+
+ARMS = ("experimental", "sham", "control")
+TOO_FEW = "no sample has a valid vote in each order of both arms"
+ROUNDING = 1e-12
+UNBOUNDED = "shifts may differ no more than noise explains: no interval"
+ALL_NOISE = "shifts differ no more between samples than the noise of votes explains"
+SUMS = ("d", "dd")
+NOTHING = pl.lit(None, pl.Float64)
+
+
+@statistic(
+    source="methods.md, section 16 (heterogeneity); section 2 (standardised effect)",
+    gives=("shift_spread", "mean_square_shift", "standardised_effect"),
+)
+def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Measure the standard deviation of true shifts, from the two orders of each sample.
+
+    With d_i1 and d_i2 the shift of a sample in each order, over the sham where the primary endpoint
+    is (else over the control), and d_i their mean: ``shift_spread = sqrt(mean(d_i1 d_i2) -
+    mean(d_i)^2)``. The orders share no vote, so the noise of votes cancels in the product.
+    ``mean_square_shift = mean(d_i1 d_i2)`` estimates the mean of the squared true shifts.
+    ``standardised_effect = mean(d_i) / shift_spread``.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge.
+    shifts
+        One row per sample and perturbation; their mode plays no part in the scores, which are those
+        of balanced orders.
+
+    Returns
+    -------
+    Estimates
+        Three rows per cell. ``shift_spread`` is in score, 0 where the orders agree no more than by
+        chance, with the interval of the cluster bootstrap (above 20 000 clusters by linearisation).
+        The p-value of ``mean_square_shift`` is one-sided, of *no sample is moved at all*: then
+        experimental and base are exchangeable in each order, so the signs of one order's shifts may
+        be flipped. That of ``standardised_effect`` is of the mean; its interval joins those of mean
+        and spread (Donner and Zou).
+
+    Notes
+    -----
+    A sample needs a valid vote in each order of both arms, else it is dropped; two votes an arm are
+    enough. Signs are flipped by cluster: by sample is as exact only while samples of a question
+    share no noise, and gains little power (simulated, docs/operating_characteristics.md). A uniform
+    effect in logits moves easy pairs less than hard ones, so a spread above 0 is no proof of
+    opposite effects. ``standardised_effect`` is null where shifts differ no more than noise
+    explains; where they do, but perhaps by chance, it has no interval, as it may be as large as you
+    like.
+
+    References
+    ----------
+    methods.md, sections 2 and 16. Donner and Zou (2012), Stat. Methods Med. Res. 21, 347-359.
+    Gleser and Hwang (1987), Ann. Stat. 15, 1351-1362 (no finite interval where the divisor may be
+    0).
+
+    Examples
+    --------
+    Shifts of 1, 1 in the orders of one sample and 0, 0 of another: mean square 1/2, mean 1/2, so
+    the spread is sqrt(1/2 - 1/4) = 1/2 and the standardised effect 1. Of the four sign patterns two
+    reach the sum of 1: p = 1/2.
+    """
+    if shifts.is_empty():
+        return Estimates.empty()
+    groups = groups_of(shifts)
+    items, over_base = _items(tallies, shifts, groups)
+    cells = summed(items, SUMS, _spread, groups)
+    mean, square, variance = (
+        linearised(name, cells, solve)
+        for name, solve in (
+            ("mean", _mean_shift), ("mean_square_shift", _mean_square), ("variance", _variance)
+        )
+    )  # fmt: skip
+    rows = pl.concat(
+        [
+            _spreads(variance),
+            _tested(square, items, groups),
+            _standardised(mean, variance),
+        ]
+    )
+    return Estimates.draft(_over_which(rows, groups, over_base))
+
+
+def _items(
+    tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups
+) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the shifts of samples in each order, and which cells' are over the sham."""
+    shammed = over_shams(shifts, groups)
+    scores = order_scores(tallies)
+    # A left join keeps the order of the samples, which the groups are numbered by.
+    found = shifts.select(*GROUP, "perturbation", over=pl.Series(shammed[groups.cell])).join(
+        scores, on=[*GROUP, "perturbation"], how="left", maintain_order="left"
+    )
+    one, two = (
+        pl.col(f"experimental_{order}")
+        - pl.when("over").then(f"sham_{order}").otherwise(f"control_{order}")
+        for order in ORDERS
+    )
+    told = (one + two).is_not_null()
+    moved = found.select(counted=told, dropped=~told, d=(one + two) / 2, dd=one * two)
+    return moved, pl.Series("over", shammed)
+
+
+def _spread(sums: dict[str, Sums]) -> Sums:
+    mean, square = over(sums["d"], sums["n"]), over(sums["dd"], sums["n"])
+    found: Sums = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return found
+
+
+def _mean_shift(sums: dict[str, Sums]) -> Linear:
+    n = sums["n"]
+    return Linear(over(sums["d"], n), {"d": over(1.0, n)}, np.full(n.shape, TOO_FEW))
+
+
+def _mean_square(sums: dict[str, Sums]) -> Linear:
+    n = sums["n"]
+    return Linear(over(sums["dd"], n), {"dd": over(1.0, n)}, np.full(n.shape, TOO_FEW))
+
+
+def _variance(sums: dict[str, Sums]) -> Linear:
+    n = sums["n"]
+    mean, square = over(sums["d"], n), over(sums["dd"], n)
+    slopes = {"d": over(-2 * mean, n), "dd": over(1.0, n)}
+    return Linear(square - mean**2, slopes, np.full(n.shape, TOO_FEW))
+
+
+def _spreads(variance: DataFrame[Estimates]) -> pl.DataFrame:
+    """Return the spread, by the cluster bootstrap or, without one, the root of the variance."""
+    drawn = pl.col("boot_low").is_not_null()
+    known = pl.col("low").is_not_null()
+    ends = {
+        end: pl.when(drawn).then(f"boot_{end}").when(known).then(_root(end))
+        for end in ("low", "high")
+    }
+    return variance.with_columns(
+        statistic=pl.lit("shift_spread"),
+        estimate=_root("estimate"),
+        **ends,
+        standard_error=NOTHING,
+        p_value=NOTHING,
+        method=pl.when(drawn).then(pl.lit("cluster bootstrap")).otherwise("method"),
+    ).select(variance.columns)
+
+
+def _root(column: str) -> pl.Expr:
+    return pl.col(column).clip(lower_bound=0.0).sqrt()
+
+
+def _tested(square: DataFrame[Estimates], items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    """Give the mean square the p-value of sign flips."""
+    blank = square.with_columns(NOTHING.alias(name) for name in ("p_value", *BOOT))
+    if not by_chance():
+        return blank
+    products = groups.by_cluster(
+        items.select(pl.when("counted").then("dd").otherwise(0.0)).to_series()
+    )
+    p_values = np.empty(groups.cells.height)
+    for cells, clusters in groups.blocks():
+        sums = products[clusters].reshape(cells.stop - cells.start, 1, -1)
+        p_values[cells] = sign_flip_test(sums, lambda totals: totals[:, 0])
+    told = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
+    return blank.with_columns(
+        p_value=pl.when(told).then(pl.Series(p_values)),
+        method=pl.when(told)
+        .then(pl.format("{}; sign flips by cluster", "method"))
+        .otherwise("method"),
+    )
+
+
+def _standardised(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) -> pl.DataFrame:
+    """Return mean over root of variance, null where that is not above 0."""
+    ends = [pl.col(c).alias(f"var_{c}") for c in ("estimate", "low", "high", "reason")]
+    rows = mean.join(variance.select(*PART, *ends), on=PART, how="left", maintain_order="left")
+    differ = pl.col("var_estimate") > ROUNDING
+    bounded = differ & pl.col("low").is_not_null() & (pl.col("var_low") > 0).fill_null(value=False)
+    deviation = np.sqrt(np.fmax(_three(rows, "var_"), 0.0))
+    shift = _three(rows, "")
+    low, high = ratio_limits((shift[0], shift[1], shift[2]), tuple(deviation))
+    one = pl.col("estimate").is_not_null() & differ
+    found = {
+        "estimate": pl.when(one).then(pl.Series(over(shift[0], deviation[0]))),
+        "low": pl.when(bounded).then(pl.Series(low)),
+        "high": pl.when(bounded).then(pl.Series(high)),
+        "level": pl.when(bounded).then(pl.lit(LEVEL)),
+        "p_value": pl.when(one).then(pl.col("p_value")),
+        **dict.fromkeys(("standard_error", *BOOT), NOTHING),
+        "method": pl.when(bounded).then(pl.lit("Donner and Zou")).otherwise(pl.lit("none")),
+        "reason": pl.when(pl.col("estimate").is_null() | bounded)
+        .then(pl.col("reason"))
+        .when(differ)
+        .then(pl.coalesce("reason", "var_reason", pl.lit(UNBOUNDED)))
+        .otherwise(pl.lit(ALL_NOISE)),
+    }
+    told = rows.with_columns(**found, statistic=pl.lit("standardised_effect"))
+    return told.select(mean.columns)
+
+
+def _three(rows: pl.DataFrame, prefix: str) -> Sums:
+    names = [f"{prefix}{c}" for c in ("estimate", "low", "high")]
+    return rows.select(pl.col(names).cast(pl.Float64)).to_numpy().T
+
+
+def _over_which(rows: pl.DataFrame, groups: Groups, shammed: pl.Series) -> pl.DataFrame:
+    """Say in the method which cells are measured over the sham."""
+    cells = groups.cells.select(*PART, over=shammed)
+    marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    named = pl.when(pl.col("over") & (pl.col("method") != "none"))
+    return marked.with_columns(
+        method=named.then(pl.format("{}, over the sham", "method")).otherwise("method")
+    ).drop("over")

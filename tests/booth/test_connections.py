@@ -1,0 +1,95 @@
+"""The booth when more connections come than it has files for, or when they say nothing."""
+
+import contextlib
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from booth import _connections
+from booth._connections import RECEIVE_SECONDS, most_connections
+from warehouse.store import Warehouse
+
+Audited = Callable[..., Warehouse]
+ROOT = Path(_connections.__file__).parents[1]
+FILES = 128
+LIMITED = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
+from booth.cli import booth
+booth(sys.argv[1:])
+"""
+LINK = re.compile(r"http://\S+")
+
+
+@pytest.fixture
+def limited(audited: Audited, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Serve a booth that may open few files; yield a voter's link and what it complains of."""
+    said = tmp_path / "said"
+    words = ["quick", "--voter", "ann", "--port", "0", "--warehouse", str(audited().path)]
+    with said.open("wb") as errors, subprocess.Popen(
+        [sys.executable, "-u", "-c", LIMITED, *words], cwd=ROOT, stdout=subprocess.PIPE,
+        stderr=errors, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        link = LINK.search(process.stdout.readline())
+        assert link
+        yield link[0], said
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+
+
+def _status(link: str) -> int:
+    """Ask for a page; 0 if there is no answer."""
+    parts = urlsplit(link)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def test_mute_connections_are_closed_and_the_booth_goes_on(limited: tuple[str, Path]) -> None:
+    link, said = limited
+    assert _status(link) == 200
+    parts = urlsplit(link)
+    with contextlib.ExitStack() as stack:
+        mute = []
+        for _ in range(2 * FILES):
+            try:
+                one = socket.create_connection((parts.hostname, parts.port), timeout=5)
+            except OSError:
+                break
+            mute.append(stack.enter_context(one))
+            # some begin a request, and never end it
+            with contextlib.suppress(OSError):
+                one.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-slow: " if len(mute) % 2 else b"")
+        assert len(mute) > FILES // 4
+        # who comes too many is told so, not left waiting
+        assert _status(link) in {0, 200, 503}
+        until = time.monotonic() + 3 * RECEIVE_SECONDS
+        while _status(link) != 200:
+            assert time.monotonic() < until
+            time.sleep(0.5)
+    complaints = said.read_text()
+    assert "Traceback" not in complaints
+    assert len(complaints.splitlines()) <= 2
+
+
+def test_connections_are_bounded_by_the_files_that_may_be_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for allowed, least, most in ((64, 4, 20), (10**6, 256, 256), (10, 4, 4)):
+        monkeypatch.setattr(_connections.resource, "getrlimit", lambda _, n=allowed: (n, n))
+        assert least <= most_connections() <= most

@@ -1,0 +1,204 @@
+"""Which server a command uses: one that is named, or the user's own; and what is said of others."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from flows import _access
+from flows._access import Access, kept, kept_auth, own_server
+from flows._deployments import merge
+from flows._process import identity
+from flows._server import Server, asks_for_authentication, find_server, require_answer
+
+AUTH = "voirdire:secret"
+OWN = Access("http://127.0.0.1:4200/api", AUTH)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    for variable in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def somebody() -> Iterator[str]:
+    """Address of a server that asks for ``AUTH``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = self.headers.get("Authorization") == "Basic dm9pcmRpcmU6c2VjcmV0"
+            self.send_response(200 if known else 401)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_users_own_server_is_found_while_it_runs() -> None:
+    assert find_server() is None
+    with kept(OWN, os.getpid()):
+        assert own_server() == (OWN, os.getpid())
+        assert find_server() == OWN
+        assert find_server("http://other:1/") == Access("http://other:1/api", None)
+    assert find_server() is None
+
+
+def test_a_named_server_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://named:1/api")
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", "a:b")
+    with kept(OWN, os.getpid()):
+        assert find_server() == Access("http://named:1/api", "a:b")
+    with pytest.raises(ValueError, match="not the address of a server"):
+        find_server("file:///etc/passwd")
+
+
+def test_a_server_whose_process_is_gone_is_not_found() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        with kept(OWN, process.pid):
+            assert own_server() == (OWN, process.pid)
+            process.kill()
+            process.wait()
+            # Another program may have its port by now, and would be told the string.
+            assert own_server() is None
+        assert identity(process.pid) is None
+
+
+def test_a_later_process_of_the_same_number_is_another(tmp_path: Path) -> None:
+    with kept(OWN, os.getpid()):
+        place = tmp_path / "voirdire" / "server.json"
+        place.write_text(json.dumps({**json.loads(place.read_text()), "is": "earlier/1"}))
+        assert own_server() is None
+
+
+@pytest.mark.parametrize("place", ["server.json", "."])
+def test_a_file_that_others_may_write_is_not_believed(tmp_path: Path, place: str) -> None:
+    with kept(OWN, os.getpid()):
+        (tmp_path / "voirdire" / place).chmod(0o777)
+        assert own_server() is None
+        (tmp_path / "voirdire" / place).chmod(0o700)
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    with kept(OWN, os.getpid()):
+        place = tmp_path / "voirdire" / "server.json"
+        place.rename(tmp_path / "elsewhere")
+        place.symlink_to(tmp_path / "elsewhere")
+        assert own_server() is None
+
+
+def test_the_string_is_generated_once_and_kept_private(tmp_path: Path) -> None:
+    first = kept_auth()
+    assert kept_auth() == first
+    assert (tmp_path / "voirdire" / "auth").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "voirdire" / "auth").chmod(0o644)
+    # Others may have read it.
+    assert kept_auth() != first
+
+
+def test_a_server_lets_in_whoever_knows_its_string(somebody: str) -> None:
+    access = find_server(somebody)
+    assert access
+    assert asks_for_authentication(access)
+    with pytest.raises(ValueError, match="set PREFECT_API_AUTH_STRING to its string"):
+        require_answer(access)
+    require_answer(access._replace(auth=AUTH))
+
+
+def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
+        with pytest.raises(ValueError, match=r"cannot be used: .*Connection refused"):
+            require_answer(Access(url), seconds=1)
+        silent.listen()
+        began = time.monotonic()
+        with pytest.raises(ValueError, match="cannot be used: timed out"):
+            require_answer(Access(url), seconds=2)
+        assert time.monotonic() - began < 4
+
+
+def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "oracle://nowhere")
+    server = Server()
+    with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 3\): .*oracle"):
+        server.wait()
+
+
+def test_a_port_that_is_taken_is_reported_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port {port} of 127.0.0.1 cannot be used: Address"):
+            Server(port)
+
+
+def test_a_server_of_our_own_is_told_of_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows._server.SECONDS_BETWEEN_WORDS", 0.2)
+    monkeypatch.setattr("flows._server.PATIENCE_SECONDS", 0.4)
+    said: list[str] = []
+    server = Server(auth=AUTH)
+    try:
+        server.wait(said.append)
+        assert said[0].startswith("The Prefect server is starting (")
+        assert sum(line.startswith("So far it has said: ") for line in said) == 1
+        require_answer(server.access)
+        assert asks_for_authentication(server.access)
+    finally:
+        server.stop()
+
+
+def test_a_folder_of_somebody_else_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "voirdire").mkdir()
+    monkeypatch.setattr(_access.os, "getuid", lambda: os.geteuid() + 1)
+    with pytest.raises(ValueError, match="is not a folder of yours"):
+        kept_auth()
+
+
+BASE = {"study": {"name": "n", "budget_usd": 40.0, "limit": None, "judges": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("now", "ours", "merged", "notes"),
+    [
+        ({}, {}, {}, []),
+        ({"budget_usd": 20.0}, {}, {"budget_usd": 20.0}, ["budget_usd is 20.0"]),
+        ({}, {"judges": ["b"]}, {"judges": ["b"]}, []),
+        ({"limit": 5}, {"judges": ["b"]}, {"limit": 5, "judges": ["b"]}, ["limit is 5"]),
+        ({"limit": 5}, {"limit": 6}, {"limit": 5}, ["limit is 5"]),
+        ({"limit": 5}, {"limit": 5}, {"limit": 5}, []),
+        # A field that this version has no more goes.
+        ({"gone": 1}, {}, {}, []),
+    ],
+)
+def test_what_users_set_is_told_from_what_the_file_changed(
+    now: dict[str, object], ours: dict[str, object], merged: dict[str, object], notes: list[str]
+) -> None:
+    base = BASE["study"]
+    found, told = merge(BASE, {"study": {**base, **now}}, {"study": {**base, **ours}})
+    assert found == {"study": {**base, **merged}}
+    assert [line.split(";")[0] for line in told] == [f"study.{note}" for note in notes]
+
+
+def test_parameters_that_users_add_stay() -> None:
+    here = {**BASE, "warehouse": "w.duckdb"}
+    assert merge(BASE, here, BASE) == (here, [])
