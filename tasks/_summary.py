@@ -28,13 +28,10 @@ GLOSSARY = {
     "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
     " adjusted p-value is below .05, and the shift at least the minimum, or the log-odds shift at"
     " least .25; and the shift over the control, with a raw p-value below .05, has the same"
-    " direction.",
+    " direction. Position: one slot is favoured, by a gap of at least .05 or .25 logits.",
     "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
-    " minimum on both sides, and the log-odds shift does not say otherwise.",
-    "biased, no relevant bias (position)": "Of pairs without a perturbation: one slot is favoured,"
-    " the adjusted p-value below .05 and the position gap (the share of first picks less one half)"
-    " at least .05 or the pull in logits at least .25; or the 90 % intervals of both lie within"
-    " that. Where each pair was seen in one order only the pull in logits counts.",
+    " minimum on both sides, and the log-odds shift does not say otherwise. Position: those of the"
+    " gap and of its effect in logits do.",
     "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions are"
     " moved (the orders of a question agree, and the spread of true shifts is at least .10), or the"
     " shift differs between categories and is at least the minimum in one.",
@@ -95,9 +92,9 @@ def summary(
         reached = f"on {count(theirs, 'question')} at most" if theirs else UNSEEN
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
-    if all(row["finding"] is None for row in rows):
-        refused = "Nothing can be concluded of perturbations: every cell is refused."
-        return [refused, faced, *filter(None, [_position(slots, persons)]), _open(rows, persons)]
+    if all(row["finding"] is None for row in [*rows, *slots]):
+        refused = "Nothing can be concluded: every cell is refused."
+        return [refused, faced, _open(rows, persons)]
     # Of a person without a finding nothing is said, not that no bias was found.
     told_of = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in told_of)]
