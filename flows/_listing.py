@@ -24,6 +24,7 @@ HEADINGS = {
         "mean preference shift (MPS) toward the changed answer, over the sham where there is one",
         "mps_sham",
     ),
+    "over control": ("mean preference shift over the control, the unchanged answer", "mps"),
     "ASR": ("attack success rate", "asr"),
     "floor": ("the attack success rate of the sham: what noise alone does", "sham_floor"),
     "PC": ("position consistency", "position_consistency"),

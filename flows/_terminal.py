@@ -1,10 +1,12 @@
 """What people see in the terminal."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import click
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -32,6 +34,7 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control")
 """Columns of numbers that have a sign."""
 
@@ -159,7 +162,7 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
 def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding, and what it means, what it rests on or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
-    share = detected(row).replace("\N{NO-BREAK SPACE}", " ")
+    share = detected(row).translate(PLAIN)
     below = "; ".join(filter(None, (favoured(row), share, row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
@@ -323,5 +326,16 @@ def ballot_bars(console: Console) -> Iterator[Any]:
 
 def _clip(value: Any, width: int = 200) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    printable = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"
+    shown = printable(text)
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace control characters, which could command a terminal; line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def echo_data(text: str) -> None:
+    """Print data; on a terminal without control characters, which could command it."""
+    # Click drops colours on the way to a file, and so would change the data.
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)

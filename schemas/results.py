@@ -204,7 +204,7 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
     """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
 
     Left out of tables of attack success, that is. A bound is the end of the 95 % interval that is
-    nearer to 0, and null below ten questions (``exclusions.sql``).
+    nearer to 0, and null with too few questions (``exclusions.sql``).
     """
 
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -47,7 +47,7 @@ GLOSSARY = {
     "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
     " biased, toward the target.",
     "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
-    " shown. It takes 10 independent questions.",
+    " shown. It takes 10 independent questions, and none that carry most of the samples.",
 }
 BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"

@@ -194,7 +194,7 @@ def _provenance(
         " The independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
         "adjustment": f"Benjamini-Hochberg over {count(findings['p_adjusted'].count(), 'cell')}"
-        " with a p-value and ten questions or more",
+        " with a p-value and enough questions",
         "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
         **_calls(facts),
         "run": facts.run,
