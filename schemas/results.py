@@ -172,11 +172,12 @@ class Findings(
     shift_spread_low: float = pa.Field(nullable=True, description="lower end of its interval")
     shift_spread_high: float = pa.Field(nullable=True, description="upper end of its interval")
     moved_p: float = share(
-        "that no sample is moved at all, where the mean shift is below the minimum; Holm",
+        "that no sample is moved at all, where the mean shift is below the minimum; Holm with "
+        "category_p over all such cells",
         nullable=True,
     )
     category_p: float = share(
-        "that all categories have the same shift, asked there too; Holm", nullable=True
+        "that all categories have the same shift, asked there too; Holm with moved_p", nullable=True
     )
     lost_difference: float = pa.Field(
         ge=-1, le=1, nullable=True,
