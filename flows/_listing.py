@@ -30,6 +30,7 @@ HEADINGS = {
     "PC": ("position consistency", "position_consistency"),
     "valid": ("share of the ballots whose vote is valid", "valid_rate"),
     "first slot": ("share of votes for what is shown first", "first_pick_share"),
+    "logits": ("pull of the first slot in logits, whatever the answers' quality", "position_kappa"),
     "ties": ("ties among valid votes", "tie_rate"),
     "with people": ("agreement with a person on a question (S1)", "s1_macro"),
     "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),

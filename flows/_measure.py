@@ -156,7 +156,8 @@ def _bias(measures: Measures) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _shelved(
         _results(measures),
-        "select * from mart.bias order by judge, dataset, prompt, wave, kind desc, perturbation",
+        "select * from mart.bias "
+        "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
 
 

@@ -173,6 +173,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             *(f"alter table findings drop column {name}"
               for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
             "alter table findings alter column finding set not null",
+            "delete from findings where perturbation is null",
+            "alter table findings alter column perturbation set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
