@@ -75,7 +75,7 @@ def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) 
     assert found["p_adjusted"].is_null().equals(expected["p_adjusted"].is_null())
     assert 0 < gaps.null_count() < len(gaps)
     # All words occur, so all were compared.
-    # A jury has no votes of its own in each order: its findings are not asked whether they are mixed.
+    # A jury has no votes of its own, so it is not asked whether its shifts are mixed.
     assert set(found["finding"]) == {*FINDINGS, None} - {"mixed"}
 
 
