@@ -28,7 +28,11 @@ def not_ready_line(reasons: Mapping[str, str]) -> str:
 
 
 def _diverted(judge: str) -> str:
-    names = diverting(provider_of(judge), JUDGES[judge])
+    try:
+        names = diverting(provider_of(judge), JUDGES[judge])
+    except ValueError as error:
+        # A variable that holds no address: the other judges are asked all the same.
+        return str(error).rstrip(".")
     if not names:
         return ""
     return (

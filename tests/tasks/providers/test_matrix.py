@@ -247,9 +247,15 @@ def test_what_is_missing_is_named_before_anything_is_asked(
     assert set(missing) == ({*study.judges} if route.needed else set())
     for variable in route.needed:
         assert all(variable in reason for reason in missing.values())
+    addresses = [variable for variable in route.needed if variable.endswith("_API_BASE")]
     for variable in route.needed:
-        monkeypatch.setenv(variable, KEY)
+        monkeypatch.setenv(variable, "http://127.0.0.1:9" if variable in addresses else KEY)
     assert not_ready(study) == {}
+    for variable in addresses:
+        monkeypatch.setenv(variable, "no address")
+        assert all(f"{variable} must be an address" in why for why in not_ready(study).values())
+        assert set(not_ready(study)) == {*study.judges}
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
 
 
 def _models() -> list[tuple[Provider, Judge]]:

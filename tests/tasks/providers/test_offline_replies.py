@@ -97,9 +97,9 @@ def test_impossible_traits_are_refused(wrong: dict) -> None:
 
 def test_every_judge_of_the_file_is_a_simulated_one() -> None:
     names = [name for name in JUDGES if name.startswith("offline/")]
-    assert len(names) == 5
+    assert len(names) == 10
     traits = [Traits(**JUDGES[name].params["traits"]) for name in names]
-    assert len({t.seed for t in traits}) == 5
+    assert len({t.seed for t in traits}) == 10
     assert all(provider_of(name).simulated and provider_of(name).repeat_as_seed for name in names)
     assert all(JUDGES[name].about and JUDGES[name].model == name for name in names)
 
