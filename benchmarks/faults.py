@@ -284,14 +284,24 @@ def held(place: Path) -> None:
                 with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
                     assert holder.stdout
                     holder.stdout.readline()
-                    began, planned = time.monotonic(), 1500
-                    while it.replies() < planned and time.monotonic() < began + seconds:
-                        time.sleep(0.2)
-                    show(f"{name}: ballots not asked meanwhile", planned - it.replies(), 0)
+                    pause = longest_pause(it, 1500, seconds)
+                    show(f"{name}: longest pause of asking", pause, 5.0, "s")
                     ended = complete(it, name, running)
                     named = f"held open by process {holder.pid}" in ended.said
                     show(f"{name}: holder or mode not named", not named or how not in ended.said, 0)
                 it.check(name, 0)
+
+
+def longest_pause(it: Case, ballots: int, seconds: float) -> float:
+    """Return the longest time without a reply within so many seconds, until all have come."""
+    began = last = time.monotonic()
+    longest, before = 0.0, it.replies()
+    while before < ballots and time.monotonic() < began + seconds:
+        time.sleep(0.1)
+        if (now := it.replies()) > before:
+            last, before = time.monotonic(), now
+        longest = max(longest, time.monotonic() - last)
+    return longest
 
 
 def clock(place: Path) -> None:
