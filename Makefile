@@ -7,10 +7,12 @@ SET_UP_DEV := .venv/.set-up-dev
 SET_UP_LOCAL := .venv/.set-up-local
 EMULATOR := .venv/.aimock
 PEER := .venv/.inspect
+TOOLS := .venv/.tools
 # The locks are complete: pip resolves nothing, as an old one follows no pin of what others ask for with extras.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
+LOCKED := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
+INSTALL := $(BIN)/python $(LOCKED)
 
-.PHONY: help setup setup-local audit audit-local serve test lint check bench bench-engine lock clean
+.PHONY: help setup setup-local audit audit-local serve test lint vulnerabilities check bench bench-engine lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -61,7 +63,26 @@ lint: $(SET_UP_DEV) ## style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## all that CI checks
+# What writes the locks and checks them has an environment of its own, and a lock too.
+$(TOOLS): requirements-tools.txt | $(SET_UP)
+	$(PYTHON) -m venv .venv/tools
+	.venv/tools/bin/python $(LOCKED) -r requirements-tools.txt
+	touch $@
+
+# Its database is on the internet; where it cannot be asked, this says that nothing was checked. One
+# package that is not in it ends the look (--strict), lest a mirror's silence pass for health.
+vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known vulnerabilities
+	@for lock in requirements.txt requirements-local.txt; do \
+	    told=$$(timeout 120 .venv/tools/bin/pip-audit --requirement $$lock --require-hashes --disable-pip --strict \
+	        --progress-spinner off --timeout 10 2>&1) && { echo "$$lock: $$told"; continue; }; \
+	    case "$$told" in \
+	        *"known vulnerabilit"*) echo "$$lock: $$told"; exit 1 ;; \
+	        *) echo "$$lock: NOT CHECKED for known vulnerabilities, as their database cannot be asked from here:"; \
+	           echo "$$told" | tail -n 1 | cut -c1-300 ;; \
+	    esac; \
+	done
+
+check: lint vulnerabilities test ## all that CI checks, and known vulnerabilities
 
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, millions of votes and of labels
 	$(BIN)/python benchmarks/audit.py
@@ -70,21 +91,22 @@ bench: setup ## measure start-up, a cold and a second audit, and coverage of the
 	$(BIN)/python benchmarks/alt_test.py
 
 # The peer has requirements of its own, so it gets an environment of its own.
-$(PEER): Makefile | $(SET_UP)
+$(PEER): requirements-peer.txt | $(SET_UP)
 	$(PYTHON) -m venv .venv/inspect
-	.venv/inspect/bin/python -m pip install --quiet --disable-pip-version-check inspect-ai==0.3.285 openai==3.54.0
+	.venv/inspect/bin/python $(LOCKED) -r requirements-peer.txt
 	touch $@
 
 bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
 	$(BIN)/python benchmarks/engine.py
 
-LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+LOCK := .venv/tools/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
-lock: ## write the requirements anew, with hashes and without index addresses
-	$(BIN)/python -m pip install --quiet uv
+lock: $(TOOLS) ## write the requirements anew, with hashes and without index addresses
 	$(LOCK) pyproject.toml --group build --output-file requirements.txt
 	$(LOCK) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --group local --no-deps --output-file requirements-local.txt
+	$(LOCK) --group peer --output-file requirements-peer.txt
+	$(LOCK) --group tools --output-file requirements-tools.txt
 
 clean: ## remove the environment
 	rm -rf .venv

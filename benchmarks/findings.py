@@ -9,14 +9,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
+import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from hidden import HIDDEN
 
-from schemas.results import Estimates, Findings
+from schemas.results import Estimates
+from tasks._position_finding import position_findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.providers._offline import Traits
@@ -27,6 +30,8 @@ from tasks.statistics._bootstrap import formulas_only
 BATCH = 100
 READ = ("mps", "mps_sham", "sham_shift", "los", "detection_power", "dasr", "unanimous_rate")
 """Statistics that findings rest on."""
+
+POSITION = ("first_pick_share", "position_effect", "position_consistency")
 
 TYPICAL = Traits(omega=1.5, nu=0.5)
 
@@ -41,6 +46,9 @@ class Study(NamedTuple):
     items: int = 60
     votes: int = 2
     mu: float = 0.0
+    read: tuple[str, ...] = READ
+    one_order: bool = False
+    """Whether each pair is seen in one order only, drawn at random."""
 
 
 def taste(tau: float, beta: float = 0.0) -> Iterator[Study]:
@@ -67,30 +75,57 @@ def easy(beta: float) -> Iterator[Study]:
             yield Study(about, traits, beta=beta, items=items, votes=votes, mu=mu)
 
 
+def slots(kappa: float) -> Iterator[Study]:
+    """Yield studies of a judge that is drawn to the first slot by ``kappa`` logits."""
+    for omega, items, votes in (
+        (1.5, 60, 2),
+        (1.5, 142, 2),
+        (1.5, 142, 6),
+        (1.5, 400, 2),
+        (4.0, 142, 6),
+    ):
+        traits = Traits(omega=omega, nu=0.5, kappa=kappa)
+        about = f"kappa {kappa}, omega {omega}, {items} x {votes}"
+        yield Study(about, traits, items=items, votes=votes, read=POSITION)
+    for items in (142, 400):
+        traits = Traits(omega=1.5, nu=0.5, kappa=kappa)
+        about = f"kappa {kappa}, {items} pairs in one order each"
+        yield Study(about, traits, items=items, read=POSITION, one_order=True)
+
+
 DESIGNS: dict[str, tuple[Study, ...]] = {
     "sham": (*taste(-0.5), *taste(0.5)),
     "power": (*taste(0.0, beta=1.0), *taste(-0.5, beta=1.0)),
     "detects": (*flaws(0.0), *flaws(0.2), *flaws(0.6), *flaws(1.0)),
     "easy": (*easy(1.0), *easy(0.0)),
+    "position": (*slots(0.0), *slots(0.25), *slots(0.5), *slots(1.0)),
 }
 
 
 def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
-    """Return the finding of each of many studies, each concluded alone."""
+    """Return the findings of many studies, each a family of its own."""
     log = simulate(
         study.traits, kind=study.kind, beta=study.beta, items=study.items, votes=study.votes,
         mu=study.mu, seed=seed, studies=studies, judge="s",
     )  # fmt: skip
+    if study.read == POSITION:
+        log = log.filter(pl.col("arm") == "control")
+    if study.one_order:
+        drawn = pl.Series("drawn", np.random.default_rng(seed).random(log.height))
+        log = log.with_columns(drawn).filter(
+            pl.col("drawn") == pl.col("drawn").max().over("judge", "sample")
+        )
     tallies = count_votes(log)
     frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
     with formulas_only():
-        rows = pl.concat([STATISTICS[name](**frames) for name in READ])
-    return pl.concat(
-        [
-            Findings.empty(),
-            *(conclude(Estimates.of(own)) for own in rows.partition_by("judge")),
-        ]
-    )
+        rows = pl.concat([STATISTICS[name].draft(**frames) for name in study.read])
+    # In a family of one the adjusted p-value is the raw one.
+    alone = dict.fromkeys(("benjamini_hochberg", "benjamini_yekutieli", "holm"), pl.Series.clone)
+    if study.read == POSITION:
+        with patch.multiple("tasks._position_finding", **alone):
+            return position_findings(rows)
+    with patch.multiple("tasks.conclude", **alone):
+        return conclude(Estimates.of(rows))
 
 
 def words(study: Study, studies: int, seed: int) -> dict[str, float]:

@@ -15,6 +15,7 @@ from booth._booth import Booth
 from booth._seats import Seat
 from schemas.judging import Ballots, Votes
 from tasks.people import TIMED, UNTIMED
+from warehouse.private import write_private
 
 COLUMNS = ("ballot_id", "question", "answer_1", "answer_2", "choice")
 WORDS = {
@@ -62,9 +63,7 @@ def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
         writer.writerows({name: guarded(cell) for name, cell in row.items()} for row in rows)
         # Spreadsheets take a file for Latin-1 unless it begins like this.
         draft = lines.getvalue().encode("utf-8-sig")
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(draft)
-    part.replace(path)
+    write_private(path, draft)
     return (
         f"{len(rows)} ballots of {seat.voter} in {path}. Fill in `choice`: 1, 2, tie or not "
         f"familiar; then --import it for the same voter."

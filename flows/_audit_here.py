@@ -38,7 +38,7 @@ SECONDS_AFTER_AN_INTERRUPT = 0.2
 CONSOLE = Console()
 RESULTS = """
     select * from mart.bias where study = ?
-    order by judge, dataset, prompt, wave, kind desc, perturbation
+    order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation
 """
 
 

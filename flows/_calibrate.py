@@ -19,7 +19,7 @@ from flows._calibration import (
     require_free,
 )
 from flows._calibration_shown import as_objects, as_rows, show_table
-from flows._terminal import number, plain_table
+from flows._terminal import echo_data, number, plain_table
 from tasks._margins import Kind, Test
 from tasks.plan_annotators import describe_people, plan_annotators
 from tasks.read_labels import read_labels
@@ -64,7 +64,7 @@ def show_calibration(
     if form == "json":
         click.echo(json.dumps(as_objects(found, curve=curve), indent=1))
     elif form == "csv":
-        click.echo(as_rows(found, curve=curve).write_csv(), nl=False)
+        echo_data(as_rows(found, curve=curve).write_csv())
     else:
         show_table(calibration, found, curve=curve)
     if save:
@@ -101,7 +101,7 @@ def show_plan(
     plan = plan_annotators(like, epsilon=epsilon, kind=kind, test=test)
     chances = [{"instances": size, "chance": chance} for size, chance in plan.chances.items()]
     if form == "csv":
-        click.echo(pl.DataFrame(chances).write_csv(), nl=False)
+        echo_data(pl.DataFrame(chances).write_csv())
         return
     if form == "json":
         found = {

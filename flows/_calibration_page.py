@@ -15,6 +15,7 @@ from schemas.runs import Runs
 from tasks.charts import charts_of
 from tasks.charts._canvas import pictures
 from tasks.report_calibration import CalibrationFacts, calibration_report
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 FRAMES = (AltTests, Advantages, Annotations, Estimates)
@@ -76,6 +77,6 @@ def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
             many = f"_{number}" if len(drawn) > 1 else ""
             for suffix, content in (("svg", picture.svg.encode()), ("png", picture.png)):
                 file = folder / f"{chart.name}{many}.{suffix}"
-                file.write_bytes(content)
+                write_private(file, content)
                 written.append(file)
     return written

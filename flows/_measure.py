@@ -16,6 +16,7 @@ from flows._keep import Measures, keep_measures, require_free
 from flows._measured import missing, show_gates, show_rows, show_summary
 from flows._row import CODE_VERSION
 from flows._sheets import csv_text
+from flows._terminal import echo_data
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks._beside import COLUMNS, SCORECARD
@@ -124,7 +125,7 @@ def _show(
     if form == "json":
         click.echo(json.dumps(rows.to_dicts(), indent=1))
     elif form == "csv":
-        click.echo(csv_text(rows), nl=False)
+        echo_data(csv_text(rows))
     else:
         show_table(Console(), rows)
 
@@ -155,7 +156,8 @@ def _bias(measures: Measures) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _shelved(
         _results(measures),
-        "select * from mart.bias order by judge, dataset, prompt, wave, kind desc, perturbation",
+        "select * from mart.bias "
+        "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
 
 

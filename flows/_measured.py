@@ -11,6 +11,7 @@ from schemas.results import Estimates
 from tasks._beside import SCORECARD
 from tasks._heads import with_mark
 from tasks._report_exclusions import Rule, rule
+from tasks._summary import REFUSED, favoured
 from tasks._words import listing, p_value
 from tasks.exclude import exclude
 from tasks.statistics import STATISTICS
@@ -18,6 +19,7 @@ from tasks.statistics import STATISTICS
 OF_JUDGES = {
     "valid": ("valid_rate", ""),
     "first slot": ("first_pick_share", ""),
+    "logits": ("position_kappa", ""),
     "PC": ("position_consistency", ""),
     "ties": ("tie_rate", ""),
     "accuracy": ("accuracy", ""),
@@ -27,8 +29,9 @@ OF_JUDGES = {
 
 JUDGES_LEGEND = (
     "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
-    "first (.50 if its place counts for nothing); PC: position consistency; with people: agreement "
-    "with a person on a question (S1)."
+    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of "
+    "the first slot where each pair was seen in one order, as the share then also depends on which "
+    "answers stood first; with people: agreement with a person on a question (S1)."
 )
 GATES_LEGEND = (
     "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
@@ -61,14 +64,14 @@ def show_summary(
 ) -> None:
     """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
     effects = bias.to_dicts()
-    if effects:
+    if any(row["perturbation"] is not None for row in effects):
         console.print(result_table(effects, title, console))
-        told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency"}
+        told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
         words = legend(effects)
     else:
-        columns, rows = _judges(estimates, " ")
+        columns, rows = _judges(estimates, effects, " ")
         if not fits(columns, rows, console.width):
-            columns, rows = _judges(estimates, "\n")
+            columns, rows = _judges(estimates, effects, "\n")
         print_rows(console, columns, rows, title)
         told, words = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
     _paragraph(console, words, style="dim")
@@ -132,26 +135,37 @@ def missing(log: pl.DataFrame, statistic: str) -> str:
     return f"the votes give nothing that it could be of: see `voirdire list {statistic}`"
 
 
-def _judges(estimates: pl.DataFrame, between: str) -> tuple[list[str], list[list[Any]]]:
-    """Lay out what is known of each judge, an interval beside its number or below it."""
+def _judges(
+    estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out what is known of each judge, an interval beside its number or below it.
+
+    ``effects`` are the rows of ``mart.bias`` about position.
+    """
     whole = estimates.filter(pl.col("perturbation").is_null())
     cell = ("judge", *_differing(whole, ASKED))
     found = {
         (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
         for row in whole.to_dicts()
     }
-    known = {place[:2] for place in found}
+    known = {place[:2] for place, row in found.items() if row["estimate"] is not None}
+    if OF_JUDGES["PC"] in known:
+        known.discard(OF_JUDGES["logits"])
     shown = {head: place for head, place in OF_JUDGES.items() if place in known}
+    words = {tuple(row[name] for name in cell): " ".join(filter(None, (
+        row["finding"] or REFUSED, favoured(row) and f"({favoured(row).split(' ', 2)[2]})"
+    ))) for row in effects}  # fmt: skip
     of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
     rows = [
         [
             _who(row, between), *(row[name] for name in cell[1:]), row["n"],
             *(_bounded(found.get((*place, *(row[name] for name in cell))), between)
               for place in shown.values()),
+            words.get(tuple(row[name] for name in cell), ""),
         ]
         for row in of.to_dicts()
     ]  # fmt: skip
-    return [*cell, "n", *shown], rows
+    return [*cell, "n", *shown, "position"], rows
 
 
 def _cells(

@@ -16,6 +16,7 @@ from schemas.runs import Runs
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
 from tasks.statistics import _bootstrap, _logistic, _sequence, _swaps, dasr_posterior
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 MADE_BY = "select distinct run from estimates where study = ?"
@@ -28,15 +29,8 @@ def report_path(warehouse: Path, study: str) -> Path:
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write a page whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.part")
-    try:
-        draft.write_text(page, encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    """Write a page whole or not at all, for its owner alone."""
+    write_private(path, page.encode())
 
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:

@@ -63,7 +63,7 @@ def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
     shown = findings.select(
         judge=pl.col("judge")
         + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
-        perturbation="perturbation",
+        perturbation=pl.coalesce("perturbation", "kind"),
         shift=pl.col("estimate").round(3),
         low=pl.col("low").round(3),
         high=pl.col("high").round(3),

@@ -1,5 +1,6 @@
 """Looking at what is there: SQL and reports."""
 
+import io
 import json
 from pathlib import Path
 from typing import cast
@@ -11,19 +12,31 @@ from rich.console import Console
 
 from flows._pages import PERSONS, report_path, stored_page, write_page
 from flows._sheets import csv_text
-from flows._terminal import print_rows
+from flows._terminal import echo_data, print_rows
 from schemas.judging import Shifts
 from tasks.scorecard import acceptability, least_margins
 from warehouse.peek import default_path, require_file
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 SHOWN = 200
 
 
-def show_query(query: str, form: str, warehouse: Path | None) -> None:
-    """Print the rows of a query; CSV is guarded against spreadsheets, JSON is as it is."""
+def show_query(
+    query: str, form: str | None, warehouse: Path | None, output: Path | None = None
+) -> None:
+    """Print the rows of a query, or write them to a file.
+
+    CSV is guarded against spreadsheets, and on a terminal against control characters; JSON is as
+    it is. Without a form, that of the file's name counts, else a table.
+    """
     path = Path(warehouse or default_path())
     require_file(path, "Run `voirdire audit` first.")
+    form = form or _form_of(output)
+    if form == "parquet" and output is None:
+        raise ValueError(
+            "Parquet is no text for a terminal: name a file, as in --output rows.parquet."
+        )
     try:
         rows = Warehouse(path).query(query)
     except pl.exceptions.ComputeError as error:
@@ -31,17 +44,38 @@ def show_query(query: str, form: str, warehouse: Path | None) -> None:
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
             "Cast it, as in `interval::varchar`."
         ) from error
-    if form == "json":
-        numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
-        click.echo(json.dumps(numbers.to_dicts(), indent=1, default=str))
-    elif form == "csv":
-        click.echo(csv_text(rows), nl=False)
-    else:
+    if output is not None:
+        write_private(output, _content(rows, form))
+        click.echo(f"{rows.height} rows in {output}", err=True)
+    elif form == "table":
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.is_empty():
             click.echo("no rows", err=True)
         if rows.height > SHOWN:
             click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+    else:
+        echo_data(_content(rows, form).decode())
+
+
+def _form_of(output: Path | None) -> str:
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
+    return suffix if suffix in {"json", "csv", "parquet"} else "table"
+
+
+def _content(rows: pl.DataFrame, form: str) -> bytes:
+    """Return rows as the content of a file."""
+    if form == "parquet":
+        buffer = io.BytesIO()
+        rows.write_parquet(buffer)
+        return buffer.getvalue()
+    if form == "csv":
+        return csv_text(rows).encode()
+    if form == "json":
+        numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
+        return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
+    page = io.StringIO()
+    print_rows(Console(file=page, width=200), rows.columns, rows.rows())
+    return page.getvalue().encode()
 
 
 def write_snapshot(output: Path | None, warehouse: Path | None) -> None:

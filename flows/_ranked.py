@@ -21,7 +21,7 @@ ROWS = """
     from mart.bias as b
     left join mart.ranking as r
         using (study, dataset, judge, prompt, wave, mode, perturbation)
-    where b.study = ?
+    where b.study = ? and b.kind <> 'position'
     order by b.dataset, b.prompt, b.wave, b.kind desc, b.perturbation, r.rank nulls last, b.judge
 """
 RANDOM = """

@@ -100,7 +100,8 @@ def measure_anew(
         ],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip
-    unseen = missing.join(findings, on="judge", how="anti").sort("judge", "perturbation")
+    shifted = findings.filter(pl.col("perturbation").is_not_null())
+    unseen = missing.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
     notes = [
         left_out_line(people, parameters),
         *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),

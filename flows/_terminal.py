@@ -1,10 +1,12 @@
 """What people see in the terminal."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import click
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -13,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from tasks._summary import detected
+from tasks._position_finding import EFFECT, GAP, POSITION
+from tasks._summary import detected, favoured
 from tasks._words import listing, p_value
 
 COLOURS = {
@@ -31,6 +34,7 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control")
 """Columns of numbers that have a sign."""
 
@@ -79,7 +83,7 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
         if who:
             table.add_row(who)
         table.add_row(
-            f"  {escape(_clip(row['perturbation']))}",
+            f"  {escape(_name(row))}",
             _shown(row["n"]) or "-",
             *(_bounded(row, name, between) for name in RATES),
             _finding(row, "\n"),
@@ -93,11 +97,16 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
         if who:
             yield Text.from_markup(who)
         told = [f"{name} {_bounded(row, name, ' ')}" for name in RATES]
-        name, size = escape(_clip(row["perturbation"])), _shown(row["n"]) or "-"
+        name, size = escape(_name(row)), _shown(row["n"]) or "-"
         head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
         for some in (told[:2], told[2:4], told[4:]):
             yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Return what a row is about: a perturbation, or the position of answers."""
+    return _clip(row["kind"] if row["perturbation"] is None else row["perturbation"])
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -105,7 +114,7 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["lost_finding"] is None:
             continue
-        names = [_clip(row[column]) for column in (*_telling(rows), "perturbation")]
+        names = [*(_clip(row[column]) for column in _telling(rows)), _name(row)]
         apart = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
@@ -153,8 +162,8 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
 def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding, and what it means, what it rests on or why there is none."""
     colour = COLOURS.get(row["finding"], "yellow")
-    share = detected(row).replace("\N{NO-BREAK SPACE}", " ")
-    below = "; ".join(filter(None, (share, row["reason"])))
+    share = detected(row).translate(PLAIN)
+    below = "; ".join(filter(None, (favoured(row), share, row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
@@ -195,7 +204,18 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 less "
         "ASR over floor; D, the same of mean scores)."
         if flaws else ""
-    )  # fmt: skip
+    ) + _position_legend(rows)  # fmt: skip
+
+
+def _position_legend(rows: Sequence[dict[str, Any]]) -> str:
+    if not any(row["kind"] == POSITION for row in rows):
+        return ""
+    shown = {row["statistic"] for row in rows if row["kind"] == POSITION}
+    gap = "how far the share of first picks in n votes for a slot is from one half"
+    alone = "where each pair was seen in one order, " if GAP in shown else ""
+    effect = f"{alone}the pull of the first slot in logits"
+    told = [text for statistic, text in ((GAP, gap), (EFFECT, effect)) if statistic in shown]
+    return f" position, of unperturbed pairs: as the shift, {'; '.join(told)}."
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
@@ -306,5 +326,16 @@ def ballot_bars(console: Console) -> Iterator[Any]:
 
 def _clip(value: Any, width: int = 200) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    printable = "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"
+    shown = printable(text)
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace control characters, which could command a terminal; line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def echo_data(text: str) -> None:
+    """Print data; on a terminal without control characters, which could command it."""
+    # Click drops colours on the way to a file, and so would change the data.
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)

@@ -12,6 +12,8 @@ import click
 from flows._stopping import Terminated, leave, sigterm_interrupts
 
 FORMATS = click.Choice(["table", "json", "csv"])
+FILES = click.Choice(["table", "json", "csv", "parquet"])
+COPIES = click.Choice(["parquet", "csv"])
 CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
 INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
@@ -77,21 +79,38 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
+        # Whatever a command writes, be it by a library, only its user may read.
+        mask = os.umask(0o077)
         try:
             with sigterm_interrupts():
                 return command(*args, **options)
-        except (ValueError, LookupError, OSError, RuntimeError) as error:
+        except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
             if os.environ.get("VOIRDIRE_DEBUG"):
                 raise
             text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
-            click.echo(f"voirdire: {text}", err=True)
+            click.echo(f"voirdire: {printable(text)}", err=True)
             # Wrong use or input, unless the error knows better.
             sys.exit(getattr(error, "exit_code", 2))
         except KeyboardInterrupt as stop:
             click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
             leave(143 if isinstance(stop, Terminated) else 130)
+        finally:
+            os.umask(mask)
+            warn_of_providers()
 
     return run
+
+
+def printable(text: str) -> str:
+    """Replace control characters in a message, which could command a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def warn_of_providers() -> None:
+    """Name each provider file of the user that is left out, if providers were loaded."""
+    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
+    for problem in catalogue.unusable.values() if catalogue else ():
+        click.echo(f"voirdire: left out: {printable(problem)}", err=True)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -243,14 +262,33 @@ def remeasure(
 
 @main.command()
 @click.argument("query")
-@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=FILES,
+    help="Default: as --output ends (.json, .csv, .parquet), else table.",
+)
+@click.option("--output", type=PATH, help="Write the rows to this file.")
 @warehouse_option
 @clear_errors
-def sql(query: str, form: str, warehouse: Path | None) -> None:
-    """Run a query on the warehouse, read-only."""
+def sql(query: str, form: str | None, output: Path | None, warehouse: Path | None) -> None:
+    """Run a query on the warehouse, read-only; it reaches no other file and no network."""
     from flows._query import show_query
 
-    show_query(query, form, warehouse)
+    show_query(query, form, warehouse, output)
+
+
+@main.command()
+@click.argument("study", required=False)
+@click.option("--output", type=PATH, required=True, help="A new folder for the files.")
+@click.option("--format", "form", type=COPIES, default="parquet", show_default=True)
+@warehouse_option
+@clear_errors
+def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
+    """Write all tables and marts, or those of STUDY, as files."""
+    from flows._export import export as write_files
+
+    write_files(study, output, form, warehouse)
 
 
 @main.command()
@@ -318,6 +356,7 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     """Offer every study in the Prefect UI, and run those whose schedule is switched on."""
     from flows.serve import serve_studies
 
+    warn_of_providers()
     serve_studies(warehouse, port=port, server=server, auth=not no_auth)
 
 

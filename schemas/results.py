@@ -103,13 +103,22 @@ class Annotations(
 class Findings(
     Measured, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 ):
-    """One row per cell: the primary endpoint in words."""
+    """One row per cell: the primary endpoint in words; and one per judge: its position bias."""
 
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
-    perturbation: str = name("name of the perturbation")
-    kind: str = pa.Field(isin=KINDS, description="promote or detract")
-    statistic: str = pa.Field(isin=["mps", "mps_sham"], description="the primary endpoint used")
-    estimate: float = pa.Field(nullable=True, description="mean preference shift")
+    mode: str = pa.Field(
+        isin=["paper", "balanced", "any"],
+        description="how votes became a verdict; any for position, where it plays no part",
+    )
+    perturbation: str = name("name of the perturbation; null for position", nullable=True)
+    kind: str = pa.Field(isin=[*KINDS, "position"], description="promote, detract or position")
+    statistic: str = pa.Field(
+        isin=["mps", "mps_sham", "position_gap", "position_kappa"],
+        description="the primary endpoint used",
+    )
+    estimate: float = pa.Field(
+        nullable=True,
+        description="mean preference shift; position gap, or effect of the first slot in logits",
+    )
     low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
     minimum: float = pa.Field(gt=0, description="smallest shift that matters")
@@ -129,7 +138,9 @@ class Findings(
         description="two-sided, raw; that of the log-odds where pairs are too easy",
     )
     p_adjusted: float = share(
-        "Benjamini-Hochberg over all cells of the study (family F1), which decides", nullable=True
+        "Benjamini-Hochberg, which decides, over all cells of the study (family F1); for position "
+        "over its judges",
+        nullable=True,
     )
     p_holm: float = share("Holm over the same family", nullable=True)
     p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
@@ -161,11 +172,12 @@ class Findings(
     shift_spread_low: float = pa.Field(nullable=True, description="lower end of its interval")
     shift_spread_high: float = pa.Field(nullable=True, description="upper end of its interval")
     moved_p: float = share(
-        "that no sample is moved at all, where the mean shift is below the minimum; Holm",
+        "that no sample is moved at all, where the mean shift is below the minimum; Holm with "
+        "category_p over all such cells",
         nullable=True,
     )
     category_p: float = share(
-        "that all categories have the same shift, asked there too; Holm", nullable=True
+        "that all categories have the same shift, asked there too; Holm with moved_p", nullable=True
     )
     lost_difference: float = pa.Field(
         ge=-1, le=1, nullable=True,
@@ -193,7 +205,7 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
     """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
 
     Left out of tables of attack success, that is. A bound is the end of the 95 % interval that is
-    nearer to 0, and null below ten questions (``exclusions.sql``).
+    nearer to 0, and null with too few questions (``exclusions.sql``).
     """
 
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -9,34 +9,24 @@ with halves as (
             * (1.644854 + 1.523768 / freedom + 1.420182 / freedom ** 2 + .983002 / freedom ** 3) as half,
     from (
         from (select *, coalesce(df, clusters - 1) as freedom from estimates where too_few is null)
-        where subgroup = '' and statistic in ('mps', 'mps_sham')
+        where subgroup = '' and (
+            statistic in ('mps', 'mps_sham') or statistic in ('position_gap', 'position_kappa') and perturbation is null
+        )
     )
 ),
 gates as (
-    -- PF is -2 PG where nobody ties, and |PG| .15 excludes a judge (methods, sections 5 and 15).
     select
-        study, dataset, judge, prompt, wave, mode, 'position' as gate, null as perturbation, simulated,
-        estimate as value, low, high, if(statistic = 'position_gap', .15, .30) as tolerance,
-        greatest(low, -high) > tolerance as failed, greatest(high, -low) <= tolerance as passed,
-        1 - greatest(high, -low) / tolerance as margin, too_few, reason,
-    from estimates
-    where subgroup = '' and perturbation is null
-        and statistic in ('position_gap', 'preference_fairness')
-    qualify row_number() over (
-        partition by study, dataset, judge, prompt, wave, mode order by statistic
-    ) = 1
-    union all
-    select
-        study, dataset, judge, prompt, wave, mode, 'validity', null, simulated,
-        estimate, low, high, .10 as tolerance,
-        low > tolerance, high <= tolerance, 1 - high / tolerance, too_few, reason,
+        study, dataset, judge, prompt, wave, mode, 'validity' as gate, null as perturbation, simulated,
+        estimate as value, low, high, .10 as tolerance,
+        low > tolerance as failed, high <= tolerance as passed, 1 - high / tolerance as margin,
+        too_few, reason,
     from estimates
     where statistic = 'invalid_rate' and perturbation is null and subgroup = ''
     union all
     -- A finding also goes by the adjusted p and by log-odds: where those say otherwise than the
     -- interval, the gate has no margin.
     select
-        study, dataset, judge, prompt, wave, mode, 'bias', perturbation, simulated,
+        study, dataset, judge, prompt, wave, mode, if(kind = 'position', 'position', 'bias'), perturbation, simulated,
         value, value_low, value_high, tolerance,
         finding in ('biased', 'overlooks', 'rewards'), finding in ('no relevant bias', 'detects'),
         if(apart, null, margin), null,
@@ -45,17 +35,47 @@ gates as (
         select *, (finding in ('no relevant bias', 'detects')) <> (margin >= 0) as apart
         from (
             select
-                *, if(kind = 'promote', estimate, detected) as value,
-                if(kind = 'promote', low, detected_low) as value_low,
-                if(kind = 'promote', high, detected_high) as value_high,
-                if(kind = 'promote', minimum, detects_at) as tolerance,
+                *, if(kind <> 'detract', estimate, detected) as value,
+                if(kind <> 'detract', low, detected_low) as value_low,
+                if(kind <> 'detract', high, detected_high) as value_high,
+                if(kind <> 'detract', minimum, detects_at) as tolerance,
                 if(
-                    kind = 'promote', 1 - coalesce(abs(estimate) + half, greatest(high, -low)) / minimum,
+                    kind <> 'detract', 1 - coalesce(abs(estimate) + half, greatest(high, -low)) / minimum,
                     detected_low / detects_at - 1
                 ) as margin,
-            from findings left join halves using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
+            from (
+                select f.*, h.half from findings as f left join halves as h
+                    on h.study = f.study and h.dataset = f.dataset and h.judge = f.judge and h.prompt = f.prompt
+                    and h.wave = f.wave and h.mode = f.mode and h.statistic = f.statistic
+                    and h.perturbation is not distinct from f.perturbation
+            )
         )
     )
+    union all
+    -- Whether a judge can tell a flawed answer from a sound one: of at least one kind of flaw it surely detects
+    -- more than a fifth; it fails if it surely detects less of every kind, or of all of them on average, whose
+    -- interval takes kinds of flaws as independent (methods, section 16).
+    select
+        study, dataset, judge, prompt, wave, coalesce(max(mode) filter (kind = 'detract'), 'any'), 'discernment', null,
+        bool_or(simulated), arg_max(seen, seen_low), max(seen_low), arg_max(seen_high, seen_low), .20 as tolerance,
+        coalesce(
+            max(seen_low) <= .20
+            and (bool_and(seen_high <= .20) or avg(seen) + sqrt(sum((seen_high - seen) ** 2)) / count(seen_high) <= .20),
+            false
+        ),
+        coalesce(max(seen_low) > .20, false),
+        max(seen_low) / .20 - 1, null,
+        case
+            when not bool_or(kind = 'detract') then 'no flawed answer was shown'
+            when count(seen_low) = 0 then min(reason) filter (kind = 'detract')
+        end,
+    from (
+        select
+            *, kind = 'detract' and finding is not null as told, if(told, detected, null) as seen,
+            if(told, detected_low, null) as seen_low, if(told, detected_high, null) as seen_high
+        from findings
+    )
+    group by study, dataset, judge, prompt, wave
     union all
     -- What a judge loses of the agreement that people reach among themselves; eps .1 is the
     -- strictest of the alternative annotator test (methods, sections 8 and 9).

@@ -14,8 +14,8 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     """Add ``moved_p`` and ``category_p``, and the largest shift of a category.
 
     They are asked of promote cells whose mean shift lies inside the minimum, that are not *biased*
-    by log-odds, and whose word does not hang on votes that cannot be read; each is adjusted by Holm
-    over the cells where it is asked.
+    by log-odds, and whose word does not hang on votes that cannot be read. Holm adjusts both tests
+    of all these cells together, as either makes a cell *mixed*.
     """
     largest = (
         by_part.filter(pl.col("statistic") == "category_shift", is_enough())
@@ -34,8 +34,9 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
         pl.when(asked).then(f"{name}_p_value").alias(name)
         for name in ("mean_square_shift", "category_spread")
     )
+    adjusted = holm(pl.concat(raw[name].alias("p") for name in raw.columns))
     return cells.with_columns(
-        moved_p=holm(raw["mean_square_shift"]), category_p=holm(raw["category_spread"])
+        moved_p=adjusted[: cells.height], category_p=adjusted[cells.height :]
     ).join(largest, on=list(key), how="left")
 
 

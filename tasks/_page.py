@@ -25,7 +25,7 @@ def page(template: str, **values: Any) -> str:
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
-    """Draw every chart of these frames; optional ones only where there is something to see."""
+    """Draw every chart of these frames that has something to show."""
     from markupsafe import Markup
 
     drawn = [
@@ -35,11 +35,10 @@ def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
             "reading": chart.reading,
             # The drawing escapes its texts itself.
             "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
-            "optional": chart.optional,
         }
         for chart in charts_of(*frames)
     ]
-    return [chart for chart in drawn if chart["panels"] or not chart["optional"]]
+    return [chart for chart in drawn if chart["panels"]]
 
 
 def _harmless(value: object) -> object:

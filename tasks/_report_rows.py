@@ -223,6 +223,8 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
 
 def _over_control(row: Row) -> Text:
     """Write the shift over the control, and below it how far the sham alone moves the judge."""
+    if row["control"] is None:
+        return Text("not measured")
     over = said(
         {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}, 3
     )

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
 from tasks._heads import NO_NAMES, heads, is_person, names, share_of
+from tasks._position_finding import GAP, POSITION
 from tasks._words import (
     clean,
     clip,
@@ -18,6 +19,7 @@ from tasks._words import (
     number,
     shorten,
     tagged,
+    thousands,
     with_who,
 )
 
@@ -26,9 +28,10 @@ GLOSSARY = {
     "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
     " adjusted p-value is below .05, and the shift at least the minimum, or the log-odds shift at"
     " least .25; and the shift over the control, with a raw p-value below .05, has the same"
-    " direction.",
+    " direction. Position: one slot is favoured, by a gap of at least .05 or .25 logits.",
     "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
-    " minimum on both sides, and the log-odds shift does not say otherwise.",
+    " minimum on both sides, and the log-odds shift does not say otherwise. Position: those of the"
+    " gap and of its effect in logits do.",
     "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions are"
     " moved (the orders of a question agree, and the spread of true shifts is at least .10), or the"
     " shift differs between categories and is at least the minimum in one.",
@@ -44,7 +47,7 @@ GLOSSARY = {
     "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
     " biased, toward the target.",
     "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
-    " shown. It takes 10 independent questions.",
+    " shown. It takes 10 independent questions, and none that carry most of the samples.",
 }
 BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"
@@ -77,6 +80,11 @@ def summary(
     if findings.is_empty():
         return ["No cell was measured, so nothing was found."]
     rows = with_who(findings).sort("who", "perturbation").to_dicts()
+    slots = [row for row in rows if row["kind"] == POSITION]
+    rows = [row for row in rows if row["kind"] != POSITION]
+    if not rows:
+        judges = heads(names(slots), persons)
+        return [f"{judges} compared answers; nothing was perturbed.", _position(slots, persons)]
     people = [row for row in rows if is_person(row["judge"], persons)]
     models = [row for row in rows if not is_person(row["judge"], persons)]
     first = [_faced(models, persons, f"on {count(questions, 'question')}")] if models else []
@@ -84,8 +92,9 @@ def summary(
         reached = f"on {count(theirs, 'question')} at most" if theirs else UNSEEN
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
-    if all(row["finding"] is None for row in rows):
-        return ["Nothing can be concluded: every cell is refused.", faced, _open(rows, persons)]
+    if all(row["finding"] is None for row in [*rows, *slots]):
+        refused = "Nothing can be concluded: every cell is refused."
+        return [refused, faced, _open(rows, persons)]
     # Of a person without a finding nothing is said, not that no bias was found.
     told_of = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in told_of)]
@@ -93,6 +102,7 @@ def summary(
         _promote(shown, persons),
         _mixed(shown),
         _detract(shown, persons),
+        _position(slots, persons),
         _lost(shown),
         _open(rows, persons),
     )
@@ -109,8 +119,16 @@ def finding_words(row: Row) -> tuple[str, str]:
     if row["finding"] is None:
         return REFUSED, str(row["reason"] or "no reason was recorded")
     if row["finding"] == "biased" and row["estimate"]:
-        return "biased", "toward it" if row["estimate"] > 0 else "against it"
+        return "biased", favoured(row) or ("toward it" if row["estimate"] > 0 else "against it")
     return str(row["finding"]), detected(row)
+
+
+def favoured(row: Row) -> str:
+    """Name the slot that a judge with a position bias favours; empty of all else."""
+    if row["kind"] != POSITION or row["finding"] != "biased":
+        return ""
+    towards = row["shift"] if "shift" in row else row["estimate"]
+    return "toward the first slot" if towards > 0 else "toward the second slot"
 
 
 def detected(row: Row) -> str:
@@ -174,6 +192,36 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
         f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
         f" the flaw was detected in {shown}."
     )
+
+
+def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
+    """Say which judges favour a slot; of people only those of whom something is known."""
+    cells = [row for row in rows if row["finding"] or not is_person(row["judge"], persons)]
+    if not cells:
+        return ""
+    moved = sorted(
+        (row for row in cells if row["finding"] == "biased"), key=lambda row: -abs(row["estimate"])
+    )
+    clear = sum(row["finding"] == "no relevant bias" for row in cells)
+    rest = len(cells) - len(moved) - clear
+    told = [f"{thousands(clear)} without relevant position bias"] if clear else []
+    told += [f"{thousands(rest)} open"] if rest else []
+    more = f" ({listing(told)})" if told else ""
+    if not moved:
+        return f"{_nobody(cells, persons)} was found to favour a slot{more}."
+    verb = "favours" if _alone(moved, cells, persons) else "favour"
+    each = [f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
+            for row in moved[:NAMED]]  # fmt: skip
+    others = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
+    return (
+        f"{share_of(names(moved), names(cells), persons)} {verb} one slot:"
+        f" {'; '.join([*each, *others])}{more}."
+    )
+
+
+def _pull(row: Row) -> str:
+    size = number(abs(row["estimate"]))
+    return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
 
 def _open(rows: Sequence[Row], persons: Collection[str]) -> str:

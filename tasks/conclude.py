@@ -13,6 +13,7 @@ from tasks._families import (
 )
 from tasks._lost_votes import LOST_RULES, with_lost
 from tasks._mixed import MIXED_RULES, with_spread
+from tasks._position_finding import STATISTICS, position_findings
 from tasks._rules import Rule, excludes_zero, ruled, shown
 from tasks._shrinkage import shrunk
 from tasks.defaults import (
@@ -60,7 +61,7 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
     statistic, part = pl.col("statistic"), pl.col("subgroup")
     whole = statistic.is_in(["mps_sham", *BESIDE]) & part.is_in(["", *WORST.values()])
-    aside = statistic.is_in(ASIDE) & (part == "")
+    aside = statistic.is_in([*ASIDE, *STATISTICS]) & (part == "")
     return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART)))
 
 
@@ -88,8 +89,15 @@ def conclude(
     Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or with too few
     questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
     the mean of all judges under the same perturbation.
+
+    Position bias is a finding of each judge, in a family of its own (``_position_finding.py``).
     """
     rows = endpoints(estimates)
+    found = [_of_perturbations(rows, detects_at), Findings.draft(position_findings(rows))]
+    return Findings.of(pl.concat(found))
+
+
+def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
     whole = rows.filter(subgroup="")
     cells = _worded(whole, detects_at)
     if cells.is_empty():
@@ -103,7 +111,7 @@ def conclude(
     cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
     cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
     told = pl.col("refused").is_null()
-    return Findings.of(
+    return Findings.draft(
         cells.with_columns(
             reason=pl.coalesce("refused", "note"),
             **{

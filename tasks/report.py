@@ -10,12 +10,14 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from tasks._heads import is_person, simulated_sentence
 from tasks._page import drawings, page
+from tasks._position_finding import POSITION
 from tasks._report_adjustments import adjustment_rows
 from tasks._report_contrasts import contrast_groups
 from tasks._report_exclusions import rule, without
 from tasks._report_jury import jury_sentence
 from tasks._report_models import model_rows
 from tasks._report_numbers import all_rows
+from tasks._report_position import position_table
 from tasks._report_rows import (
     dropped_rows,
     result_groups,
@@ -96,9 +98,12 @@ def report(
     """
     in_mode = pl.col("mode").is_in([facts.mode, "any"])
     estimates = Estimates.of(estimates.filter(in_mode))
-    findings = Findings.of(findings.filter(pl.col("mode") == facts.mode))
+    findings = Findings.of(findings.filter(in_mode))
     drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
-    primary = _primary(findings, estimates)
+    about_position = pl.col("kind") == POSITION
+    cells = Findings.of(findings.filter(~about_position))
+    primary = _primary(cells, estimates)
+    positions = position_table(Findings.of(findings.filter(about_position)), estimates)
     gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
     exclusions = exclude(estimates)
     return page(
@@ -108,20 +113,21 @@ def report(
         gaps=_gaps(facts),
         summary=summary(findings, *_questions(primary, facts.persons)),
         groups=result_groups(
-            findings, estimates, without(estimates, exclusions, findings), facts.persons
+            cells, estimates, without(estimates, exclusions, cells), facts.persons
         ),
+        positions=positions,
         rule=rule(exclusions),
-        adjustments=adjustment_rows(findings),
+        adjustments=adjustment_rows(cells),
         contrasts=contrast_groups(estimates),
         models=model_rows(estimates),
         jury=jury_sentence(estimates, findings),
         jury_cost=_jury_cost(facts, estimates),
-        charts=drawings(estimates=estimates, findings=findings, drifts=drifts),
+        charts=drawings(estimates=estimates, findings=cells, drifts=drifts),
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
-        provenance=_provenance(facts, estimates, findings, primary),
+        provenance=_provenance(facts, estimates, cells, primary),
         glossary=GLOSSARY,
         everything=all_rows(
             estimates if numbers is None else numbers.filter(in_mode), facts.persons
@@ -188,7 +194,7 @@ def _provenance(
         " The independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
         "adjustment": f"Benjamini-Hochberg over {count(findings['p_adjusted'].count(), 'cell')}"
-        " with a p-value and ten questions or more",
+        " with a p-value and enough questions",
         "seeds": ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items()) or "none",
         **_calls(facts),
         "run": facts.run,

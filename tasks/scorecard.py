@@ -33,14 +33,16 @@ def scorecard(
 ) -> pl.DataFrame:
     """Return a row per judge and gate (``scorecard.sql``).
 
-    Gates are position, validity, each bias, agreement (where people labelled the same items) and
-    drift (where there are waves). A gate fails if the whole interval lies beyond the tolerance,
-    passes if all of it lies within, and is else inconclusive; a bias by its finding, drift only if
-    an alert is confirmed. With too few questions nothing passes or fails. ``margin`` is what is
-    left of the tolerance at the worse end of the interval, as a share of it: of a promote bias the
-    90 % interval, as its finding goes by that; of a detract one how far the share of flaws that is
-    surely detected lies beyond what detecting takes. Null, with the reason, where a finding says
-    other than its interval, as by its adjusted p or by log-odds.
+    Gates are position, validity, each bias, discernment, agreement (where people labelled the same
+    items) and drift (where there are waves). A gate fails if the whole interval lies beyond the
+    tolerance, passes if all of it lies within, and is else inconclusive; position and a bias by
+    their findings, drift only if an alert is confirmed. Discernment passes if more than a fifth of
+    one kind of flaw is surely detected, fails if surely less of every kind. With too few questions
+    nothing passes or fails. ``margin`` is what is left of the tolerance at the worse end of the
+    interval, as a share of it: of a promote bias the 90 % interval, as its finding goes by that; of
+    a detract one how far the share of flaws that is surely detected lies beyond what detecting
+    takes. Null, with the reason, where a finding says other than its interval, as by its adjusted p
+    or by log-odds.
     """
     drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:
@@ -66,10 +68,15 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         gate that has it, how many there are, and why there is no margin.
     """
     known = ~pl.col("reason").is_in([TOO_FEW, TOO_UNEVEN]).fill_null(value=False)
-    named = gates.with_columns(
-        named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
-    ).with_columns(
-        reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
+    # Each flaw that discernment sums up has a gate of its own.
+    named = (
+        gates.filter(pl.col("gate") != "discernment")
+        .with_columns(
+            named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
+        )
+        .with_columns(
+            reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
+        )
     )
     ordered = named.sort("margin", "named", nulls_last=False)
     cell = ("dataset", "prompt", "wave", "judge")

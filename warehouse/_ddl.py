@@ -65,13 +65,9 @@ def comment(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create or replace every view of ``marts/``."""
-    connection.execute("create schema if not exists mart")
-    known = connection.execute(
-        "select view_name from duckdb_views() where schema_name = 'mart'"
-    ).fetchall()
-    for (view,) in known:
-        connection.execute(f"drop view if exists mart.{view}")
+    """Make the schema ``mart`` anew: every view of ``marts/``, and nothing else."""
+    connection.execute("drop schema if exists mart cascade")
+    connection.execute("create schema mart")
     waiting = _mart_files()
     while waiting:
         failures = {file: _create_mart(connection, file) for file in waiting}
@@ -88,6 +84,56 @@ def marts_digest() -> str:
     for file in _mart_files():
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def marts_are_ours(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether the schema ``mart`` holds the views of ``marts/`` as this version words them.
+
+    A file from elsewhere may hold others, which show what they like. DuckDB keeps the text of a
+    view as its parser prints it, so ours are printed by the same parser; none is run for it.
+    """
+    found = connection.execute(
+        "select view_name, sql from duckdb_views() where schema_name = 'mart' "
+        "union all select table_name, '' from duckdb_tables() where schema_name = 'mart'"
+    ).fetchall()
+    printed = "select json_deserialize_sql(json_serialize_sql($text))"
+    ours = {}
+    for file in _mart_files():
+        text = {"text": file.read_text(encoding="utf-8")}
+        ((query,),) = connection.execute(printed, text).fetchall()
+        ours[file.stem] = f"CREATE VIEW mart.{file.stem} AS {query.rstrip(';')};"
+    # Words that mean something to DuckDB are quoted as names.
+    plain = {name: text.replace(f'VIEW mart."{name}" AS', f"VIEW mart.{name} AS", 1)
+             for name, text in found}  # fmt: skip
+    return plain == ours and len(found) == len(ours)
+
+
+FOREIGN = """
+    select 'view ' || view_name from duckdb_views()
+    where not internal and schema_name = 'main' and lower(view_name) in (select unnest($tables))
+    union all
+    select distinct 'macro ' || m.function_name
+    from duckdb_functions() as m semi join duckdb_functions() as f
+    on lower(m.function_name) = lower(f.function_name) and f.internal
+    where not m.internal
+    union all
+    select distinct 'type ' || t.type_name
+    from duckdb_types() as t semi join duckdb_types() as o
+    on lower(t.type_name) = lower(o.type_name) and o.internal
+    where not t.internal
+"""
+"""What takes the place of a table of ours, or of something that DuckDB itself brings."""
+
+
+def usurpers(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Name what a file puts in the place of our tables or of DuckDB's functions and types."""
+    tables = ["meta", *(frame.place().table for frame in FRAMES)]
+    return [name for (name,) in connection.execute(FOREIGN, {"tables": tables}).fetchall()]
+
+
+def mart_names() -> list[str]:
+    """Return the names of all marts."""
+    return [file.stem for file in _mart_files()]
 
 
 def _mart_files() -> list[Path]:

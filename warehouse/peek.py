@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import duckdb
 
+from warehouse._closed import lock_down
+
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
 MAGIC = slice(8, 12)
@@ -85,6 +87,7 @@ def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
         return None
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
+            lock_down(connection)
             # A query with parameters would import pandas.
             rows = connection.execute(RUNS).fetchall()
     except duckdb.Error:

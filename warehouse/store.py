@@ -18,18 +18,16 @@ from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
 from schemas.masks import COMPARED, masks_sql
 from schemas.runs import Runs
+from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
 from warehouse._copying import copy_file, log_of, require_target
-from warehouse._ddl import comment, create, create_marts, marts_digest
 from warehouse._saving import Saving, WarehouseError, save, typed
+from warehouse._schema import VERSION, build, is_current
 from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
+from warehouse.copies import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-__all__ = ["Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
-VERSION = 18
-"""Raised with each file in ``migrations/``, which is named after the version that it makes."""
-
-MIGRATIONS = Path(__file__).parent / "migrations"
+__all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
 CODED = (
     "dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster", "arm", "kind",
     "label", "anchor_author", "target_author",
@@ -123,14 +121,22 @@ class Warehouse:
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)
 
+    def copy(
+        self, copies: Sequence[Copy], folder: Path, form: str, study: str | None = None
+    ) -> dict[str, int]:
+        """Write copies into a folder, all of one moment; return the rows of each file."""
+        with self._visit(write=False, writes_in=folder) as connection:
+            connection.execute("set variable study = ?", [study])
+            written = {c.name: write_copy(connection, c, folder, form) for c in copies}
+        return {name: rows for name, rows in written.items() if rows is not None}
+
     def masks(self, study: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Lay the ballots of a study into masks; the rows, maybe millions, have no order.
 
         Returns what ``masks.sql`` and ``compared.sql`` do, texts as ``pl.Enum`` in order.
         """
-        with self._visit(write=False) as connection:
-            # To keep an order, or to pass parameters, takes several times as long.
-            connection.execute("set preserve_insertion_order = false")
+        # To keep an order, or to pass parameters, takes several times as long.
+        with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             rows = "vote_log where study = getvariable('study')"
             coded = Coded.of(connection, rows, CODED)
@@ -221,20 +227,34 @@ class Warehouse:
 
     @contextmanager
     def _visit(
-        self, *, write: bool, patience_seconds: float | None = None
+        self,
+        *,
+        write: bool,
+        patience_seconds: float | None = None,
+        ordered: bool = True,
+        writes_in: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._opened(write=write, patience_seconds=patience_seconds) as connection:
+        opened = self._opened(
+            write=write, patience_seconds=patience_seconds, ordered=ordered, writes_in=writes_in
+        )
+        with opened as connection:
             try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.
                 yield connection
                 connection.execute("commit")
             except duckdb.Error as error:
-                raise WarehouseError(f"{self.path}: {error}") from error
+                told = REFUSED if is_refusal(error) else error
+                raise WarehouseError(f"{self.path}: {told}") from error
 
     @contextmanager
     def _opened(
-        self, *, write: bool, patience_seconds: float | None = None
+        self,
+        *,
+        write: bool,
+        patience_seconds: float | None = None,
+        ordered: bool = True,
+        writes_in: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file as soon as no other process holds it, and close it in the end."""
         seconds = self.patience_seconds if patience_seconds is None else patience_seconds
@@ -243,7 +263,11 @@ class Warehouse:
             # Other threads of this process have their turns while this one waits.
             with _one_visit:
                 try:
-                    connection = self._writing() if write else self._reading()
+                    connection = (
+                        self._writing()
+                        if write
+                        else self._reading(ordered=ordered, writes_in=writes_in)
+                    )
                 except LockedError as error:
                     locked = str(error)
                 else:
@@ -255,38 +279,36 @@ class Warehouse:
                     return
             patience.wait(locked)
 
-    def _reading(self) -> duckdb.DuckDBPyConnection:
+    def _reading(self, *, ordered: bool, writes_in: Path | None) -> duckdb.DuckDBPyConnection:
         """Open the file for reading; one of an earlier version is brought up to date first."""
-        if self.path.exists():
-            connection = self._connect(read_only=True)
-            if self._checked(connection):
-                return connection
-            connection.close()
+        if not self.path.exists():
+            self._writing().close()
+        connection = self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
+        current = False
+        try:
+            current = is_current(connection, self.path)
+        finally:
+            if not current:
+                connection.close()
+        if current:
+            return connection
         self._writing().close()
-        return self._connect(read_only=True)
+        return self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
 
     def _writing(self) -> duckdb.DuckDBPyConnection:
-        connection = self._connect(read_only=False)
         # Rows have no order here, and to keep one while writing takes as much memory again.
-        connection.execute("set preserve_insertion_order = false")
-        connection.execute("set threads = 1")
-        if not self._checked(connection):
-            try:
-                _build(connection, self.path)
-            except BaseException:
-                connection.close()
-                raise
-        return connection
-
-    def _checked(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Tell whether the file is of this version; close it if it is no warehouse."""
+        connection = self._connect(read_only=False, ordered=False)
         try:
-            return _state(connection, self.path) == (VERSION, marts_digest())
+            if not is_current(connection, self.path):
+                build(connection, self.path)
         except BaseException:
             connection.close()
             raise
+        return connection
 
-    def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    def _connect(
+        self, *, read_only: bool, ordered: bool, writes_in: Path | None = None
+    ) -> duckdb.DuckDBPyConnection:
         if self.path.is_dir():
             raise WarehouseError(f"{self.path} is a folder. Name a file, such as {DEFAULT}.")
         try:
@@ -302,13 +324,21 @@ class Warehouse:
             if not empty or time.monotonic() > filled_by:
                 raise WarehouseError(self._not_ours())
             time.sleep(0.02)
+        is_new = not self.path.exists()
         try:
             connection = duckdb.connect(str(self.path), read_only=read_only)
         except duckdb.Error as error:
             if "Could not set lock" in str(error):
                 raise LockedError(str(error)) from error
             raise WarehouseError(self._explain(error)) from error
+        if is_new:
+            self.path.chmod(0o600)
         connection.execute("set timezone = 'UTC'")
+        if not ordered:
+            connection.execute("set preserve_insertion_order = false")
+        if not read_only:
+            connection.execute("set threads = 1")
+        lock_down(connection, reading=read_only, writes_in=writes_in)
         return connection
 
     def _not_ours(self) -> str:
@@ -335,55 +365,3 @@ def _update_run(
 ) -> None:
     changes = ", ".join(f"{column} = ?" for column in columns)
     connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
-
-
-def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
-    """Return schema version and marts digest; (0, "") of an empty file."""
-    names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
-    there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
-    if not there:
-        return 0, ""
-    try:
-        ((version, marts),) = connection.execute(
-            "select schema_version, marts from meta"
-        ).fetchall()
-    except (duckdb.Error, ValueError) as error:
-        raise WarehouseError(
-            f"{path} holds other tables ({', '.join(sorted(there)[:3])}), it is not a "
-            f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
-        ) from error
-    if version > VERSION:
-        raise WarehouseError(
-            f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
-            "Update voirdire, or choose another file with --warehouse."
-        )
-    return version, marts
-
-
-def _build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    connection.execute("begin transaction")
-    try:
-        version, _ = _state(connection, path)
-        if version == 0:
-            connection.execute("create table meta (schema_version integer, marts varchar)")
-            connection.execute("insert into meta values (0, '')")
-            create(connection)
-        else:
-            for number in range(version + 1, VERSION + 1):
-                (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
-                connection.execute(file.read_text(encoding="utf-8"))
-        if version < VERSION:
-            comment(connection)
-        create_marts(connection)
-        connection.execute(
-            "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
-        )
-    except duckdb.Error as error:
-        connection.execute("rollback")
-        raise WarehouseError(
-            f"{path} cannot be brought to schema {VERSION}; it is as it was. {error}"
-        ) from error
-    except BaseException:
-        connection.execute("rollback")
-        raise
-    connection.execute("commit")

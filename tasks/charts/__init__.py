@@ -25,8 +25,6 @@ class Chart:
     title: str
     reading: str
     """A few sentences: how to read it."""
-    optional: bool
-    """Whether the page leaves it out where it has no panel."""
     reads: tuple[str, ...]
     draw: Callable[..., list[str]]
 
@@ -35,14 +33,12 @@ class Chart:
         return self.draw(**{frame: frames[frame] for frame in self.reads})
 
 
-def chart(
-    *, order: int, title: str, reading: str, optional: bool = False
-) -> Callable[[Callable[..., list[str]]], Chart]:
+def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[str]]], Chart]:
     """Declare a chart."""
 
     def declare(draw: Callable[..., list[str]]) -> Chart:
         reads = tuple(inspect.signature(draw).parameters)
-        return Chart(getattr(draw, "__name__", ""), order, title, reading, optional, reads, draw)
+        return Chart(getattr(draw, "__name__", ""), order, title, reading, reads, draw)
 
     return declare
 

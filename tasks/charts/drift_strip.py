@@ -45,7 +45,6 @@ COLOURS = {"alert": RED, "suspect": BLUE}
         " another study comes on top. An alert begins a new baseline (upright line); the number on"
         " the right is the change since the baseline in the last wave."
     ),
-    optional=True,
 )
 def drift_strip(drifts: DataFrame[Drifts]) -> list[str]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave."""

@@ -1,5 +1,6 @@
 """Forest of mean preference shifts."""
 
+import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
@@ -29,14 +30,15 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 )
 def forest(findings: DataFrame[Findings]) -> list[str]:
     """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
-    low, high = _limits(findings)
+    shifts = findings.filter(pl.col("perturbation").is_not_null())
+    low, high = _limits(shifts)
     return [
         _panel(f"forest-{index}", perturbation, kind, rows, (low, high))
-        for index, perturbation, kind, rows in panels(findings)
+        for index, perturbation, kind, rows in panels(shifts)
     ]
 
 
-def _limits(findings: DataFrame[Findings]) -> tuple[float, float]:
+def _limits(findings: pl.DataFrame) -> tuple[float, float]:
     values = [v for c in ("estimate", "low", "high", "minimum") for v in findings[c].drop_nulls()]
     low, high = min([-0.1, *values]), max([0.1, *values])
     pad = (high - low) * 0.04

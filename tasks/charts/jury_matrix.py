@@ -35,7 +35,6 @@ Row = dict[str, Any]
         " Members that are moved the same way do not make up for each other: noise falls with more"
         " of them, a shared bias does not."
     ),
-    optional=True,
 )
 def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:
     """Draw a row per member and one for the jury, a column per perturbation."""

@@ -43,9 +43,9 @@ Point = dict[str, Any]
 def position_plane(estimates: DataFrame[Estimates]) -> list[str]:
     """Draw the control arm of each judge as a point of the plane."""
     points = _points(estimates)
-    if not points:
-        return []
     shown = [p for p in points if p["estimate"] is not None and p["fairness"] is not None]
+    if not shown:
+        return []
     shown.sort(key=lambda p: (-p["fairness"], p["estimate"], p["who"]))
     up = max(PLOT, GAP * len(shown))
     with settings("position"):

@@ -29,7 +29,6 @@ MOST_TICKS = 8
         " that the two share ('Which judges differ'), or the reverse; a rank whose line is long"
         " says little, and the order of judges that do not differ is noise."
     ),
-    optional=True,
 )
 def ranks(estimates: DataFrame[Estimates]) -> list[str]:
     """Draw a panel per perturbation, a row per judge, the best first."""

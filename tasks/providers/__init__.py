@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,10 @@ from tasks.providers._refused import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers, as litellm names them, where it can make, read and list batches of chats."""
+
+
+KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_?[0-9]+)?")
+"""What a variable is called whose content may be sent to a provider."""
 
 
 class Limits(BaseModel):
@@ -32,7 +37,7 @@ class Provider(Limits):
     """Who runs the models."""
 
     key_variable: str = ""
-    """Environment variable of the API key; empty if none is needed."""
+    """Environment variable of the API key, named like one; empty if none is needed."""
     variables: list[str] = []
     """Other environment variables without which it cannot be asked."""
     api_base: str = ""
@@ -53,6 +58,17 @@ class Provider(Limits):
     """Send each ballot's repeat as the request's ``seed``."""
     simulated: bool = False
     """Its judges are formulas, not models."""
+
+    @field_validator("key_variable")
+    @classmethod
+    def _is_of_a_key(cls, name: str) -> str:
+        # Its content is sent to api_base: that of PATH or HOME is nobody's business.
+        if name and not KEY_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r:.80} is not named like an API key. Capitals that end with _KEY, _TOKEN, "
+                "_SECRET, _PASSWORD or _CREDENTIALS are, as in OPENAI_API_KEY"
+            )
+        return name
 
     @field_validator("api_base")
     @classmethod
@@ -177,12 +193,16 @@ VARIABLE = "VOIRDIRE_PROVIDERS"
 """Environment variable of a folder of provider files of one's own."""
 
 
-def _folders() -> list[Path]:
-    own = os.environ.get(VARIABLE)
-    return [Path(__file__).parent, *([Path(own)] if own else [])]
+def _own_folder() -> Path | None:
+    folder = Path(os.environ.get(VARIABLE) or "")
+    if os.environ.get(VARIABLE) and not folder.is_dir():
+        raise FileNotFoundError(f"{VARIABLE} names {folder}, which is not a folder.")
+    return folder if os.environ.get(VARIABLE) else None
 
 
-PROVIDERS: Catalogue[ProviderFile] = tables("provider", _folders(), _parse)
+PROVIDERS: Catalogue[ProviderFile] = tables(
+    "provider", Path(__file__).parent, _parse, own=_own_folder()
+)
 
 JUDGES: Catalogue[Judge] = Catalogue(
     "judge",

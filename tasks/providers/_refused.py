@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 INSTEAD = {
     **dict.fromkeys(("api_key",), "name its variable as key_variable under [provider]"),
@@ -94,20 +94,32 @@ def _is_json(value: Any) -> bool:
 
 
 def refuse_secrets(address: str, name: str) -> str:
-    """Return an address that holds no user, password or key; ``name`` is where it comes from.
+    """Return a web address without user, password or key; ``name`` is where it comes from.
 
     Raises
     ------
     ValueError
-        If it does; the text does not repeat it.
+        If it is another; the text does not repeat it.
     """
-    parts = urlsplit(address)
+    parts = _split(address, name)
     if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
         raise ValueError(
             f"{name} holds a user, password or key, which would be put into the warehouse. "
             "Leave it out, and name the variable of the key as key_variable under [provider]."
         )
     return address
+
+
+def _split(address: str, name: str) -> SplitResult:
+    """Split an address of the web; any other, as of a file, is refused and not repeated."""
+    try:
+        parts = urlsplit(address)
+        is_web = not address or (parts.scheme in {"http", "https"} and bool(parts.hostname))
+    except ValueError:
+        is_web = False
+    if not is_web:
+        raise ValueError(f"{name} must be an address that begins with http:// or https://.")
+    return parts
 
 
 def _places(value: Any) -> Iterator[str]:

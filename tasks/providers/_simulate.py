@@ -1,6 +1,7 @@
 """The synthetic judge without texts: whole studies as numbers, with their truth known."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -46,8 +47,9 @@ def simulate(
     votes: int,
     seed: int,
     mu: float = 0.0,
-    clusters: int | None = None,
+    clusters: int | Sequence[int] | None = None,
     shared: float = 0.0,
+    shared_effects: float = 0.0,
     length_ratio: float = 1.0,
     judge: str = "simulated/judge",
     perturbation: str = "planted",
@@ -66,9 +68,10 @@ def simulate(
     mu
         Mean gap of quality toward the target.
     clusters
-        Items fall into so many clusters in turn; by default each is its own.
-    shared
-        Share of the gap's variance that items of a cluster have in common.
+        Items fall into so many clusters in turn, or into clusters of these sizes; by default each
+        is its own.
+    shared, shared_effects
+        Share of the variance of gaps, and of effects, that items of a cluster have in common.
     length_ratio
         Length of the perturbed and of the sham target over the original's.
     replicates
@@ -79,18 +82,20 @@ def simulate(
     gap_seed
         Seed of the gaps alone: judges with the same one see the same answers.
     """
-    clusters = items if clusters is None else clusters
-    if min(items, votes, clusters, studies) < 1 or not 0 <= shared <= 1 or length_ratio <= 0:
+    cluster = _clusters(items, clusters)
+    shares = min(shared, shared_effects), max(shared, shared_effects)
+    if min(items, votes, studies) < 1 or not 0 <= shares[0] <= shares[1] <= 1 or length_ratio <= 0:
         raise ValueError(
-            f"items {items}, votes {votes}, clusters {clusters} and studies {studies} must be at "
-            f"least 1, shared {shared} within 0 and 1, length_ratio {length_ratio} above 0."
+            f"items {items}, votes {votes} and studies {studies} must be at least 1, shared "
+            f"{shared} and shared_effects {shared_effects} within 0 and 1, length_ratio "
+            f"{length_ratio} above 0."
         )
     random = np.random.default_rng(seed)
-    cluster = np.arange(items) % clusters
-    everywhere = (np.arange(studies)[:, None] * clusters + cluster).reshape(-1)
+    many = int(cluster.max()) + 1
+    everywhere = (np.arange(studies)[:, None] * many + cluster).reshape(-1)
     of_gaps = random if gap_seed is None else np.random.default_rng(gap_seed)
     gaps = mu + traits.omega * _correlated(of_gaps, everywhere, shared)
-    effects = _effects(random, traits, beta, studies * items)
+    effects = _effects(random, traits, beta, everywhere, shared_effects)
     length = traits.lam * math.log(length_ratio)
     margins = _margins(random, traits, gaps, effects, length)
     if replicates:
@@ -100,6 +105,18 @@ def simulate(
     return VoteLog.of(_frame(choices, cluster, kind, names, perturbation))
 
 
+def _clusters(items: int, clusters: int | Sequence[int] | None) -> NDArray[np.int64]:
+    """Return the number of each item's cluster."""
+    if clusters is None or isinstance(clusters, int):
+        many = items if clusters is None else clusters
+        if many < 1:
+            raise ValueError(f"clusters {clusters} must be at least 1.")
+        return np.arange(max(items, 1)) % many
+    if sum(clusters) != items or min(clusters) < 1:
+        raise ValueError(f"clusters of {list(clusters)} samples do not hold {items} items.")
+    return np.repeat(np.arange(len(clusters)), clusters)
+
+
 def _correlated(random: np.random.Generator, cluster: NDArray[np.int64], shared: float) -> Floats:
     common = random.standard_normal(cluster.max() + 1)[cluster]
     own = random.standard_normal(cluster.size)
@@ -107,9 +124,19 @@ def _correlated(random: np.random.Generator, cluster: NDArray[np.int64], shared:
     return mixed
 
 
-def _effects(random: np.random.Generator, traits: Traits, beta: float, items: int) -> Floats:
-    noticed = random.random(items) < traits.pi
-    effects: Floats = noticed * (beta + traits.upsilon * random.standard_normal(items))
+def _effects(
+    random: np.random.Generator,
+    traits: Traits,
+    beta: float,
+    cluster: NDArray[np.int64],
+    shared: float,
+) -> Floats:
+    noticed = random.random(cluster.size) < traits.pi
+    if shared:
+        spread = _correlated(random, cluster, shared)
+    else:
+        spread = random.standard_normal(cluster.size)  # as many numbers as before `shared`
+    effects: Floats = noticed * (beta + traits.upsilon * spread)
     return effects
 
 

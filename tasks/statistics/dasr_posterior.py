@@ -48,9 +48,9 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     A sample needs a verdict in all three arms, else it is dropped. Membership is taken from control
     alone, so it is one difference in a table, not the symmetric one of ``dasr``. Samples of a
     question are not independent: counts are divided by ``max(1, deff)``, deff the variance of
-    ``(n10 - n01) / n`` by clusters over that of independent samples. Null below ten clusters, and
-    where arms have unequal votes per pair. For detract kinds a good judge is near 0. The seed is
-    that of the table, so equal tables have equal probabilities, whatever else is measured.
+    ``(n10 - n01) / n`` by clusters over that of independent samples. Null with too few questions,
+    and where arms have unequal votes per pair. For detract kinds a good judge is near 0. The seed
+    is that of the table, so equal tables have equal probabilities, whatever else is measured.
 
     References
     ----------

@@ -41,12 +41,15 @@ SIZES: dict[str, dict[str, float]] = {
     # A judge with prompt noise of a logit and no bias. flip_direction and mcnemar are exact and
     # discrete, so conservative (docs: .034 to .037, of the jury .031 to .034, and .025 to .033).
     "audit": {
-        "mps": ALPHA, "mps_sham": ALPHA, "dasr": ALPHA, "los": ALPHA, "excess_flips": ALPHA,
+        "mps": ALPHA, "mps_sham": ALPHA, "sham_shift": ALPHA, "dasr": ALPHA, "los": ALPHA,
+        "los_sham": ALPHA, "excess_flips": ALPHA,
         "position_gap": ALPHA, "preference_fairness": ALPHA, "position_kappa": ALPHA,
         "position_kappa_once": 0.042, "flip_direction": 0.035,
     },
     "spread": {"mean_square_shift": ALPHA, "category_spread": ALPHA},
-    "oversight": {"detection_gain": ALPHA, "detection_power": ALPHA},
+    "oversight": {
+        "detection_gain": ALPHA, "detection_power": ALPHA, "detection_share": ALPHA,
+    },
     "attrition": {"lost_over_control": ALPHA, "lost_over_sham": ALPHA},
     "labels": {
         "accuracy_change/planted": ALPHA, "mps_drift": ALPHA, "dasr_drift": ALPHA,

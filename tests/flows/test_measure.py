@@ -38,7 +38,8 @@ LIMITS = {
     "mps_contrast": (-2, 2), "mps_sham_contrast": (-2, 2), "rank": (1, 2), "tier": (1, 2),
     "jury_size": (1, math.inf), "jury_error_size": (1, math.inf),
     "e_value": (0, math.inf), "los": EVERYTHING,
-    "los_contrast": EVERYTHING, "standardised_effect": EVERYTHING,
+    "los_sham": EVERYTHING, "detection_share": EVERYTHING, "los_contrast": EVERYTHING,
+    "standardised_effect": EVERYTHING,
     "detection_power": EVERYTHING, "position_kappa": EVERYTHING,
     "position_kappa_once": EVERYTHING,
     "self_score_error": (-1, math.inf),
@@ -77,7 +78,8 @@ def test_table_tells_the_finding(votes: Path) -> None:
     assert "ada" in result.output
     # Every sample shifts from 0 to 1; Newcombe's low end is 1 - sqrt(2) * z^2 / (20 + z^2) = .77.
     said = " ".join(result.output.split())
-    assert "boast 20 +1.00 1.00 - 1.00 biased [+.77, +1.00] [.84, 1.00]" in said
+    assert "n 20: biased (pairs too easy: MPS cannot move, so by LOS 4.39 [2.27, 6.52])" in said
+    assert "shift +1.00 [+.77, +1.00]" in said
 
 
 def test_json_and_csv_hold_the_same_estimates(votes: Path) -> None:
@@ -103,8 +105,9 @@ def test_rows_tell_the_finding_and_the_adjusted_p_where_they_belong(votes: Path)
     rows = json.loads(run(votes, "--format", "json").stdout)
     found = {(row["statistic"], row["judge"], row["perturbation"]): row for row in rows}
     shift = found["mps", "ada", "boast"]
-    # Two cells; all shift alike, so p is 2 of 2^20 flips of signs; the other p is 1
-    assert (shift["p_adjusted"], shift["finding"]) == (2.0**-18, "biased")
+    # Two cells; all control pairs are unanimous, so log-odds are tested; the other p is 1
+    assert shift["p_adjusted"] == pytest.approx(2 * found["los", "ada", "boast"]["p_value"])
+    assert shift["finding"] == "biased"
     assert shift["adjustment"] == "Benjamini-Hochberg, all cells (F1)"
     assert (shift["votes"], shift["invalid_rate"], shift["design"]) == (40, 0.0, "balanced")
     assert found["asr", "bob", "boast"]["excluded"] is True

@@ -225,10 +225,12 @@ def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) ->
     gates = [(row["judge"], row["gate"], row["perturbation"], row["verdict"]) for row in found]
     # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
     # are valid, but 1 - z^2 / (20 + z^2) = .84 may be: the upper end of the invalid rate is .16.
-    assert gates == [
-        ("ada", "position", None, "pass"), ("ada", "validity", None, "inconclusive"),
-        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail"),
-        ("bob", "validity", None, "inconclusive"),
+    # ada is consistent, but of 20 questions a gap of .05 is not excluded.
+    whole = {("ada", "discernment"), ("ada", "position"), ("ada", "validity"),
+             ("bob", "discernment"), ("bob", "validity")}  # fmt: skip
+    assert {gate[:2] for gate in gates if gate[2:] == (None, "inconclusive")} == whole
+    assert [gate for gate in gates if gate[:2] not in whole] == [
+        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail")
     ]  # fmt: skip
     query = "select * exclude study from mart.scorecard order by judge, gate"
     stored = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", place])
@@ -241,9 +243,12 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
     lines = measure(rows, "--only", "scorecard", width=width).stdout.splitlines()
     assert lines[0].strip() == "scorecard"
     assert "verdict" in lines[1]
-    assert [line.split()[1] for line in lines[2:5]] == ["position", "validity", "boast"]
-    assert lines[5].startswith("(1) pairs too easy")
-    assert "margin: what is left of the tolerance" in lines[6]
+    gates = [line.split()[1] for line in lines[2:6]]
+    assert gates == ["discernment", "position", "validity", "boast"]
+    text = " ".join(line.strip() for line in lines)
+    assert "no flawed answer was shown" in text
+    assert "pairs too easy" in text
+    assert "margin: what is left of the tolerance" in text
     text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
     assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
 

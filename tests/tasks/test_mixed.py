@@ -96,3 +96,11 @@ def test_a_flaw_is_not_mixed(make_estimates: Make) -> None:
     rows = [shift(0.0), *spread(0.2, 0.001)]
     row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
     assert (row["finding"], row["moved_p"]) == (OPEN, None)
+
+
+def test_both_tests_are_one_family(make_estimates: Make) -> None:
+    category = {"statistic": "category_spread", "estimate": 0.1, "p_value": 0.03}
+    rows = [shift(0.0), *spread(0.2, 0.04), category]
+    row = conclude(make_estimates(rows)).to_dicts()[0]
+    assert (row["moved_p"], row["category_p"]) == (0.06, 0.06)
+    assert row["finding"] == CLEAR

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from schemas.results import Findings
 from tasks._report_exclusions import Rule, rule, without
 from tasks.exclude import exclude
 
@@ -36,7 +37,7 @@ def test_nobody_left_out_is_said_too(measures: Make) -> None:
     exclusions = exclude(measures())
     limits = "position gap .15, tie rate .80 and invalid rate .10"
     assert rule(exclusions) == Rule(limits, "", "")
-    assert without(measures(), exclusions).reasons == {}
+    assert without(measures(), exclusions, Findings.empty()).reasons == {}
 
 
 def test_whom_few_questions_leave_open_is_told(measures: Make) -> None:
@@ -52,7 +53,9 @@ def test_a_reason_tells_value_interval_and_limit(measures: Make) -> None:
     )
     found = measures(**gap)
     assert rule(exclude(found)).left_out == f"ada: {why}"
-    assert without(found, exclude(found)).reasons == {("demo", "ada", "plain", ""): why}
+    assert without(found, exclude(found), Findings.empty()).reasons == {
+        ("demo", "ada", "plain", ""): why
+    }
 
 
 def test_without_measures_there_is_no_rule(make_estimates: Make) -> None:

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from schemas.results import Findings
 from tasks._report_jury import jury_sentence
 
 Make = Callable[..., Any]
@@ -9,9 +10,13 @@ ROW = {"judge": "jury/all", "statistic": "jury_mps", "perturbation": "boast", "e
        "n": 40}  # fmt: skip
 
 
+def sentence(estimates: Any) -> str:
+    return jury_sentence(estimates, Findings.empty())
+
+
 def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
     few = {**ROW, "perturbation": "error", "kind": "detract", "clusters": 9}
-    text = jury_sentence(make_estimates([ROW, few])).replace("\N{NO-BREAK SPACE}", " ")
+    text = sentence(make_estimates([ROW, few])).replace("\N{NO-BREAK SPACE}", " ")
     # Two tests: .001 is the smaller of equals, so it stays.
     assert text.startswith(
         "All as one jury: boast biased (MPS .30 [.20, .40], p .001) and "
@@ -20,7 +25,7 @@ def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
 
 
 def test_waves_are_named_where_there_are_two(make_estimates: Make) -> None:
-    text = jury_sentence(make_estimates([{**ROW, "wave": wave} for wave in ("n1", "n2")]))
+    text = sentence(make_estimates([{**ROW, "wave": wave} for wave in ("n1", "n2")]))
     assert "boast / n1 biased" in text
     assert "boast / n2 biased" in text
 
@@ -29,12 +34,12 @@ def test_what_the_members_are_worth_is_told_where_labels_tell(make_estimates: Ma
     size = {**ROW, "statistic": "jury_error_size", "perturbation": None, "kind": None,
             "mode": "any", "estimate": 1.32, "low": 1.25, "high": 1.45}  # fmt: skip
     said = " By their errors where the right verdict is known, its members are worth"
-    text = jury_sentence(make_estimates([ROW, size])).replace("\N{NO-BREAK SPACE}", " ")
+    text = sentence(make_estimates([ROW, size])).replace("\N{NO-BREAK SPACE}", " ")
     assert text.endswith(f"{said} 1.32 [1.25, 1.45] independent judges.")
     bare = {**size, "low": None, "high": None}
-    assert jury_sentence(make_estimates([ROW, bare])).endswith(f"{said} 1.32 independent judges.")
-    assert said not in jury_sentence(make_estimates([ROW, {**size, "estimate": None}]))
+    assert sentence(make_estimates([ROW, bare])).endswith(f"{said} 1.32 independent judges.")
+    assert said not in sentence(make_estimates([ROW, {**size, "estimate": None}]))
 
 
 def test_no_jury_says_nothing(make_estimates: Make) -> None:
-    assert jury_sentence(make_estimates([{**ROW, "judge": "a", "statistic": "mps"}])) == ""
+    assert sentence(make_estimates([{**ROW, "judge": "a", "statistic": "mps"}])) == ""

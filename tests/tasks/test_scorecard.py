@@ -31,28 +31,62 @@ def verdict(estimates: pl.DataFrame, gate: str) -> tuple[str, float | None]:
     return rows.select("verdict", "margin").row(0)
 
 
+POSITION = {
+    "kind": "position", "perturbation": None, "mode": "any", "statistic": "position_gap",
+    "finding": "biased", "estimate": 0.1, "low": 0.07, "high": 0.13, "minimum": 0.05,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
+    ("changes", "expected"),
     [
-        (0.31, 0.5, ("fail", 1 - 0.5 / 0.3)), (-0.5, -0.31, ("fail", 1 - 0.5 / 0.3)),
-        (-0.3, 0.15, ("pass", 0.0)), (0.0, 0.15, ("pass", 0.5)),
-        (0.2, 0.4, ("inconclusive", 1 - 0.4 / 0.3)), (None, None, ("inconclusive", None)),
+        ({}, ("fail", 1 - 0.13 / 0.05)),
+        ({"finding": "no relevant bias", "estimate": 0.0, "low": -0.03, "high": 0.04},
+         ("pass", 1 - 0.04 / 0.05)),
+        ({"finding": "inconclusive", "estimate": 0.03, "low": -0.02, "high": 0.08},
+         ("inconclusive", 1 - 0.08 / 0.05)),
+        ({"finding": None, "reason": "few", "low": None, "high": None}, ("inconclusive", None)),
+        # One order: in logits.
+        ({"statistic": "position_kappa", "estimate": -1.0, "low": -1.5, "high": -0.5,
+          "minimum": 0.25}, ("fail", 1 - 1.5 / 0.25)),
     ],
 )  # fmt: skip
-def test_position(make_estimates: Make, low: Any, high: Any, expected: tuple[str, Any]) -> None:
-    row = {**WHOLE, "statistic": "preference_fairness", "estimate": 0.2, "low": low, "high": high}
-    of_pairs = {**row, "perturbation": "boast", "low": 0.9, "high": 0.9}
-    told, margin = verdict(make_estimates([row, of_pairs]), "position")
+def test_position_by_its_finding(
+    changes: dict[str, Any], expected: tuple[str, float | None]
+) -> None:
+    found = scorecard(Estimates.empty(), findings({**POSITION, **changes}))
+    told, margin = found.filter(gate="position").select("verdict", "margin").row(0)
     assert told == expected[0]
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
 
 
-def test_the_position_gap_itself_comes_first(make_estimates: Make) -> None:
-    rows = [
-        {**WHOLE, "statistic": "preference_fairness", "estimate": 0.2, "low": 0.1, "high": 0.29},
-        {**WHOLE, "statistic": "position_gap", "estimate": -0.2, "low": -0.24, "high": -0.16},
-    ]
-    assert verdict(make_estimates(rows), "position")[0] == "fail"
+FLAW = {"kind": "detract", "detects_at": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        # The lower bound of one kind of flaw is above .2.
+        ([("detects", 0.4, 0.8), ("overlooks", -0.1, 0.1)], "pass"),
+        ([("detects some", 0.21, 0.6)], "pass"),
+        ([("overlooks", -0.1, 0.1), ("overlooks", -0.2, 0.2)], "fail"),
+        # Means 0 and .05: .025 + sqrt(.1^2 + .25^2) / 2 = .16; with 0 and .15: .21.
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.2, 0.3)], "fail"),
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.1, 0.4)], "inconclusive"),
+        # Too few questions: no finding, so not enough data.
+        ([(None, 0.4, 0.8)], "inconclusive"),
+        ([], "inconclusive"),
+    ],
+)
+def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) -> None:
+    flaws = [
+        {**FLAW, "perturbation": f"p{i}", "finding": finding, "detected": (low + high) / 2,
+         "detected_low": low, "detected_high": high}
+        for i, (finding, low, high) in enumerate(rows)
+    ]  # fmt: skip
+    found = scorecard(Estimates.empty(), findings({}, *flaws)).filter(gate="discernment")
+    assert found["verdict"].to_list() == [verdict]
+    assert found["reason"].to_list() == [None if rows else "no flawed answer was shown"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +107,7 @@ def test_a_bias_by_its_finding() -> None:
         {"perturbation": "few", "finding": None, "reason": "too few", "low": None, "high": None},
         {"perturbation": "open", "finding": "inconclusive", "low": -0.1, "high": 0.1},
     )  # fmt: skip
-    found = scorecard(Estimates.empty(), rows)
+    found = scorecard(Estimates.empty(), rows).filter(gate="bias")
     assert found["verdict"].to_list() == ["fail", "pass", "pass", "inconclusive", "inconclusive"]
     # 1 - .13/.05; 1 - .03/.05; .7/.5 - 1: two fifths beyond what detecting takes
     assert found["margin"].to_list() == [
@@ -100,6 +134,7 @@ def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
     cell = {"statistic": "mps", "perturbation": "boast", "kind": "promote", "mode": "balanced"}
     estimate = {**cell, **row, "standard_error": error, "clusters": clusters}
     found = scorecard(make_estimates([estimate]), findings({**row, "finding": clear}))
+    found = found.filter(gate="bias")
     assert found.select("verdict", "reason").row(0) == ("pass", None)
     # Of the expansion of Student's quantile: .0001 * .02 / .05
     assert found["margin"].item() == pytest.approx(0.001 / 0.05, abs=4e-5)
@@ -115,10 +150,10 @@ def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
     ],
 )  # fmt: skip
 def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verdict: str) -> None:
-    found = scorecard(Estimates.empty(), findings(row))
+    found = scorecard(Estimates.empty(), findings(row)).filter(gate="bias")
     assert found.select("verdict", "margin", "reason").row(0) == (verdict, None, APART)
     noted = scorecard(Estimates.empty(), findings({**row, "reason": "over the control"}))
-    assert noted["reason"].item() == f"over the control; {APART}"
+    assert noted.filter(gate="bias")["reason"].item() == f"over the control; {APART}"
 
 
 @pytest.mark.parametrize(
@@ -141,8 +176,6 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
 @pytest.mark.parametrize(
     ("statistic", "gate", "bounds", "told"),
     [
-        ("preference_fairness", "position", (0.4, 0.6), "fail"),
-        ("position_gap", "position", (-0.1, 0.1), "pass"),
         ("invalid_rate", "validity", (0.2, 0.4), "fail"),
         ("invalid_rate", "validity", (0.0, 0.05), "pass"),
         ("ceiling_ratio", "agreement", (0.5, 0.7), "fail"),

@@ -9,12 +9,12 @@ from schemas.curation import Questions
 from schemas.judging import VoteLog
 from schemas.results import Findings
 from tasks import defaults
-from warehouse import _ddl, store
+from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
-NEXT = store.VERSION + 1
+NEXT = _schema.VERSION + 1
 SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
@@ -56,7 +56,7 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder of migrations instead of the real one."""
     folder = tmp_path / "migrations"
     folder.mkdir()
-    monkeypatch.setattr(store, "MIGRATIONS", folder)
+    monkeypatch.setattr(_schema, "MIGRATIONS", folder)
     return folder
 
 
@@ -157,7 +157,7 @@ COLUMNS = (
     "from duckdb_columns() where schema_name = 'main' and not internal order by all"
 )
 
-NEXT = store.VERSION + 1
+NEXT = _schema.VERSION + 1
 
 
 def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
@@ -173,6 +173,8 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             *(f"alter table findings drop column {name}"
               for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
             "alter table findings alter column finding set not null",
+            "delete from findings where perturbation is null",
+            "alter table findings alter column perturbation set not null",
             "drop table drifts", "drop table batched_ballots", "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
@@ -193,7 +195,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     fresh = Warehouse(tmp_path / "fresh.duckdb")
     assert stocked.query(COLUMNS).equals(fresh.query(COLUMNS))
     assert stocked.query(VIEWS).rows() == marts
-    assert stocked.query("select schema_version from meta").item() == store.VERSION
+    assert stocked.query("select schema_version from meta").item() == _schema.VERSION
     assert all(stocked.read(model).equals(frame) for model, frame in before.items())
 
 
@@ -202,7 +204,7 @@ def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
              "too few questions"]  # fmt: skip
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
-        sql = (store.MIGRATIONS / "007_findings.sql").read_text()
+        sql = (_schema.MIGRATIONS / "007_findings.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_4"))
         rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
     assert rows == [
@@ -223,7 +225,7 @@ def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehou
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_14 (finding varchar, reading varchar)")
         connection.executemany("insert into findings_of_14 values (?, ?)", rows)
-        sql = (store.MIGRATIONS / "015_words.sql").read_text()
+        sql = (_schema.MIGRATIONS / "015_words.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_14"))
         found = connection.execute("select finding from findings_of_14").fetchall()
     assert found == [("biased",), ("detects",), ("overlooks",), (None,)]
@@ -232,7 +234,7 @@ def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehou
 def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse) -> None:
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table estimates_of_16 as from (values (9), (10)) as t(clusters)")
-        sql = (store.MIGRATIONS / "017_degrees_of_freedom.sql").read_text()
+        sql = (_schema.MIGRATIONS / "017_degrees_of_freedom.sql").read_text()
         connection.execute(sql.replace("estimates", "estimates_of_16"))
         found = connection.execute("select too_few, df from estimates_of_16").fetchall()
     assert found == [(defaults.TOO_FEW, None), (None, None)]
@@ -296,7 +298,7 @@ def test_an_older_warehouse_is_brought_forward_once(
     (migrations / f"{NEXT + 1:03}_more.sql").write_text(
         "insert into notes select text || '!' from notes"
     )
-    monkeypatch.setattr(store, "VERSION", NEXT + 1)
+    monkeypatch.setattr(_schema, "VERSION", NEXT + 1)
     assert stocked.read(Questions).equals(before)
     stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
     assert stocked.query("select text from notes").rows() == [("migrated",), ("migrated!",)]
@@ -313,7 +315,7 @@ def test_a_migration_that_fails_is_undone(
     (migrations / f"{NEXT + 1:03}_bad.sql").write_text(
         "delete from votes; select error('no such luck')"
     )
-    monkeypatch.setattr(store, "VERSION", NEXT + 1)
+    monkeypatch.setattr(_schema, "VERSION", NEXT + 1)
     for visit in (
         lambda: stocked.read(Questions),
         lambda: stocked.save([make(Questions, {"question_id": "d/2"})], run="r2"),
@@ -337,11 +339,11 @@ def test_a_new_file_needs_no_migration(
     warehouse: Warehouse, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (migrations / f"{NEXT:03}_bad.sql").write_text("select error('not for new files')")
-    monkeypatch.setattr(store, "VERSION", NEXT)
+    monkeypatch.setattr(_schema, "VERSION", NEXT)
     assert warehouse.read(Questions).is_empty()
     assert warehouse.query("select schema_version from meta").rows() == [(NEXT,)]
 
 
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
-    numbers = sorted(file.name[:4] for file in store.MIGRATIONS.glob("*.sql"))
-    assert numbers == [f"{number:03}_" for number in range(2, store.VERSION + 1)]
+    numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
+    assert numbers == [f"{number:03}_" for number in range(2, _schema.VERSION + 1)]

@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode and perturbation: the table that an audit ends with.
+-- One row per study, judge, prompt, wave, mode and perturbation (null: position): the table that an audit ends with.
 with position as (
     select
         study, dataset, judge, prompt, wave, position_consistency, low as position_consistency_low, high as position_consistency_high
@@ -18,7 +18,13 @@ select
     f.lost_difference, f.lost_over, f.lost_p, f.lost_finding, l.asr_at_least, l.asr_at_most,
 from findings as f
 left join (from estimates where subgroup = '') as e
-    using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
-left join mart.asr as a using (study, dataset, judge, prompt, wave, mode, perturbation)
-left join position as p using (study, dataset, judge, prompt, wave)
-left join mart.attrition as l using (study, dataset, judge, prompt, wave, mode, perturbation)
+    on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge and e.prompt = f.prompt and e.wave = f.wave
+    and e.mode = f.mode and e.perturbation is not distinct from f.perturbation and e.statistic = f.statistic
+left join mart.asr as a
+    on a.study = f.study and a.dataset = f.dataset and a.judge = f.judge and a.prompt = f.prompt and a.wave = f.wave
+    and a.mode = f.mode and a.perturbation = f.perturbation
+left join position as p
+    on p.study = f.study and p.dataset = f.dataset and p.judge = f.judge and p.prompt = f.prompt and p.wave = f.wave
+left join mart.attrition as l
+    on l.study = f.study and l.dataset = f.dataset and l.judge = f.judge and l.prompt = f.prompt and l.wave = f.wave
+    and l.mode = f.mode and l.perturbation = f.perturbation

@@ -174,8 +174,10 @@ texts as (
 ),
 adjusted as (
     select
-        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, all cells (F1)' as adjustment, finding,
+        study, dataset, judge, prompt, wave, mode, coalesce(perturbation, '') as about, statistic, '' as subgroup,
+        p_adjusted,
+        if(kind = 'position', 'Benjamini-Hochberg, all judges', 'Benjamini-Hochberg, all cells (F1)') as adjustment,
+        finding,
         p_holm, p_by, e_rejected, shrunk, shrunk_error,
     from findings
     union all by name

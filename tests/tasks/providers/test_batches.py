@@ -263,9 +263,9 @@ def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
 def test_what_a_provider_says_of_a_batch_tells_no_key(
     asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PASSPORT", "sk-mine")
+    monkeypatch.setenv("PASSPORT_KEY", "sk-mine")
     monkeypatch.setenv("OTHER_KEY", "sk-other")
-    provider = PROVIDER.model_copy(update={"key_variable": "PASSPORT"})
+    provider = PROVIDER.model_copy(update={"key_variable": "PASSPORT_KEY"})
     text = "Neither sk-mine nor sk-other."
     told = {
         "status": "failed", "created_at": 1, "completed_at": None, "expired_at": None,

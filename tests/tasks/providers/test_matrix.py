@@ -243,8 +243,10 @@ def test_what_is_missing_is_named_before_anything_is_asked(
     study = Study(judges=[judge.judge for judge in PROVIDERS[name].judges.values()])
     for variable in route.needed:
         monkeypatch.delenv(variable, raising=False)
-    wanted = f"no API key or address in {' and '.join(route.needed)}"
-    assert not_ready(study) == (dict.fromkeys(study.judges, wanted) if route.needed else {})
+    missing = not_ready(study)
+    assert set(missing) == ({*study.judges} if route.needed else set())
+    for variable in route.needed:
+        assert all(variable in reason for reason in missing.values())
     for variable in route.needed:
         monkeypatch.setenv(variable, KEY)
     assert not_ready(study) == {}

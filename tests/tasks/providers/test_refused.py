@@ -2,8 +2,9 @@ import tomllib
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from tasks.providers import Judge, Provider, _parse, api_base
+from tasks.providers import PROVIDERS, Judge, Provider, _parse, api_base
 
 SECRET = "sk-live-0123456789"
 
@@ -175,3 +176,37 @@ def test_what_a_file_does_not_take_is_named(data: dict[str, Any], said: str) -> 
         _parse("desk", data)
     assert said in str(refused.value)
     assert "pydantic" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["file:///etc/passwd", "ftp://host/x", "unix:///run/s", "localhost:8080", "/etc", "//host/x",
+     "http://", "https:///x", "javascript:alert(1)", "http://[::1", "data:,x"],
+)  # fmt: skip
+def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValidationError, match="begins with http:// or https://"):
+        Provider(api_base=address)
+    monkeypatch.setenv("MY_API_BASE", address)
+    with pytest.raises(ValueError, match="MY_API_BASE must be an address") as raised:
+        api_base(Provider(api_base_variable="MY_API_BASE"))
+    assert str(raised.value).endswith("an address that begins with http:// or https://.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "HOME", "USER", "PWD", "SSH_AUTH_SOCK", "openai_api_key", "KEY", "_KEY", "MY KEY",
+     "KEYBOARD", "MY_KEY_FILE", "A=B_KEY", "MY_KEY\n"],
+)  # fmt: skip
+def test_a_key_variable_is_named_like_a_key(name: str) -> None:
+    with pytest.raises(ValidationError, match="not named like an API key"):
+        Provider(key_variable=name)
+
+
+@pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "HF_TOKEN", "X_SECRET", "TEAM_KEY_2"])
+def test_names_of_keys(name: str) -> None:
+    assert Provider(key_variable=name).key_variable == name
+
+
+def test_every_bundled_provider_is_read() -> None:
+    assert PROVIDERS.unusable == {}
+    assert all(PROVIDERS[name].judges for name in PROVIDERS)

@@ -1,0 +1,38 @@
+"""A provider file of the user that cannot be used disables that provider, and nothing else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = '[provider]\napi_base = "http://127.0.0.1:9/v1"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
+BAD = {
+    "torn.toml": (b"[provider\nx", "torn.toml is not valid TOML"),
+    "binary.toml": (b"\xff\xfe\x00", "binary.toml is not valid TOML"),
+    "spy.toml": (b'[provider]\nkey_variable = "PATH"\n', "not named like an API key"),
+    "local_file.toml": (b'[provider]\napi_base = "file:///etc"\n', "http:// or https://"),
+    "openai.toml": (GOOD.encode(), "there is a bundled provider of this name"),
+    "control.toml": (b"[provider]\n\x1b[2J = 1\n", "control.toml is not valid TOML"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_bad_file_disables_one_provider(name: str, tmp_path: Path) -> None:
+    content, told = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "good.toml").write_text(GOOD)
+    words = [sys.executable, "-m", "flows.cli", "list", "judges"]
+    environment = {**os.environ, "VOIRDIRE_PROVIDERS": str(tmp_path), "COLUMNS": "120"}
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False, timeout=120,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "good/one" in done.stdout
+    assert "openai/gpt-5.5" in done.stdout
+    assert told in done.stderr
+    assert done.stderr.startswith("voirdire: left out: the provider ")
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr

@@ -1,0 +1,118 @@
+"""Which schema a file has, whether it is ours alone, and how it comes to this version's."""
+
+from pathlib import Path
+
+import duckdb
+
+from warehouse._ddl import (
+    comment,
+    create,
+    create_marts,
+    marts_are_ours,
+    marts_digest,
+    usurpers,
+)
+from warehouse._saving import WarehouseError
+from warehouse.peek import VARIABLE
+
+VERSION = 19
+"""Raised with each file in ``migrations/``, which is named after the version that it makes."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_examined: set[tuple[str, int, int]] = set()
+"""Files (path, device, inode) in which this process has looked for foreign definitions."""
+
+
+def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
+    """Tell whether a file has this version's tables and marts.
+
+    Raises
+    ------
+    WarehouseError
+        If it is no warehouse, or that of a newer version, or something in it takes the place of
+        our tables or of DuckDB's own functions.
+    """
+    state = _state(connection, path)
+    return _is_ours(connection, path) and state == (VERSION, marts_digest())
+
+
+def _is_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
+    """Tell whether the marts of a file are ours, once per process and file."""
+    if _identity(path) in _examined:
+        return True
+    if foreign := usurpers(connection):
+        raise WarehouseError(
+            f"{path} was not written by voirdire alone: it holds the "
+            f"{', '.join(sorted(foreign)[:3])} in the place of something that results rest on. "
+            "Nothing in it was read. Drop that with DuckDB's own client, or choose another "
+            f"file with --warehouse or {VARIABLE}."
+        )
+    if not marts_are_ours(connection):
+        return False
+    _examined.add(_identity(path))
+    return True
+
+
+def _identity(path: Path) -> tuple[str, int, int]:
+    there = path.stat()
+    return str(path), there.st_dev, there.st_ino
+
+
+def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
+    """Return schema version and marts digest; (0, "") of an empty file."""
+    names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
+    there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
+    if not there:
+        return 0, ""
+    try:
+        ((version, marts),) = connection.execute(
+            "select schema_version, marts from meta"
+        ).fetchall()
+    except (duckdb.Error, ValueError) as error:
+        raise WarehouseError(
+            f"{path} holds other tables ({', '.join(sorted(there)[:3])}), it is not a "
+            f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
+        ) from error
+    if version > VERSION:
+        raise WarehouseError(
+            f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
+            "Update voirdire, or choose another file with --warehouse."
+        )
+    return version, marts
+
+
+def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Make a new file, or bring one of an earlier version up to date; all or nothing.
+
+    Raises
+    ------
+    WarehouseError
+        If that cannot be done.
+    """
+    connection.execute("begin transaction")
+    try:
+        version, _ = _state(connection, path)
+        if version == 0:
+            connection.execute("create table meta (schema_version integer, marts varchar)")
+            connection.execute("insert into meta values (0, '')")
+            create(connection)
+        else:
+            for number in range(version + 1, VERSION + 1):
+                (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
+                connection.execute(file.read_text(encoding="utf-8"))
+        if version < VERSION:
+            comment(connection)
+        create_marts(connection)
+        connection.execute(
+            "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
+        )
+    except duckdb.Error as error:
+        connection.execute("rollback")
+        raise WarehouseError(
+            f"{path} cannot be brought to schema {VERSION}; it is as it was. {error}"
+        ) from error
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
+    _examined.add(_identity(path))

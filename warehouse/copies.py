@@ -1,0 +1,70 @@
+"""Copies of tables and queries as Parquet or CSV files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from warehouse._ddl import FRAMES, mart_names
+
+__all__ = ["FRAMES", "Copy", "marts", "write_copy"]
+FORMULA = r"^[=+\-@\t\r'']"
+"""How a cell begins that spreadsheets would compute, or that has to be told from one that is
+guarded (the rule of ``flows/_sheets.py``); as a literal of SQL."""
+
+
+class Copy(NamedTuple):
+    """One file to write."""
+
+    name: str
+    sql: str
+    of_study: bool = False
+    """Keep the rows of the study alone, and write nothing where there is no such column."""
+
+
+def marts() -> list[str]:
+    """Return the names of all marts."""
+    return mart_names()
+
+
+def write_copy(
+    connection: duckdb.DuckDBPyConnection, copy: Copy, folder: Path, form: str
+) -> int | None:
+    """Write one file of mode 0600; return its number of rows, or null if none was written."""
+    columns: Mapping[str, str] = {
+        name: kind
+        for name, kind, *_ in connection.execute(f"describe {_select(copy.sql)}").fetchall()
+    }
+    where = ""
+    if copy.of_study:
+        if "study" not in columns:
+            return None
+        where = " where study = getvariable('study')"
+    shown = ", ".join(_cell(name, kind, form) for name, kind in columns.items())
+    target = folder / f"{copy.name}.{form}"
+    target.touch(mode=0o600)
+    literal = str(target).replace("'", "''")
+    header = ", header" if form == "csv" else ""
+    ((rows,),) = connection.execute(
+        f"copy (select {shown} from ({_select(copy.sql)}){where}) to '{literal}' "
+        f"(format {form}{header})"
+    ).fetchall()
+    target.chmod(0o600)
+    return int(rows)
+
+
+def _select(sql: str) -> str:
+    return f"select * {sql}" if sql.lstrip().startswith("from ") else sql
+
+
+def _cell(name: str, kind: str, form: str) -> str:
+    quoted = '"' + name.replace('"', '""') + '"'
+    if form != "csv":
+        return quoted
+    if kind == "VARCHAR":
+        guarded = f"regexp_matches({quoted}, '{FORMULA}')"
+        return f"case when {guarded} then '''' || {quoted} else {quoted} end as {quoted}"
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
+        return f"to_json({quoted})::varchar as {quoted}"
+    return quoted
