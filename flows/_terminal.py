@@ -106,7 +106,7 @@ def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[Render
 
 def _name(row: dict[str, Any]) -> str:
     """Return what a row is about: a perturbation, or the position of answers."""
-    return _clip(row["kind"] if row["perturbation"] is None else row["perturbation"])
+    return _clip(POSITION if row["perturbation"] is None else row["perturbation"])
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -83,7 +83,8 @@ def asked_under(names: Iterable[str], sham: str) -> list[str]:
     """
     asked = []
     for name in names:
-        second = [f"{name}{SECOND}"] if PERTURBATIONS[name].second_sham else []
+        known = name in PERTURBATIONS and PERTURBATIONS[name].second_sham
+        second = [f"{name}{SECOND}"] if known else []
         first = [] if sham == "second" and second else [name]
         asked += first + (second if sham in {"second", "both"} else [])
     return asked

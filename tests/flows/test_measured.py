@@ -184,14 +184,15 @@ def test_who_overlooks_a_flaw_is_said_to(measure: Any) -> None:
 
 
 def test_all_that_a_family_gives_is_in_a_row(measure: Any) -> None:
-    # Each question moves from 0 to 1, so each p is 2^-19 (all flips of signs); of two cells Holm's
-    # is twice that, Benjamini-Yekutieli's 3/2 times the largest. No error, so nothing is shrunk.
+    # All control pairs are unanimous, so the test is that of log-odds; of two equal p Holm's is
+    # twice that, Benjamini-Yekutieli's 3/2 times. No error of the shift, so nothing is shrunk.
     rows = attack("ada", FAIR, ("second", "first")) + attack("bob", FAIR, ("second", "first"))
     found = json.loads(measure(rows, "--only", "mps", "--only", "asr", "--format", "json").stdout)
     shifts = [row for row in found if row["statistic"] == "mps"]
-    assert [(row["p_adjusted"], row["p_holm"], row["p_by"]) for row in shifts] == (
-        [(2.0**-19, 2.0**-18, 1.5 * 2.0**-19)] * 2
-    )
+    (p, _) = json.loads(measure(rows, "--only", "los", "--format", "json").stdout)
+    for row in shifts:
+        adjusted = [row["p_adjusted"], row["p_holm"], row["p_by"]]
+        assert adjusted == pytest.approx([k * p["p_value"] for k in (1, 2, 1.5)])
     assert [row["e_rejected"] for row in shifts] == [True, True]
     beside = ("p_holm", "p_by", "e_rejected", "shrunk", "shrunk_error")
     assert [row[c] for row in found if row["statistic"] == "asr" for c in beside] == [None] * 10

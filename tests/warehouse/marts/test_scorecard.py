@@ -11,13 +11,15 @@ def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
     estimates = make(
         Estimates,
         {**whole, "statistic": "invalid_rate", "estimate": 0.02, "low": 0.0, "high": 0.05},
-        {**whole, "statistic": "preference_fairness", "estimate": 0.5, "low": 0.4, "high": 0.6},
     )
     drifts = make(Drifts, {"wave": ""})
-    warehouse.save([estimates, make(Findings), drifts], run="r1", study="quick")
+    position = {"perturbation": None, "kind": "position", "mode": "any",
+                "statistic": "position_gap", "finding": "biased"}  # fmt: skip
+    warehouse.save([estimates, make(Findings, {}, position), drifts], run="r1", study="quick")
     sql = "select study, gate, perturbation, verdict from mart.scorecard order by gate"
     assert warehouse.query(sql).rows() == [
         ("quick", "bias", "padding", "fail"),
+        ("quick", "discernment", None, "inconclusive"),
         ("quick", "drift", None, "inconclusive"),
         ("quick", "position", None, "fail"),
         ("quick", "validity", None, "pass"),
