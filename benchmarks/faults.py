@@ -232,11 +232,13 @@ def worker_killed(place: Path) -> None:
     """Kill the calling process (-9), ten times in one audit."""
     kills = times(10)
     with case(place, 150 * (kills + 1)) as it:
-        running = it.start()
+        running, killed = it.start(), 0
         for _ in range(kills):
             it.until(running, it.replies() + 80)
             if pid := running.child("tasks.providers._worker"):
                 os.kill(pid, signal.SIGKILL)
+                killed += 1
+        show("worker: kills that found none", kills - killed, 0)
         complete(it, "worker", running)
         it.check("worker", kills * IN_FLIGHT)
 
@@ -247,7 +249,9 @@ def server_killed(place: Path) -> None:
         with case(place / str(number), 900) as it:
             running = it.start(PREFECT_API_URL="")
             it.until(running, 50 + 100 * number)
-            if pid := running.child("prefect"):
+            pid = running.child("flows._guarded")
+            show(f"server {number}: no server found", pid is None, 0)
+            if pid:
                 os.kill(pid, signal.SIGKILL)
             began = time.monotonic()
             complete(it, f"server {number}", running)

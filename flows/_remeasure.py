@@ -19,7 +19,7 @@ from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks._masks import count_masks, with_compared
+from tasks._masks import count_masks, with_category, with_compared
 from tasks.aggregate import (
     contests_of,
     count_votes,
@@ -144,7 +144,8 @@ def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[st
         )
         shifts = shifts_of(verdicts)
     return {
-        "tallies": tallies,
+        # Statistics by category ask for it of all tallies, and it stands in control's.
+        "tallies": with_category(tallies, compared),
         "shifts": shifts,
         "contests": contests.result(),
         "annotations": annotations.result(),
