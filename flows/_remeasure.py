@@ -19,7 +19,7 @@ from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks._masks import count_masks, with_category, with_compared
+from tasks._masks import count_masks, with_compared
 from tasks.aggregate import (
     contests_of,
     count_votes,
@@ -144,12 +144,20 @@ def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[st
         )
         shifts = shifts_of(verdicts)
     return {
-        # Statistics by category ask for it of all tallies, and it stands in control's.
-        "tallies": with_category(tallies, compared),
+        "tallies": _with_categories(tallies, compared),
         "shifts": shifts,
         "contests": contests.result(),
         "annotations": annotations.result(),
     }
+
+
+def _with_categories(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
+    """Add the categories of control pairs, as far as there are any."""
+    category = compared["category"]
+    if category.null_count() == len(category):
+        # Of millions of rows none has to be joined.
+        return tallies.with_columns(category=pl.lit(None, category.dtype))
+    return with_compared(tallies, compared.select("dataset", "sample", "arm", "category"))
 
 
 def _run_row(

@@ -64,12 +64,6 @@ def with_compared(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame
     return tallies.join(compared, on=PAIR, how="left", maintain_order="left")
 
 
-def with_category(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
-    """Add the category of a pair's question to control tallies, and null to others."""
-    known = compared.select(*PAIR, "category")
-    return tallies.join(known, on=PAIR, how="left", maintain_order="left")
-
-
 def _mask(words: list[str], number: int) -> pl.Expr:
     """Return a mask of all repeats: its bits in one word after those in another."""
     kind = pl.Int16 if len(words) == 1 else pl.Int64
