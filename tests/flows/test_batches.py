@@ -225,7 +225,8 @@ def test_what_a_batch_leaves_is_asked_again(
 ) -> None:
     batched.behave(**manners)
     done = voirdire(*SMALL)
-    assert done.returncode == 0, done.stderr
+    # completed with gaps
+    assert done.returncode == 3, done.stderr
     assert said in _said(done)
     there = warehouse.read(Votes).height
     assert 0 < there < BALLOTS
@@ -245,7 +246,8 @@ def test_a_batch_that_is_refused_stops_its_judge_only(
 ) -> None:
     batched.behave(batch_end="failed")
     done = voirdire(*SMALL, "--judge", "offline/random", "--votes", "6", "--stop", "pair")
-    assert done.returncode == 0, done.stderr
+    # completed with gaps
+    assert done.returncode == 3, done.stderr
     assert "emu/one stopped: its batch batch_0001 failed: The batch was refused." in _said(done)
     assert batched.stats()["batches"] == 1
     assert _states(warehouse) == ["failed"]
@@ -257,7 +259,8 @@ def test_the_budget_holds_for_batches(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
     done = voirdire(*SMALL, "--budget", "0.005")
-    assert done.returncode == 0, done.stderr
+    # completed with gaps
+    assert done.returncode == 3, done.stderr
     told = batched.stats()
     spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
     assert 0 < spent <= 0.005
