@@ -31,7 +31,7 @@ def test_docstring_example(make_shifts: Make) -> None:
 
 def test_clusters_by_hand(make_shifts: Make) -> None:
     # Shifts .5, .5 | 0 | -.25, .25: MPS .2; cluster sums 1, 0, 0 of 2, 1, 2 samples;
-    # u = .6, -.2, -.4: SE = sqrt(3/2 * .56) / 5 = .183303.
+    # u = .6, -.2, -.4, by CR2: SE = sqrt(5/3 * .36 + 5/4 * .04 + 5/3 * .16) / 5 = .191485.
     rows = [
         {**scores(0, 0.5), "cluster": "q1"}, {**scores(0.25, 0.75), "cluster": "q1"},
         {**scores(1, 1), "cluster": "q2"},
@@ -39,7 +39,7 @@ def test_clusters_by_hand(make_shifts: Make) -> None:
     ]  # fmt: skip
     row = mps(shifts=make_shifts(rows)).to_dicts()[0]
     assert row["estimate"] == pytest.approx(0.2)
-    assert row["standard_error"] == pytest.approx(0.183303, abs=5e-7)
+    assert row["standard_error"] == pytest.approx(0.191485, abs=5e-7)
     assert (row["n"], row["clusters"]) == (5, 3)
 
 
