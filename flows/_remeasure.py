@@ -144,11 +144,20 @@ def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[st
         )
         shifts = shifts_of(verdicts)
     return {
-        "tallies": tallies,
+        "tallies": _with_categories(tallies, compared),
         "shifts": shifts,
         "contests": contests.result(),
         "annotations": annotations.result(),
     }
+
+
+def _with_categories(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
+    """Add the categories of control pairs, as far as there are any."""
+    category = compared["category"]
+    if category.null_count() == len(category):
+        # Of millions of rows none has to be joined.
+        return tallies.with_columns(category=pl.lit(None, category.dtype))
+    return with_compared(tallies, compared.select("dataset", "sample", "arm", "category"))
 
 
 def _run_row(

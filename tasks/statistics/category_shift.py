@@ -10,9 +10,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.defaults import FEWEST_CLUSTERS
 from tasks.statistics import statistic
 from tasks.statistics._bootstrap import by_chance
+from tasks.statistics._cluster_variance import have_enough
 from tasks.statistics._flips import sign_flip_test
 from tasks.statistics._groups import Groups, grouped, groups_of, numbered
 from tasks.statistics._primary import over_shams
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
 """Sums of clusters by category that are held at once."""
 
-ONE = f"fewer than two categories of {FEWEST_CLUSTERS} independent questions each"
+ONE = "fewer than two categories that have enough questions each"
 BARE = "a test of several categories: no interval"
 
 
@@ -53,10 +53,10 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     Notes
     -----
     Nothing where no question has a category. A question whose samples name several has none. The
-    test takes the categories of ten questions or more, of judges that saw both orders. Residuals
-    from the common mean keep their size, and their signs are flipped by question: unlike permuted
-    labels this keeps its size (simulated .04 to .06, with ten questions a category up to .07) where
-    shifts vary more in one category than in another, permuted labels .13 to .17.
+    test takes the categories with enough questions (:mod:`tasks.enough`), of judges that saw both
+    orders. Residuals from the common mean keep their size, and their signs are flipped by question:
+    unlike permuted labels this keeps its size (simulated .04 to .06, with ten questions a category
+    up to .07) where shifts vary more in one category than in another, permuted labels .13 to .17.
 
     References
     ----------
@@ -115,7 +115,8 @@ def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     for cells in _blocks(items, groups):
         seen = cells.samples > 0
         # A category counts in a cell that has enough of its questions.
-        enough = seen.astype(np.float64) @ cells.member >= FEWEST_CLUSTERS
+        sizes = (np.where(own, cells.samples, 0.0).T for own in cells.member.T > 0)
+        enough = np.stack([have_enough(each) for each in sizes], axis=1)
         kept = (enough.astype(np.float64) @ cells.member.T > 0) & seen
         shift, number = np.where(kept, cells.shift, 0.0), np.where(kept, cells.samples, 0.0)
         total = np.maximum(number.sum(axis=1, keepdims=True), 1.0)

@@ -27,7 +27,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     With c1, c2 the control votes for anchor and target of a sample in one order, and e1, e2 the
     experimental ones: ``LOS = ln(A / B)``, ``A = sum c1 e2``, ``B = sum c2 e1``, ties ignored.
-    With a_g, b_g the sums of a cluster: ``SE^2 = G / (G - 1) sum_g (a_g / A - b_g / B)^2``.
+    With a_g, b_g the sums of a cluster: ``SE^2 = sum_g c_g^2 (a_g / A - b_g / B)^2``,
+    c_g^2 the CR2 weights of the clusters (``_cluster_variance.py``).
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        One row per cell, in logits, with the interval and p-value of t with G - 1 degrees of
-        freedom, and beside it that of the cluster bootstrap. n counts the samples with a valid
+        One row per cell, in logits, with the interval and p-value of t with Satterthwaite's degrees
+        of freedom, and beside it that of the cluster bootstrap. n counts the samples with a valid
         vote in both arms in the same order. ``los_sham``: the same over the sham, where there is
         one.
 

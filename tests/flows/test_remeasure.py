@@ -29,6 +29,7 @@ def log() -> pl.DataFrame:
             # One perturbation has one kind, whichever preset the votes are of.
             kind=pl.when(pl.col("kind").is_not_null()).then(pl.lit("promote")),
             anchor_length=pl.col("sample").str.len_chars() + seed, target_length=pl.lit(9),
+            category=pl.when(pl.col("cluster").rank("dense") % 2 == 0).then(pl.lit("maths")),
         )
         for seed, (name, (traits, kind, beta)) in enumerate(PRESETS.items())
     ]  # fmt: skip
@@ -61,8 +62,9 @@ def test_estimates_are_those_of_the_votes(warehouse: Warehouse, log: pl.DataFram
     assert f"{found.height} estimates and" in result.output
     # Second path: the frames of `voirdire measure`, in the order of their keys and checked.
     assert_frame_equal(found, estimates_of(log, "balanced"), abs_tol=1e-9)
+    assert {"category_shift", "category_spread"} < {*found["statistic"]}
     findings = warehouse.query("select count(*) as n from findings")["n"].item()
-    assert findings == len(PRESETS)
+    assert findings == 2 * len(PRESETS)  # of position, and of the perturbation
 
 
 def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse) -> None:
@@ -84,11 +86,14 @@ def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, log: pl.DataFr
     silent = found.filter(reason=FORMULAS)
     assert {"rank", "jury_correlation", "cohen_kappa", "bt_strength"} <= {*silent["statistic"]}
     assert silent["estimate"].null_count() == silent["low"].count() == 0
-    # What has a formula has the same numbers.
+    # What has a formula has the same numbers; the p-value of a mean square is by permutation alone.
     keys = Estimates.place().key
     both = found.join(whole, on=keys, nulls_equal=True, suffix="_whole").filter(
         pl.col("reason").is_null(), ~pl.col("statistic").str.ends_with("_contrast")
     )
+    square = both.filter(statistic="mean_square_shift")
+    assert (square["p_value"].count(), square["p_value_whole"].null_count()) == (0, 0)
+    both = both.filter(pl.col("statistic") != "mean_square_shift")
     assert both.height > 100
     for column in ("estimate", "low", "p_value"):
         assert_frame_equal(
