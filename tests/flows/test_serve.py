@@ -56,7 +56,7 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"calibration": _labels(tmp_path)}},
         )
         third = _until(lambda: _end_of(ask_server, held["id"]))
-        elsewhere = str(tmp_path / "elsewhere" / "x.duckdb")
+        elsewhere = str(tmp_path.parent / "elsewhere.duckdb")
         spied = ask_server(
             f"/deployments/{deployments['remeasure']['id']}/create_flow_run",
             {"parameters": {"study": "from_ui", "warehouse": elsewhere}},
@@ -89,6 +89,7 @@ def test_a_study_runs_from_the_ui(
     assert fourth[0] == "FAILED"
     assert "warehouse must be a name, or a path inside the folder" in fourth[1]
     assert "elsewhere" not in fourth[1]
+    assert not Path(elsewhere).exists()
     of_study = "select distinct run from estimates where study = 'from_ui'"
     assert warehouse.query(of_study).rows() == [(again["id"],)]
 
