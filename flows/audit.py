@@ -9,6 +9,7 @@ from prefect.runtime import flow_run
 
 from flows._alerts import start_on_alert
 from flows._casting import cast_all
+from flows._inside import allowed_study, allowed_warehouse
 from flows._labels import run_name, tag_run
 from flows._orchestrator import outcomes
 from flows._people import with_people
@@ -38,8 +39,10 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
 
     A second run asks only what has not been answered yet. The default place of the warehouse is
     the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
+    A run of a deployment may name files of the served folders only.
     """
-    study = study.at(datetime.now(UTC))
+    study = allowed_study(study).at(datetime.now(UTC))
+    warehouse = allowed_warehouse(warehouse)
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
     with Record("audit", flow_run.id, study, place) as record:
         study.check()

@@ -16,6 +16,7 @@ from flows._calibration import (
     require_free,
 )
 from flows._calibration_page import publish_calibration
+from flows._inside import allowed_calibration, allowed_warehouse
 from flows._labels import run_name, tag_run
 from tasks import stages
 from warehouse.store import Warehouse
@@ -30,9 +31,11 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     """Hold judges against people (alternative annotator test), and leave all in the warehouse.
 
     The default place of the warehouse is the environment variable VOIRDIRE_WAREHOUSE, else
-    ``voirdire.duckdb`` in the current folder.
+    ``voirdire.duckdb`` in the current folder. A run of a deployment may name files of the served
+    folders only.
     """
-    place = Warehouse(warehouse)
+    calibration = allowed_calibration(calibration)
+    place = Warehouse(allowed_warehouse(warehouse))
     calibration.require_own_metric_elsewhere()
     require_free(calibration, place)
     steps = Steps(stages.try_judges, stages.label_items, stages.agree)

@@ -6,6 +6,7 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
+from flows._inside import allowed_warehouse
 from flows._labels import run_name, tag_run
 from flows._remeasure import measure_anew
 
@@ -28,10 +29,14 @@ def remeasure(
     permutations, for many millions of votes. Votes of people that took less than
     ``too_fast_seconds`` (the study's own limit, if null) are left out. The default place of the
     warehouse is the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the
-    current folder.
+    current folder; a run of a deployment may name one in the folder that is served.
     """
     told = measure_anew(
-        study, warehouse, formulas=formulas, run=flow_run.id, too_fast_seconds=too_fast_seconds
+        study,
+        allowed_warehouse(warehouse),
+        formulas=formulas,
+        run=flow_run.id,
+        too_fast_seconds=too_fast_seconds,
     )
     get_run_logger().info(told)
     return Completed(message=told)

@@ -56,6 +56,12 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"calibration": _labels(tmp_path)}},
         )
         third = _until(lambda: _end_of(ask_server, held["id"]))
+        elsewhere = str(tmp_path.parent / "elsewhere.duckdb")
+        spied = ask_server(
+            f"/deployments/{deployments['remeasure']['id']}/create_flow_run",
+            {"parameters": {"study": "from_ui", "warehouse": elsewhere}},
+        )
+        fourth = _until(lambda: _end_of(ask_server, spied["id"]))
     finally:
         serving.terminate()
         serving.wait(timeout=60)
@@ -63,8 +69,9 @@ def test_a_study_runs_from_the_ui(
     assert state == ("COMPLETED", "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply")
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
     rows = warehouse.query("select study, judge, finding, reason from mart.bias").rows()
-    assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 4
-    assert second[0] == "COMPLETED"
+    # four perturbations and the position
+    assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 5
+    assert second[0] == "COMPLETED", second[1]
     assert second[1].startswith("36 votes of from_ui: ")
     assert "findings saved anew" in second[1]
     assert third == (
@@ -79,16 +86,22 @@ def test_a_study_runs_from_the_ui(
         ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed"),
         ("calibrate", held["id"], "completed"),
     ]  # fmt: skip
+    assert fourth[0] == "FAILED"
+    assert "warehouse must be a name, or a path inside the folder" in fourth[1]
+    assert "elsewhere" not in fourth[1]
+    assert not Path(elsewhere).exists()
     of_study = "select distinct run from estimates where study = 'from_ui'"
     assert warehouse.query(of_study).rows() == [(again["id"],)]
 
 
 def _labels(folder: Path) -> dict[str, str]:
-    """Write labels of people and of a judge; return the form that names them."""
+    """Write labels of people and of a judge into the folder for them; return the form."""
+    folder = folder / "voirdire" / "datasets"
+    folder.mkdir(parents=True)
     same = {f"i{number}": "ab"[number % 2] for number in range(60)}
     for name, who in (("humans", ("Ann", "Bob", "Cid")), ("judges", ("ada",))):
         (folder / f"{name}.json").write_text(json.dumps(dict.fromkeys(who, same)))
-    files = {name: str(folder / f"{name}.json") for name in ("humans", "judges")}
+    files = {name: f"{name}.json" for name in ("humans", "judges")}
     return {"name": "held", **files}
 
 
