@@ -139,7 +139,8 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     state, error = warehouse.query("select state, error from runs").row(0)
     assert state == "completed"
     assert "was not written: " in error
-    assert warehouse.query("select count(*) from mart.bias").item() == 4
+    # of four perturbations and of the position
+    assert warehouse.query("select count(*) from mart.bias").item() == 5
     reports.unlink()
     assert voirdire(*words).returncode == 0
     page = reports / "quick.html"
