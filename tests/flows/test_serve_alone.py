@@ -298,7 +298,7 @@ def test_a_run_measures_the_wave_of_the_time_it_was_due(serving: Any) -> None:
     # As the button of the run's page does: a retry, at another time, is of the same wave.
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     warehouse = Warehouse(serving.folder / "voirdire.duckdb")
-    for asked in (48, 0):
+    for asked in (24, 0):
         state = until(ended)
         assert state["type"] == "COMPLETED", serving.log.read_text()
         found = warehouse.query(
