@@ -20,13 +20,18 @@ def tags_of(kind: str, study: str) -> list[str]:
     return [OURS, f"kind:{kind}", f"study:{study}"]
 
 
+def due() -> datetime:
+    """Return when this run was due: its wave stays the same if it starts late or is retried."""
+    scheduled: datetime | None = this_run.scheduled_start_time
+    return scheduled or datetime.now(UTC)
+
+
 def run_name() -> str:
     """Name this run by its study and its wave, or the time of its start."""
-    now = datetime.now(UTC)
     study = _subject(this_run.parameters)
     if study.get("wave"):
-        return f"{study['name']} {Study.model_validate(study).at(now).wave}"
-    return f"{study['name']} {now:%Y-%m-%d %H:%M}"
+        return f"{study['name']} {Study.model_validate(study).at(due()).wave}"
+    return f"{study['name']} {datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
 async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:

@@ -97,8 +97,8 @@ class Study(BaseModel):
     wave: str = Field(
         default="",
         max_length=64,
-        description="Label of this measurement; a new one asks again. {date} is today, {minute} "
-        "the time to the minute.",
+        description="Label of this measurement; a new one asks again. {date} is the day "
+        "for which the run was due, {minute} the time to the minute.",
     )
     timezone: str = Field(
         default="UTC",

@@ -16,6 +16,7 @@ from tasks.enough import are_enough
 from tasks.statistics._groups import totals
 
 Sums = NDArray[np.float64]
+ROUNDING = 1e-12
 DIGITS = 9
 """Ten clusters of one size have nine degrees of freedom, not 8.9999999999."""
 
@@ -68,14 +69,17 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     """
     total, each = _layout(starts)
     number = total(sizes)
-    share = np.divide(sizes, each(number), out=np.zeros(sizes.shape), where=sizes > 0)
-    alone = share > 1 - 1e-12
-    weight = np.divide(1.0, 1.0 - share, out=np.ones(sizes.shape), where=~alone)
-    ratio = share**2 * weight
-    spread = total(share**2) + total(ratio) ** 2 - total(ratio**2)
-    several = (number > 0) & (total(alone.astype(np.float64)) == 0)
+    share = sizes / each(np.where(number > 0, number, 1.0))
+    rest = 1.0 - share
+    rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
+    weight = 1.0 / rest
+    grown = share * weight
+    squares, inflation = total(share**2), total(grown)
+    several = (number > 0) & (squares < 1.0 - ROUNDING)
+    grown *= share  # q_g, which sum to sum p_g / (1 - p_g) - sum p_g
+    spread = squares + (inflation - 1.0) ** 2 - total(grown**2)
     df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=several)
-    return Correction(weight, np.round(df, DIGITS), total(share * weight))
+    return Correction(weight, np.round(df, DIGITS), inflation)
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:
