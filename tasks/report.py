@@ -103,7 +103,9 @@ def report(
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
     primary = _primary(cells, estimates)
-    positions = position_table(Findings.of(findings.filter(about_position)), estimates)
+    positions = position_table(
+        Findings.of(findings.filter(about_position)), estimates, facts.persons
+    )
     gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
     exclusions = exclude(estimates)
     return page(
@@ -111,7 +113,7 @@ def report(
         facts=facts,
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        summary=summary(findings, *_questions(primary, facts.persons)),
+        summary=summary(findings, *_questions(primary, findings, facts.persons)),
         groups=result_groups(
             cells, estimates, without(estimates, exclusions, cells), facts.persons
         ),
@@ -239,9 +241,11 @@ def _calls(facts: ReportFacts) -> dict[str, str]:
     }
 
 
-def _questions(primary: pl.DataFrame, persons: frozenset[str]) -> tuple[int, frozenset[str], int]:
+def _questions(
+    primary: pl.DataFrame, findings: DataFrame[Findings], persons: frozenset[str]
+) -> tuple[int, frozenset[str], int]:
     """Return how many questions judges faced, who is a person, and how many people did."""
-    judges = primary["judge"].unique()
+    judges = findings["judge"].unique()
     people = frozenset(judge for judge in judges if is_person(judge, persons))
     by_people = pl.col("judge").is_in(sorted(people))
     models, theirs = primary.filter(~by_people), primary.filter(by_people)
