@@ -106,7 +106,10 @@ def report(
     positions = position_table(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
-    gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
+    # Gates are for judges: people are what these are held against.
+    found = scorecard(estimates, findings, drifts)
+    people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
+    gates, judged = scorecard_rows(found.filter(~pl.col("judge").is_in(people)))
     exclusions = exclude(estimates)
     return page(
         TEMPLATE,
