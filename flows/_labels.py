@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from prefect import get_client
@@ -20,9 +21,15 @@ def tags_of(kind: str, study: str) -> list[str]:
     return [OURS, f"kind:{kind}", f"study:{study}"]
 
 
+@cache
+def begun(run: str) -> datetime:  # noqa: ARG001 - there is one moment per run
+    """Return when a flow run of this process began: its name and its wave go by one moment."""
+    return datetime.now(UTC)
+
+
 def run_name() -> str:
     """Name this run by its study and its wave, or the time of its start."""
-    now = datetime.now(UTC)
+    now = begun(this_run.id)
     study = _subject(this_run.parameters)
     if study.get("wave"):
         return f"{study['name']} {Study.model_validate(study).at(now).wave}"

@@ -109,9 +109,9 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     assert "1 judge and 3 people compared answers; nothing was perturbed." in text
     assert "1 of 1 judge favours one slot: ada the first" in text
     section = text.split("<h2>Position")[1].split("<h2>")[0]
-    assert section.count("<tr><th scope=\"row\">") == 1
+    assert section.count('<tr><th scope="row">') == 1
     gates = text.split("<h2>Scorecard")[1].split("<h2>")[0]
-    assert gates.count("<tr><th scope=\"row\">") == 1
+    assert gates.count('<tr><th scope="row">') == 1
     assert "Of 3 people nothing can be told about position: votes in one order only" in section
 
 
