@@ -1,5 +1,6 @@
 """Drift of a study's judges: its votes of all waves, held against each other."""
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -50,11 +51,13 @@ RUNS = """
 """
 
 
-def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:
+def drift_of(
+    study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
+) -> DataFrame[Drifts]:
     """Return what changed since each baseline, for a study that has waves.
 
-    Nothing of it is kept but the result: baselines and epochs follow from the votes alone, and are
-    found anew each time.
+    Baselines and epochs follow from the votes alone, and are found anew each time; ``measure``, in
+    place of ``measure_wave``, may remember the changes of earlier waves.
     """
     # At random positions all votes may fall into one order; replicates count on from control.
     orders = 1 if study.mode == "paper" else 2
@@ -70,7 +73,7 @@ def drift_of(study: Study, warehouse: Warehouse) -> DataFrame[Drifts]:
     tallies = count_votes(_log(study, warehouse, asked))
     shifts = match_groups(tally_votes(tallies, study.mode))
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
-    return watch(tallies, shifts, texts, tokens, waves=waves)
+    return watch(tallies, shifts, texts, tokens, waves=waves, measure=measure)
 
 
 def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:

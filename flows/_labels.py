@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from prefect import get_client
@@ -21,19 +20,18 @@ def tags_of(kind: str, study: str) -> list[str]:
     return [OURS, f"kind:{kind}", f"study:{study}"]
 
 
-@cache
-def begun(run: str) -> datetime:  # noqa: ARG001 - there is one moment per run
-    """Return when a flow run of this process began: its name and its wave go by one moment."""
-    return datetime.now(UTC)
+def due() -> datetime:
+    """Return when this run was due: its wave stays the same if it starts late or is retried."""
+    scheduled: datetime | None = this_run.scheduled_start_time
+    return scheduled or datetime.now(UTC)
 
 
 def run_name() -> str:
     """Name this run by its study and its wave, or the time of its start."""
-    now = begun(this_run.id)
     study = _subject(this_run.parameters)
     if study.get("wave"):
-        return f"{study['name']} {Study.model_validate(study).at(now).wave}"
-    return f"{study['name']} {now:%Y-%m-%d %H:%M}"
+        return f"{study['name']} {Study.model_validate(study).at(due()).wave}"
+    return f"{study['name']} {datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
 async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:

@@ -37,7 +37,7 @@ async def save_results(
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
     concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
     findings = with_open_ballots(concluded, missing)
-    drifts = drift_of(study, record.warehouse)
+    drifts = drift_of(study, record.warehouse, stages.measure_wave)
     record.save(
         (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
         (Annotations, annotations), (Estimates, estimates), (Findings, findings),

@@ -1,10 +1,12 @@
 """A stage: a plain function as a Prefect task, cached by the content of its inputs."""
 
 import base64
+import functools
 import hashlib
 import io
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -45,8 +47,7 @@ class Content(CachePolicy):
         **_: Any,
     ) -> str:
         """Return the cache key of a task run."""
-        parts = [task_ctx.task.name, code_digest(), pl.__version__, _plain(inputs)]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return _key(task_ctx.task.name, inputs)
 
 
 class Compressed(PickleSerializer):
@@ -118,6 +119,46 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
 def errand(function: Callable[P, R]) -> Task[P, R]:
     """Make a stage that is never cached: what it does is kept elsewhere."""
     return task(cache_policy=NO_CACHE, persist_result=False)(function)
+
+
+def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+    """Make a function that keeps the frames it returned, and returns them for the same inputs.
+
+    They lie among the cached results of stages, whose key they share; what is used stays.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> pl.DataFrame:
+        file = results_folder() / _key(function.__qualname__, [args, kwargs])
+        with suppress(OSError, pl.exceptions.PolarsError):
+            frame = pl.read_ipc(io.BytesIO(file.read_bytes()))
+            file.touch()
+            return frame
+        frame = function(*args, **kwargs)
+        # It can be had again: a full disk ends nothing.
+        with suppress(OSError):
+            _write_whole(file, frame)
+        return frame
+
+    return call
+
+
+def _write_whole(file: Path, frame: pl.DataFrame) -> None:
+    """Write a frame for its owner alone, and under its name only when it is complete."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
+        try:
+            frame.write_ipc(new, compression="zstd")
+            Path(new.name).replace(file)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+
+
+def _key(name: str, inputs: Any) -> str:
+    """Return the cache key of what a function of this name makes of its inputs."""
+    parts = [name, code_digest(), pl.__version__, _plain(inputs)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,8 @@
 """Which changes between waves are alerts (methods, section 10)."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -28,6 +30,7 @@ REPEATS = 8
 """Votes of the baseline on each fixed prompt, from as many waves as that takes."""
 
 CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")
 
 
 def watch(
@@ -39,6 +42,7 @@ def watch(
     waves: list[str] | None = None,
     budget: float = BUDGET,
     nights: int = NIGHTS,
+    measure: Callable[..., pl.DataFrame] | None = None,
 ) -> DataFrame[Drifts]:
     """Hold each wave against the baseline of its epoch, and say which changes are alerts.
 
@@ -67,6 +71,9 @@ def watch(
         Their order in time; by default that of their names.
     budget, nights
         False alerts that may happen in so many nights, by a union bound.
+    measure
+        Takes the place of ``measure_wave``: one that remembers what it returned for the same votes
+        spares measuring all earlier waves again each night.
     """
     level = budget / nights
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
@@ -84,10 +91,10 @@ def watch(
         epochs = pl.concat([epochs, new.with_columns(base=pl.lit(wave), epoch=pl.lit(1, pl.Int64))])
         if known.is_empty():
             continue
-        bases = known.select(*JUDGE, "base", wave=pl.lit(wave))
-        rows = _measured(
-            tallies, shifts, bases, texts=texts, tokens=tokens, order=order, draws=draws
-        ).join(known.select(*JUDGE, "epoch"), on=JUDGE)
+        bases = known.select(*JUDGE, "base", wave=pl.lit(wave)).sort(JUDGE)
+        votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
+        rows = (measure or measure_wave)(votes, order.index(wave), draws)
+        rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
         rows = _judged(rows, pending, level)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
@@ -117,35 +124,52 @@ def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
     )
 
 
-def _measured(
-    tallies: pl.DataFrame,
-    shifts: pl.DataFrame,
-    bases: pl.DataFrame,
-    *,
-    texts: pl.DataFrame | None,
-    tokens: pl.DataFrame | None,
-    order: list[str],
-    draws: int,
-) -> pl.DataFrame:
+class WaveVotes(NamedTuple):
+    """What a wave is measured on, in a fixed order: its own votes and those it is held against."""
+
+    tallies: pl.DataFrame
+    shifts: pl.DataFrame
+    bases: pl.DataFrame
+    pool: pl.DataFrame
+    texts: pl.DataFrame | None
+    tokens: pl.DataFrame | None
+
+
+def measure_wave(votes: WaveVotes, seed: int, draws: int) -> pl.DataFrame:
     """Return the changes of one wave: audits against the base, canaries against the baseline."""
+    bases, pool = votes.bases, votes.pool
+    rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
+    for replies, told in ((votes.texts, _texts), (votes.tokens, _tokens)):
+        if replies is not None:
+            rows.append(told(replies, bases, pool, seed=seed, draws=draws))
+    whole = pl.concat(rows, how="diagonal_relaxed")
+    return whole.rename({"statistic": "measure", "subgroup": "base"})
+
+
+def _votes_of(
+    frames: tuple[pl.DataFrame, pl.DataFrame],
+    replies: tuple[pl.DataFrame | None, pl.DataFrame | None],
+    bases: pl.DataFrame,
+    order: list[str],
+) -> WaveVotes:
     wave = bases["wave"][0]
-    pool = _baseline(tallies, bases, order[: order.index(wave)])
+    pool = _baseline(frames[0], bases, order[: order.index(wave)])
     mine = [*pool["old"].unique(), *bases["base"].unique(), wave]
-    plain = [
+    tallies, shifts = (
         frame.filter(pl.col("wave").cast(pl.String).is_in(mine)).with_columns(
             pl.col(pl.Categorical).cast(pl.String)
         )
-        for frame in (tallies, shifts)
-    ]
-    seed = order.index(wave)
-    rows = changes(plain[0], plain[1], bases, pool=pool, seed=seed, draws=draws)
-    if texts is not None:
-        told = _texts(texts, bases, pool, seed=seed, draws=draws)
-        rows = pl.concat([rows, told], how="diagonal_relaxed")
-    if tokens is not None:
-        told = _tokens(tokens, bases, pool, seed=seed, draws=draws)
-        rows = pl.concat([rows, told], how="diagonal_relaxed")
-    return rows.rename({"statistic": "measure", "subgroup": "base"})
+        for frame in frames
+    )
+    texts, tokens = (
+        frame
+        if frame is None
+        else frame.filter(pl.col("wave").is_in(mine)).sort(
+            *JUDGE, "wave", *(column for column in OF_REPLIES if column in frame.columns)
+        )
+        for frame in replies
+    )
+    return WaveVotes(tallies, shifts, bases, pool, texts, tokens)
 
 
 def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
@@ -164,6 +188,7 @@ def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> 
         .sort(*JUDGE, number)
         .filter(pl.col("repeats").cum_sum().over(JUDGE) - pl.col("repeats") < REPEATS)
         .select(*JUDGE, "old")
+        .sort(*JUDGE, "old")
     )
 
 

@@ -1,9 +1,9 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
-from tasks import aggregate, calibrate, conclude, curate, judge, pair, perturb, report
+from tasks import aggregate, calibrate, conclude, curate, drift, judge, pair, perturb, report
 from tasks import agree as agreeing
 from tasks import annotate as annotating
-from tasks._stage import errand, stage
+from tasks._stage import errand, remembered, stage
 
 # Not cached: its input is a name, and the file of that name may have changed.
 import_dataset = errand(curate.import_dataset)
@@ -19,6 +19,8 @@ match_groups = stage(aggregate.match_groups)
 annotate = stage(annotating.annotate)
 match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
+# No task: a study of many waves has many of them each night.
+measure_wave = remembered(drift.measure_wave)
 conclude_findings = stage(conclude.conclude)
 # Not cached: a report names its run, so no other run could use it, and it is kept as a file.
 write_report = errand(report.report)

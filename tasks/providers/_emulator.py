@@ -231,7 +231,10 @@ class Emulator:
         traits = self.manners.traits.get(request["model"])
         if traits is None:
             return pick(REPLIES, self.manners.seed, body)
-        return answer(request["messages"], traits, request.get("seed", 0))
+        repeat = request.get("seed", 0)
+        if self.manners.vary:
+            repeat += self.manners.seed + self.prompts[hash(body)]
+        return answer(request["messages"], traits, repeat)
 
     def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Answer a line of a batch, by the same rules as a request of its own."""

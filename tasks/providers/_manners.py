@@ -42,6 +42,9 @@ class Manners(BaseModel):
     traits: dict[str, Traits] = {}
     """Model -> the synthetic judge that answers for it; others answer by a hash of the request. A
     change while it runs is a model that changes without a word."""
+    vary: bool = False
+    """Draw every reply of a model with ``traits`` anew, as above temperature 0; else the same
+    request gets the same reply. Which it is depends on ``seed`` and how often it was asked."""
     batch_seconds: float = Field(default=0.0, ge=0)
     """From the creation of a batch to its end."""
     batch_errors: float = Field(default=0.0, ge=0, le=1)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -17,8 +18,11 @@ from flows.studies import STUDIES, Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Verdicts, VoteLog, Votes
 from schemas.results import Drifts
+from tasks import _stage
+from tasks._stage import remembered
 from tasks.aggregate import count_votes, tally_votes
 from tasks.curate import import_dataset
+from tasks.drift import WaveVotes, measure_wave
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.providers import JUDGES
 from tasks.providers._dropped import refused_params
@@ -103,6 +107,34 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
     assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
     assert f"{JUDGE} mps_drift of rich_content +1.00" in drift_line(found, "night 6")
     assert drift_line(found, "night 8") == ""
+
+
+def test_a_night_measures_no_earlier_night_again(
+    nights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_stage, "results_folder", lambda: tmp_path / "results")
+    measured: list[str] = []
+
+    def measure(votes: WaveVotes, seed: int, draws: int) -> pl.DataFrame:
+        measured.append(votes.bases["wave"][0])
+        return measure_wave(votes, seed, draws)
+
+    remembering = remembered(measure)
+    study, warehouse = nights(["a", "a", "t"])
+    drift_of(study, warehouse, remembering)
+    assert measured == ["night 8", "night 7"]
+    study, warehouse = nights(["a", "a", "t", "t"])
+    found = drift_of(study, warehouse, remembering)
+    assert measured == ["night 8", "night 7", "night 6"]
+    assert_frame_equal(found, drift_of(study, warehouse))
+    # Other votes are measured, and so is a later night whose baseline they are.
+    with duckdb.connect(str(warehouse.path)) as connection:
+        connection.execute(
+            "delete from votes where ballot_id in (select min(ballot_id) from ballots "
+            "where wave = 'night 7')"
+        )
+    drift_of(study, warehouse, remembering)
+    assert measured[3:] == ["night 7", "night 6"]
 
 
 @pytest.mark.parametrize(("stop", "expected"), [("none", 0.125), ("pair", 0.25)])

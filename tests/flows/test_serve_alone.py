@@ -286,6 +286,32 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
     assert log.count(serving.auth) == 1
 
 
+def test_a_run_measures_the_wave_of_the_time_it_was_due(serving: Any) -> None:
+    deployment = serving.deployment("minutely")["id"]
+    due = {"type": "SCHEDULED", "state_details": {"scheduled_time": "2026-01-05T23:30:00Z"}}
+    created = serving.ask("POST", f"/deployments/{deployment}/create_flow_run", {"state": due})
+    run = created[1]["id"]
+
+    def ended() -> Any:
+        state = serving.ask("GET", f"/flow_runs/{run}")[1]["state"]
+        return state["type"] in {"COMPLETED", "FAILED", "CRASHED"} and state
+
+    # As the button of the run's page does: a retry, at another time, is of the same wave.
+    retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
+    warehouse = Warehouse(serving.folder / "voirdire.duckdb")
+    for asked in (24, 0):
+        state = until(ended)
+        assert state["type"] == "COMPLETED", serving.log.read_text()
+        found = warehouse.query(
+            "select json_extract_string(parameters, '$.wave'), asked from runs where run = ?", [run]
+        ).rows()
+        # In Berlin it was the next day.
+        assert found == [("2026-01-06T00:30+01:00", asked)]
+        if asked:
+            serving.ask("POST", f"/flow_runs/{run}/set_state", retry)
+            until(lambda: not ended())
+
+
 def test_what_users_set_survives_a_restart(serving: Any) -> None:
     off = ("--off", "minutely", "--off", "canary")
     assert serving.run("schedules", "--on", "nightly", *off).returncode == 0

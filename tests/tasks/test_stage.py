@@ -12,7 +12,15 @@ from prefect.cache_policies import NO_CACHE
 
 from tasks import _code, _stage
 from tasks._code import code_digest
-from tasks._stage import DAYS_VARIABLE, Compressed, Content, errand, prune_results, stage
+from tasks._stage import (
+    DAYS_VARIABLE,
+    Compressed,
+    Content,
+    errand,
+    prune_results,
+    remembered,
+    stage,
+)
 
 
 class Design(NamedTuple):
@@ -134,6 +142,47 @@ def test_the_code_is_all_of_tasks_and_schemas(
     assert code_digest() not in digests
 
 
+def test_a_frame_is_remembered_for_equal_inputs_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_stage, "results_folder", lambda: tmp_path / "new")
+    asked = []
+
+    @remembered
+    def times(frame: pl.DataFrame, number: int) -> pl.DataFrame:
+        asked.append(number)
+        return frame.with_columns(pl.col("a") * number)
+
+    frame = pl.DataFrame({"a": [0.1, None]})
+    first = times(frame, 2)
+    assert times(pl.concat([frame]), 2).equals(first)
+    assert times(frame, 3).equals(pl.DataFrame({"a": [0.1 * 3, None]}))
+    assert asked == [2, 3]
+    kept = list((tmp_path / "new").iterdir())
+    assert [file.stat().st_mode & 0o777 for file in kept] == [0o600] * 2
+    # What another program or a power cut left there is no answer.
+    for file in kept:
+        file.write_bytes(file.read_bytes()[:40])
+    assert times(frame, 2).equals(first)
+    assert asked == [2, 3, 2]
+    # It is used, so pruning spares it.
+    old = time.time() - 40 * 86400
+    for file in kept:
+        os.utime(file, (old, old))
+    times(frame, 2)
+    assert prune_results() == 1
+    times(frame, 2)
+    assert asked == [2, 3, 2]
+
+
+def test_a_frame_that_cannot_be_remembered_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(_stage, "results_folder", lambda: tmp_path / "file")
+    assert remembered(pl.DataFrame)({"a": [1]}).equals(pl.DataFrame({"a": [1]}))
+
+
 def test_results_older_than_an_option_of_days_are_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +202,6 @@ def test_results_older_than_an_option_of_days_are_pruned(
 
 
 def test_a_stage_keeps_its_results_where_no_server_is_asked() -> None:
-    kept = stage(len).result_storage
+    kept = stage(_key).result_storage
     assert kept == _stage.results_folder()
     assert kept.name == "voirdire"

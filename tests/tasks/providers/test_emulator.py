@@ -8,9 +8,11 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
+from tasks.prompts import PROMPTS
 from tasks.providers import _emulator
 from tasks.providers._emulator import Emulator, main
 from tasks.providers._manners import Manners
+from tasks.providers._offline import Traits
 
 
 @pytest.mark.parametrize("fault", ["bsy=.1", "busy", "busy=2", "busy=x", "=.1"])
@@ -87,3 +89,19 @@ def test_more_tokens_than_a_minute_holds_get_429_with_retry_after() -> None:
     _, body, retry_after = answers[1]
     assert body["error"]["code"] == "rate_limit_exceeded"
     assert retry_after == "7"
+
+
+def test_a_model_that_varies_answers_the_same_request_anew() -> None:
+    messages = PROMPTS["pair_v2"].messages("Why?", "Because.", "Therefore.")
+    body = {"model": "m", "messages": messages}
+    traits = {"m": Traits(nu=1)}
+
+    def choices(**manners: Any) -> list[str]:
+        told = _ask(Manners(traits=traits, **manners), *[body] * 30)
+        return [answer["choices"][0]["message"]["content"][-5:] for _, answer, _ in told]
+
+    assert len(set(choices())) == 1
+    varied = choices(vary=True)
+    assert set(varied) == {"[[A]]", "[[B]]", "[[C]]"}
+    assert choices(vary=True) == varied
+    assert choices(vary=True, seed=1000) != varied

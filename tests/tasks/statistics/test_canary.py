@@ -67,10 +67,21 @@ def test_draws_agree_with_all_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = [(["a", "a", "b", "a"], ["a", "b"]), (["a", "b", "b", "b"], ["a", "a"])] * 2
     exact = canary(counts(prompts))["p_value"][0]
     monkeypatch.setattr("tasks.statistics._canary.EXHAUSTIVE", 1)
+    # The first draws leave no doubt that p is not small.
+    drawn = canary(counts(prompts), seed=3, draws=40_000).row(0, named=True)
+    assert drawn["method"] == "permutation, 9999 draws"
+    assert drawn["p_value"] == pytest.approx(exact, abs=4 * (exact / 9999) ** 0.5)
+    assert canary(counts(prompts), seed=3).equals(canary(counts(prompts[::1]), seed=3))
+
+
+def test_a_small_p_rests_on_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two of six ways split each prompt by outcome: 1/3 to the power of five, 41 of 9999 draws.
+    prompts = [(["a", "a"], ["b", "b"])] * 5
+    assert canary(counts(prompts))["p_value"][0] == pytest.approx(3.0**-5)
+    monkeypatch.setattr("tasks.statistics._canary.EXHAUSTIVE", 1)
     drawn = canary(counts(prompts), seed=3, draws=40_000).row(0, named=True)
     assert drawn["method"] == "permutation, 40000 draws"
-    assert drawn["p_value"] == pytest.approx(exact, abs=4 * (exact / 40_000) ** 0.5)
-    assert canary(counts(prompts), seed=3).equals(canary(counts(prompts[::1]), seed=3))
+    assert drawn["p_value"] == pytest.approx(3.0**-5, abs=4 * (3.0**-5 / 40_000) ** 0.5)
 
 
 @pytest.mark.parametrize(
