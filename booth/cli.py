@@ -1,6 +1,5 @@
 """``voirdire booth``: open a booth, or take ballots to be labelled elsewhere and back."""
 
-import os
 import signal
 import socket
 import sys
@@ -13,28 +12,26 @@ from typing import Any
 
 import click
 
+from tasks._commands import Command, Place, errors_in_a_line
 from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])
-PATH = click.Path(path_type=Path, dir_okay=False)
+FILE = Place(dir_okay=False)
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 def _clear_errors(command: Any) -> Any:
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
-        try:
+        with errors_in_a_line():
             return command(*args, **options)
-        except (ValueError, LookupError, OSError) as error:
-            if os.environ.get("VOIRDIRE_DEBUG"):
-                raise
-            click.echo(f"voirdire: {error}", err=True)
-            sys.exit(2)
 
     return run
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.argument("study", default="quick")
 @click.option("--voter", "voters", multiple=True, help="Who votes; repeat for several.")
 @click.option(
@@ -51,14 +48,20 @@ def _clear_errors(command: Any) -> Any:
 )
 @click.option("--renew", help="Make a new link for this voter; the old one ends.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", default=8750, show_default=True, help="0: any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8750,
+    show_default=True,
+    help="0: any that is free.",
+)
 @click.option("--url", help="How voters reach it, as in https://vote.example.org, if otherwise.")
-@click.option("--export", "out", type=PATH, help="Write the open ballots of --voter, and end.")
-@click.option("--import", "filled", type=PATH, help="Save the choices of --voter, and end.")
+@click.option("--export", "out", type=FILE, help="Write the open ballots of --voter, and end.")
+@click.option("--import", "filled", type=FILE, help="Save the choices of --voter, and end.")
 @click.option("--hand-in", is_flag=True, help="Save all choices made so far, and end.")
 @click.option(
     "--warehouse",
-    type=click.Path(path_type=Path),
+    type=Place(),
     help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
 @_clear_errors

@@ -62,7 +62,7 @@ def show_calibration(
     if newer := newer_votes(calibration, place):
         click.echo(f"{newer}.", err=True)
     if form == "json":
-        click.echo(json.dumps(as_objects(found, curve=curve), indent=1))
+        echo_data(json.dumps(as_objects(found, curve=curve), indent=1) + "\n")
     elif form == "csv":
         echo_data(as_rows(found, curve=curve).write_csv())
     else:
@@ -109,7 +109,7 @@ def show_plan(
             "epsilon": epsilon, "epsilon_kind": kind, "test": test, "chances": chances,
             "instances": plan.instances, "worst_judge": plan.worst,
         }  # fmt: skip
-        click.echo(json.dumps(found, indent=1))
+        echo_data(json.dumps(found, indent=1) + "\n")
         return
     rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
     console = Console()

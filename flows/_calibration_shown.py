@@ -17,7 +17,7 @@ from tasks._agreement_rows import (
     datasets_of,
     judge_rows,
 )
-from tasks._words import short_names, with_who
+from tasks._words import clean, short_names, with_who
 from tasks.alt_test import CURVE
 
 JUDGE = (
@@ -214,4 +214,4 @@ def _notes(told: Told) -> list[str]:
         names = rows["annotator"].unique(maintain_order=True).to_list()
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notes.append(f"Not tested: {', '.join(names[:NAMED])}{more} ({reason}).")
-    return ["".join(c if c.isprintable() else "�" for c in note) for note in notes]
+    return [clean(note) for note in notes]

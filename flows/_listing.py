@@ -4,10 +4,9 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-import click
 from rich.console import Console
 
-from flows._terminal import plain_table
+from flows._terminal import plain_table, say
 from flows.studies import STUDIES
 from tasks._beside import BESIDE
 from tasks._catalogue import UnknownNameError, unknown
@@ -60,7 +59,7 @@ def show_catalogues(only: str | None = None) -> None:
             console.print()
     if only in (None, "studies"):
         for problem in STUDIES.unusable.values():
-            click.echo(problem, err=True)
+            say(problem, err=True)
 
 
 def explain(name: str) -> None:
@@ -80,7 +79,7 @@ def explain(name: str) -> None:
         known = [*_rows(), *HEADINGS, *shelves, *(n for s in shelves.values() for n in s.about)]
         near = str(unknown("name", name, sorted(set(known)))).partition(" Known: ")[0]
         raise UnknownNameError(f"{near} `voirdire list` shows all there are.")
-    click.echo("\n\n".join(told))
+    say("\n\n".join(told))
 
 
 def _of_numbers(name: str) -> Iterator[str]:

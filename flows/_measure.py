@@ -16,7 +16,7 @@ from flows._keep import Measures, keep_measures, require_free
 from flows._measured import missing, show_gates, show_rows, show_summary
 from flows._row import CODE_VERSION
 from flows._sheets import csv_text
-from flows._terminal import echo_data
+from flows._terminal import echo_data, say
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks._beside import COLUMNS, SCORECARD
@@ -116,14 +116,14 @@ def show_measures(
     there = set(chosen["statistic"])
     for name, statistic in _asked(only):
         if there.isdisjoint(_rows_of([name])):
-            click.echo(f"{name}: no row: {missing(log, statistic)}.", err=True)
+            say(f"{name}: no row: {missing(log, statistic)}.", err=True)
 
 
 def _show(
     rows: pl.DataFrame, form: str, show_table: Callable[[Console, pl.DataFrame], None]
 ) -> None:
     if form == "json":
-        click.echo(json.dumps(rows.to_dicts(), indent=1))
+        echo_data(json.dumps(rows.to_dicts(), indent=1) + "\n")
     elif form == "csv":
         echo_data(csv_text(rows))
     else:

@@ -62,6 +62,9 @@ REPLIES = f"""
 
 ASK_ABOVE_USD = 1.0
 
+LEAST_EFFECT = 1e-6
+"""A shift that takes more samples than there will ever be."""
+
 
 class Cost(NamedTuple):
     """What asking one judge would take."""
@@ -88,9 +91,10 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
 
     With an ``effect``, also how many samples it takes to see a shift of that size.
     """
-    if effect is not None and not 0 < effect <= 1:
+    if effect is not None and not LEAST_EFFECT <= effect <= 1:
         raise ValueError(
-            f"effect ({effect}) must be above 0 and at most 1: a mean preference shift."
+            f"effect ({effect}) must be above 0 and at most 1 (at least {LEAST_EFFECT:f}): a mean "
+            "preference shift."
         )
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)

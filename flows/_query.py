@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flows._pages import PERSONS, report_path, stored_page, write_page
 from flows._sheets import csv_text
-from flows._terminal import echo_data, print_rows
+from flows._terminal import echo_data, print_rows, say
 from schemas.judging import Shifts
 from tasks.scorecard import acceptability, least_margins
 from warehouse.peek import default_path, require_file
@@ -110,7 +110,7 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
     # People, who may have judged few samples, would narrow what models are compared on.
     persons = warehouse.query(PERSONS, [study])["judge"]
-    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons))
+    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons.implode()))
     chances = acceptability(cast("DataFrame[Shifts]", models))
     both = (
         least_margins(gates)
@@ -131,7 +131,7 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
             whom = ", ".join(rows["judge"].unique(maintain_order=True))
-            click.echo(f"No {what} of {whom}: {why}.")
+            say(f"No {what} of {whom}: {why}.")
     click.echo(
         "least margin: what is left of the tolerance at the worse end of the interval of the worst "
         "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flows._deployments import KeptDeployment, Registered, read, settle, switch, told
 from flows._labels import OURS, tags_of
-from flows._terminal import plain_table
+from flows._terminal import plain_table, say
 from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.remeasure import remeasure
@@ -69,7 +69,6 @@ async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
     async with get_client() as client:
         for names, state in ((on, True), (off, False)):
             for name in names:
-                STUDIES.require(name)
                 await switch(client, f"{audit.name}/{name}", on=state)
         found = [await read(client, f"{audit.name}/{name}") for name in STUDIES]
     _show([each for each in found if each.schedules], keys=False)
@@ -125,4 +124,4 @@ def _keys(study: Study | None) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks._position_finding import EFFECT, GAP, POSITION
+from tasks._printable import printable
 from tasks._summary import detected, favoured
 from tasks._words import listing, p_value
 
@@ -330,12 +331,12 @@ def _clip(value: Any, width: int = 200) -> str:
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
-def printable(text: str) -> str:
-    """Replace control characters, which could command a terminal; line ends stay."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def echo_data(text: str) -> None:
     """Print data; on a terminal without control characters, which could command it."""
     # Click drops colours on the way to a file, and so would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line that may hold names and words from outside, without control characters."""
+    click.echo(printable(text), err=err)

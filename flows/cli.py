@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from flows._stopping import Terminated, leave, sigterm_interrupts
+from tasks._commands import Commands, Finite, Place, errors_in_a_line
+from tasks._printable import message
 
 FORMATS = click.Choice(["table", "json", "csv"])
 FILES = click.Choice(["table", "json", "csv", "parquet"])
@@ -19,7 +21,9 @@ MODES = click.Choice(["balanced", "paper"])
 INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 KINDS = click.Choice(["additive", "multiplicative"])
 TESTS = click.Choice(["auto", "score", "t"])
-PATH = click.Path(path_type=Path)
+PATH = Place()
+FILE = Place(dir_okay=False)
+FOLDER = Place(file_okay=False)
 SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
@@ -48,7 +52,7 @@ OPTIONS = (
         "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
     ),
     click.option(
-        "--patience", "patience_seconds", type=click.FloatRange(min=0),
+        "--patience", "patience_seconds", type=Finite(min=0),
         help="Seconds to wait for a warehouse that another program holds open. Default: 600.",
     ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
@@ -56,7 +60,7 @@ OPTIONS = (
 )  # fmt: skip
 warehouse_option = click.option(
     "--warehouse",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
 server_option = click.option(
@@ -82,15 +86,8 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         # Whatever a command writes, be it by a library, only its user may read.
         mask = os.umask(0o077)
         try:
-            with sigterm_interrupts():
+            with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
-        except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
-            if os.environ.get("VOIRDIRE_DEBUG"):
-                raise
-            text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
-            click.echo(f"voirdire: {printable(text)}", err=True)
-            # Wrong use or input, unless the error knows better.
-            sys.exit(getattr(error, "exit_code", 2))
         except KeyboardInterrupt as stop:
             click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
             leave(143 if isinstance(stop, Terminated) else 130)
@@ -101,19 +98,16 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def printable(text: str) -> str:
-    """Replace control characters in a message, which could command a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def warn_of_providers() -> None:
     """Name each provider file of the user that is left out, if providers were loaded."""
     catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
     for problem in catalogue.unusable.values() if catalogue else ():
-        click.echo(f"voirdire: left out: {printable(problem)}", err=True)
+        click.echo(f"voirdire: left out: {message(problem)}", err=True)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="voirdire")
 def main() -> None:
     """Put LLM judges on the stand: how biased they are, and how sure one can be."""
@@ -155,7 +149,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 
 
 @main.command()
-@click.argument("votes", type=click.Path(path_type=Path))
+@click.argument("votes", type=PATH)
 @click.option("--mode", type=MODES, default="balanced", show_default=True)
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option(
@@ -170,7 +164,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 )
 @click.option(
     "--warehouse",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Also save all results in this DuckDB file, as a study named after VOTES.",
 )
 @clear_errors
@@ -213,7 +207,7 @@ def measure(
 @click.option("--plan", is_flag=True, help="How many instances it takes, from people's labels.")
 @click.option("--name", help="Keep the results under this name.")
 @click.option("--save/--no-save", default=True, help="Keep the results and write a report.")
-@click.option("--pictures", type=PATH, help="Also write the pictures into this folder.")
+@click.option("--pictures", type=FOLDER, help="Also write the pictures into this folder.")
 @warehouse_option
 @clear_errors
 def calibrate(
@@ -237,7 +231,7 @@ def calibrate(
 @click.option(
     "--too-fast",
     "too_fast_seconds",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     help="Leave out votes of people that took less than so many seconds. Default: the study's, 3.",
 )
 @warehouse_option
@@ -254,10 +248,11 @@ def remeasure(
     prepare_for_millions()
     from flows._ranked import show_ranked
     from flows._remeasure import measure_anew
+    from flows._terminal import say
 
     told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
     show_ranked(study, warehouse)
-    click.echo(told)
+    say(told)
 
 
 @main.command()
@@ -268,7 +263,7 @@ def remeasure(
     type=FILES,
     help="Default: as --output ends (.json, .csv, .parquet), else table.",
 )
-@click.option("--output", type=PATH, help="Write the rows to this file.")
+@click.option("--output", type=FILE, help="Write the rows to this file.")
 @warehouse_option
 @clear_errors
 def sql(query: str, form: str | None, output: Path | None, warehouse: Path | None) -> None:
@@ -293,7 +288,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 
 @main.command()
 @click.option(
-    "--output", type=PATH, help="Where to. Default: beside the warehouse, as NAME.snapshot.duckdb."
+    "--output", type=FILE, help="Where to. Default: beside the warehouse, as NAME.snapshot.duckdb."
 )
 @warehouse_option
 @clear_errors
@@ -306,7 +301,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 
 @main.command()
 @click.argument("study", default="quick")
-@click.option("--out", type=click.Path(path_type=Path), help="Where to write the HTML file.")
+@click.option("--out", type=FILE, help="Where to write the HTML file.")
 @click.option("--number", is_flag=True, help="Print one number per judge too, if you must.")
 @warehouse_option
 @clear_errors

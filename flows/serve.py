@@ -15,7 +15,9 @@ from flows._server import (
     find_server,
     require_answer,
 )
+from flows.studies import STUDIES
 from tasks import _home
+from tasks._printable import printable
 from warehouse.peek import VARIABLE
 
 PORT = 4200
@@ -56,6 +58,8 @@ def serve_studies(
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
     """Switch schedules of a server that runs, and show them."""
+    for name in (*on, *off):
+        STUDIES.require(name)
     access = find_server(server)
     if access is None:
         raise ValueError(
@@ -104,12 +108,12 @@ def _pages(access: Access) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)
 
 
 def _say_of_server(line: str) -> None:
     if line.strip():
-        click.echo(f"prefect server: {line}", err=True)
+        _say(f"prefect server: {line}")
 
 
 if __name__ == "__main__":

@@ -7,18 +7,16 @@ from typing import Any
 
 import polars as pl
 
+from tasks._printable import JOINERS, LOST, is_unseen
+
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-LOST = "\N{REPLACEMENT CHARACTER}"
 CELL = ("dataset", "judge", "prompt", "wave")
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """What rows are about that is not one judge."""
 
 NOT_KNOWN = "not known"
 """What stands for a number that is null: rows may lack any number but those of their key."""
-
-UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-JOINERS = "\u200c\u200d"  # hold emoji and some scripts together
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -64,7 +62,7 @@ def listing(parts: Sequence[str]) -> str:
 def clean(text: str) -> str:
     """Return text on one line without characters that are unseen or reorder others."""
     line = re.sub(r"[^\S\xa0\u202f]+", " ", text).strip()  # but keep our no-break spaces
-    return "".join(LOST if _unseen(c) else c for c in line)
+    return "".join(LOST if is_unseen(c) else c for c in line)
 
 
 def columns(text: str) -> float:
@@ -142,11 +140,6 @@ def tagged(row: Mapping[str, Any]) -> str:
 
 def _marked(rows: pl.DataFrame) -> frozenset[str]:
     return frozenset(rows.filter("simulated")["judge"].cast(pl.String))
-
-
-def _unseen(character: str) -> bool:
-    hidden = unicodedata.category(character) in UNSEEN and character not in JOINERS
-    return hidden or ord(character) & 0xFFFE == 0xFFFE  # the last two of a plane: not characters
 
 
 def _width(character: str) -> float:

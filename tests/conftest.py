@@ -1,14 +1,18 @@
 """One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
 import os
+import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import polars as pl
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import settings
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
@@ -278,3 +282,148 @@ def browser(chromium: tuple[BrowserType, dict[str, Any]]) -> Iterator[Browser]:
     browser = kind.launch(**how)
     yield browser
     browser.close()
+
+
+NUMBERS = (
+    "99999999999999999999", "-99999999999999999999", "9223372036854775807", "-1", "0", "nan",
+    "inf", "-inf", "1e308", "1e-320", "9" * 5000, "", " ", "1,5", "0x10", "\x1b[31m1", "--yes",
+)  # fmt: skip
+TEXTS = (
+    "99999999999999999999", "-1", "", " ", "a\nb", "a\x07b", "\x1b[31mred", "\x1b]0;title\x07",
+    "\x9b31m", "a\u202eb", "a\udcffb", "x" * 100_000, "Ünï∂🙂", "../up", "a'b\"c",
+    "'; drop table votes; --", "{date}{0}{x.__class__}", "[bold]x[/nope]", "%s%n", "--", "--yes",
+    "-", "noise.csv:f",
+)  # fmt: skip
+PATHS = (
+    "http://127.0.0.1:9/x.csv", "file:///etc/passwd", "~nobody/x", "folder", "folder.csv",
+    "absent.csv", "absent/w.duckdb", "noise.csv", "noise.json", "noise.jsonl", "noise.parquet",
+    "noise.duckdb", "empty.csv", "empty.duckdb", "latin.csv",
+)  # fmt: skip
+CODES = {0, 1, 2, 3}
+"""What a command may end with, told in methods and README; signals have codes of their own."""
+
+
+class Hostile:
+    """Commands with values that nobody means well, in a folder with files that are no good."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("folder", "folder.csv"):
+            (folder / name).mkdir()
+        for ending in ("csv", "json", "jsonl", "parquet", "duckdb"):
+            (folder / f"noise.{ending}").write_bytes(bytes(range(256)) * 8)
+            (folder / f"empty.{ending}").touch()
+        (folder / "latin.csv").write_bytes(b"question_id,question,anchor,target\n1,caf\xe9,b,c\n")
+
+    def faults(self, command: click.Command, words: list[str], step: int = 1) -> list[str]:
+        """Try each parameter of a command with each value; return what goes wrong.
+
+        With a ``step`` each parameter gets some of the values, the next one others.
+        """
+        found = [
+            self.fault(command, self.words(parameter, value, words), str(parameter.name))
+            for number, parameter in enumerate(command.params)
+            for value in self._values(parameter)[number % step :: step]
+        ]
+        assert len(found) >= len(command.params)
+        return [fault for fault in found if fault]
+
+    def words(self, parameter: click.Parameter, value: str, words: list[str]) -> list[str]:
+        """Put a value in place of what ``words`` say; an argument comes first in them."""
+        if isinstance(parameter, click.Argument):
+            return [*words[1:], "--", value]
+        flag = max(parameter.opts, key=len)
+        at = words.index(flag) if flag in words else len(words)
+        return [*words[:at], *words[at + 2 :], f"{flag}={value}"]
+
+    def fault(self, command: click.Command, words: list[str], parameter: str) -> str:
+        """Run a command; return what is wrong with how it answers, empty if nothing is."""
+        before = dict(os.environ)
+        done = CliRunner().invoke(command, words, prog_name="voirdire")
+        # `serve` tells its runs by the environment where things are.
+        os.environ.clear()
+        os.environ.update(before)
+        value = words[-1] if "--" in words[-2:-1] else words[-1].partition("=")[2]
+        [asked] = [each for each in command.params if each.name == parameter]
+        told = self._fault(done, asked, value)
+        return f"{command.name} {parameter} {value!r:.80}: {told}" if told else ""
+
+    def _values(self, parameter: click.Parameter) -> tuple[str, ...]:
+        if isinstance(parameter, click.Option) and parameter.is_flag:
+            return ("9" * 5000, "\x1b[31m", "1", "")
+        if isinstance(parameter.type, (*WHOLE, *REAL)):
+            return NUMBERS
+        return (*TEXTS, *PATHS) if is_path(parameter) else TEXTS
+
+    def _fault(self, done: Result, parameter: click.Parameter, value: str) -> str:
+        said = done.stderr
+        control = (unicodedata.category(c) in CONTROL and c not in "\n\u200c\u200d" for c in said)
+        faults = {
+            f"ended by {done.exception!r:.300}":
+                done.exception and not isinstance(done.exception, SystemExit),
+            "traceback": "Traceback" in done.output,
+            f"exit code {done.exit_code}": done.exit_code not in CODES,
+            "control characters": any(control),
+            f"{len(said)} characters": len(said) > 4300,
+            "no error, or several": done.exit_code and len(ERROR.findall(said)) != 1,
+            "does not name option and value":
+                done.exit_code and not (names(parameter, said) and repeats(parameter, value, said)),
+        }  # fmt: skip
+        found = [fault for fault, there in faults.items() if there]
+        return f"{', '.join(found)}: {said!r:.300}" if found else ""
+
+
+ERROR = re.compile(r"^(?:voirdire|Error): ", re.MULTILINE)
+CONTROL = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+WHOLE = (click.types.IntParamType, click.IntRange)
+REAL = (click.types.FloatParamType, click.FloatRange)
+ABOUT = {
+    "on": "study", "off": "study", "only": "statistic", "query": "Parser Error",
+    "voters": "voter", "least": "min_instances", "renew": "link",
+}  # fmt: skip
+"""What an error calls a thing whose option has another name."""
+
+WIDTH = 8
+FILES = {"dataset", "folder"}
+"""Options that are a name or a path; a path is named by itself."""
+
+
+def is_path(parameter: click.Parameter) -> bool:
+    """Tell whether a parameter is a path, or may be one."""
+    return isinstance(parameter.type, click.Path) or parameter.name in FILES
+
+
+def names(parameter: click.Parameter, said: str) -> bool:
+    """Tell whether an error names the option, or the thing; a path is named by itself."""
+    if is_path(parameter):
+        return True
+    flags = [*parameter.opts, *(flag.lstrip("-") for flag in parameter.opts)]
+    about = ABOUT.get(str(parameter.name), str(parameter.name))
+    return any(name in said for name in (*flags, about, parameter.human_readable_name))
+
+
+def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
+    """Tell whether an error repeats how a value begins; a flag has none."""
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return "does not take a value" in said
+    if not value.strip():
+        # Blanks cannot be told from the rest of a sentence.
+        return True
+    if isinstance(parameter.type, REAL):
+        try:
+            if f"{float(value)}" in said or f"{float(value):g}" in said:
+                return True
+        except ValueError:
+            pass
+    lost = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in CONTROL else c for c in value
+    )
+    parts = [Path(value).name, Path(value).parent.name, str(Path(value)), value.splitlines()[0]]
+    shown = [lost, repr(value)[1:-1], *parts]
+    return any(text and text[:WIDTH] in said for text in shown)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
+    """Return what tries hostile values, in this test's folder."""
+    monkeypatch.chdir(tmp_path)
+    return Hostile(tmp_path)

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from warehouse._saving import WarehouseError
-from warehouse.peek import is_of_another_kind, require_folder
+from warehouse.peek import is_of_another_kind
 
 
 def require_target(source: Path, target: Path) -> None:
@@ -16,10 +16,11 @@ def require_target(source: Path, target: Path) -> None:
     WarehouseError
         Naming the place.
     """
-    try:
-        require_folder(target)
-    except ValueError as error:
-        raise WarehouseError(str(error)) from error
+    if not target.parent.is_dir():
+        raise WarehouseError(
+            f"there is no folder {target.parent} for the copy {target.name}. Make it first, or "
+            "name another file."
+        )
     if target.is_dir():
         raise WarehouseError(f"{target} is a folder. Name a file for the copy.")
     if target.exists() and target.samefile(source):

@@ -28,6 +28,10 @@ PATIENCE_SECONDS = 600.0
 """Of whoever writes: somebody may look at the warehouse with a tool that holds it open."""
 
 
+LARGEST = 2**63 - 1
+"""Whole number that a column of the warehouse holds."""
+
+
 class Study(BaseModel):
     """What an audit asks about, whom, and how often."""
 
@@ -100,9 +104,14 @@ class Study(BaseModel):
         default="UTC",
         description="Time zone of {date}, {minute} and the schedule, such as Europe/Berlin.",
     )
-    seed: int = Field(default=0, ge=0, description="Of templates, shams and random positions.")
+    seed: int = Field(
+        default=0, ge=0, le=LARGEST, description="Of templates, shams and random positions."
+    )
     limit: int | None = Field(
-        default=None, ge=1, description="At most so many questions, balanced over categories."
+        default=None,
+        ge=1,
+        le=LARGEST,
+        description="At most so many questions, balanced over categories.",
     )
     budget_usd: float | None = Field(
         default=None,

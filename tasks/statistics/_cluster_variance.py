@@ -16,6 +16,7 @@ from tasks.enough import are_enough
 from tasks.statistics._groups import totals
 
 Sums = NDArray[np.float64]
+ROUNDING = 1e-12
 DIGITS = 9
 """Ten clusters of one size have nine degrees of freedom, not 8.9999999999."""
 
@@ -25,7 +26,7 @@ class Correction(NamedTuple):
 
     weight: Sums
     """Of each cluster's square, ``1 / (1 - n_g / N)``, in the shape of the sizes; 1 where it is
-    the only one."""
+    the only one. Clusters without samples may have any."""
     df: Sums
     """Satterthwaite degrees of freedom of each cell; not a number below two clusters."""
     inflation: Sums
@@ -67,15 +68,28 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     1.8
     """
     total, each = _layout(starts)
-    number = total(sizes)
-    share = np.divide(sizes, each(number), out=np.zeros(sizes.shape), where=sizes > 0)
-    alone = share > 1 - 1e-12
-    weight = np.divide(1.0, 1.0 - share, out=np.ones(sizes.shape), where=~alone)
-    ratio = share**2 * weight
-    spread = total(share**2) + total(ratio) ** 2 - total(ratio**2)
-    several = (number > 0) & (total(alone.astype(np.float64)) == 0)
-    df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=several)
-    return Correction(weight, np.round(df, DIGITS), total(share * weight))
+    number, squares = total(sizes), total(sizes**2)
+    clusters = total((sizes > 0).astype(np.float64))
+    if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
+        return _alike(clusters, sizes.shape, each)
+    share = sizes / each(np.where(number > 0, number, 1.0))
+    rest = 1.0 - share
+    rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
+    weight = 1.0 / rest
+    grown = share * weight
+    inflation = total(grown)
+    grown *= share  # q_g, which sum to sum p_g / (1 - p_g) - sum p_g
+    spread = total(share**2) + (inflation - 1.0) ** 2 - total(grown**2)
+    df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=clusters > 1)
+    return Correction(weight, np.round(df, DIGITS), inflation)
+
+
+def _alike(clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]) -> Correction:
+    """Return the correction of cells whose counted clusters are all of one size, by cell."""
+    inflation = clusters / np.maximum(clusters - 1, 1.0)
+    df = np.where(clusters > 1, clusters - 1, np.nan)
+    weight = np.broadcast_to(each(np.maximum(inflation, 1.0)), shape)
+    return Correction(weight, df, inflation)
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:

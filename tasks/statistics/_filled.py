@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tasks.statistics._arms import LOST
 from tasks.statistics._position import ORDERS
 from tasks.statistics._verdicts import GROUP, verdicts_of
 
@@ -40,14 +41,18 @@ def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.Data
     Of control and experimental; what complete votes would say lies between them, as more votes for
     an answer never turn a verdict away from it.
     """
-    for end, side in ENDS.items():
-        verdicts = verdicts_of(filled(tallies, side), mode)
-        for arm, keys in (("control", GROUP), ("experimental", (*GROUP, "perturbation"))):
-            told = verdicts.filter(pl.col("arm") == arm)
-            shifts = shifts.join(
-                told.select(*keys, pl.col("verdict").alias(f"{arm}_{end}")),
-                on=keys,
-                how="left",
-                maintain_order="left",
-            )
+    # All other verdicts are the ones that there are.
+    unread = tallies.filter(LOST > 0)
+    ends = unread.select(
+        *GROUP,
+        "perturbation",
+        "arm",
+        **{end: verdicts_of(filled(unread, side), mode)["verdict"] for end, side in ENDS.items()},
+    )
+    for arm, keys in (("control", GROUP), ("experimental", (*GROUP, "perturbation"))):
+        named = {end: f"{arm}_{end}" for end in ENDS}
+        told = ends.filter(pl.col("arm") == arm).select(*keys, pl.col(*ENDS).name.prefix(f"{arm}_"))
+        shifts = shifts.join(told, on=keys, how="left", maintain_order="left").with_columns(
+            pl.coalesce(pl.col(name).cast(shifts.schema[arm]), arm) for name in named.values()
+        )
     return shifts

@@ -32,7 +32,8 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
     told = mean.is_not_null() & ~alone
-    return tallies.select(
+    # Only a lazy query works out once what several columns rest on.
+    query = tallies.lazy().select(
         *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
         mode=pl.lit(mode),
         votes=pl.col("planned"),
@@ -41,6 +42,7 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
         verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
         shown_first=shown_first,
     )  # fmt: skip
+    return query.collect()
 
 
 def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -110,6 +110,8 @@ class _Compared(NamedTuple):
     own: Panel
     """Of these judges, sorted by name, and these samples."""
     rank: Floats
+    df: float | None
+    """Degrees of freedom of the questions that all of them share."""
     dropped: int
     """The panel's other samples."""
     ends: Floats | None
@@ -122,16 +124,18 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
     own = panel.among(np.all(told[:, judges], axis=1), judges)
     kind, n = panel.cell["kind"], max(len(own.values["shift"]), 1)
     rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / n, kind))[0]
+    shared = correction(own.sums(np.ones(len(own.values["shift"]))))
+    df = None if np.isnan(shared.df) else float(shared.df)
     dropped = len(told) - len(own.values["shift"])
     if not by_chance():
-        return _Compared(own, rank, dropped, None, None)
+        return _Compared(own, rank, df, dropped, None, None)
     bad = badness(bootstrapped_shifts(own), kind)
     drawn = ranks(bad)
     # Outward to ranks that were drawn: there is no rank 2.01.
     low = np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower")
     high = np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher")
     _, alike, count = np.unique(bad, axis=1, return_inverse=True, return_counts=True)
-    return _Compared(own, rank, dropped, np.stack([low, high]), count[alike.ravel()] > 1)
+    return _Compared(own, rank, df, dropped, np.stack([low, high]), count[alike.ravel()] > 1)
 
 
 def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
@@ -177,7 +181,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     own, place = found.own, found.own.judges.index(panel.judges[j])
     n, mine = len(own.values["shift"]), found.rank[place]
     row |= {
-        "estimate": mine, "n": n, "clusters": own.clusters, "df": _freedom(own),
+        "estimate": mine, "n": n, "clusters": own.clusters, "df": found.df,
         "dropped": found.dropped,
         "reason": FORMULAS,
     }  # fmt: skip
@@ -190,12 +194,6 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
         "low": min(low, mine), "high": max(high, mine), "level": LEVEL, "reason": None,
         "method": f"cluster bootstrap, {DRAWS} draws",
     }  # fmt: skip
-
-
-def _freedom(own: Panel) -> float | None:
-    """Return the degrees of freedom of the questions that all ranked judges share."""
-    df = float(correction(own.sums(np.ones(len(own.values["shift"])))).df)
-    return None if np.isnan(df) else df
 
 
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -224,7 +222,7 @@ def _tiers(found: _Compared) -> list[dict[str, Any]]:
         {
             "statistic": "tier", "judge": own.judges[order[position]], "subgroup": letter(number),
             "estimate": number + 1.0, "n": len(own.values["shift"]), "clusters": own.clusters,
-            "df": _freedom(own), "dropped": found.dropped,
+            "df": found.df, "dropped": found.dropped,
             "method": "pairs not separated after Holm",
         }
         for number, group in enumerate(letters(len(order), apart))

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES, Tallies, VoteLog
@@ -140,6 +140,9 @@ def test_swapping_anchor_and_target_mirrors(
 def test_invalid_votes_of_one_order_change_nothing(
     make_vote_log: Make, ballots: list[Ballot], lost: list[str | None], side: str
 ) -> None:
+    # A judge that is asked in one order only is measured by that order, others by both.
+    orders = {shown_first for shown_first, _ in ballots}
+    assume(len(orders) == 2 or side in orders)
     more = ballots + [(side, choice) for choice in lost]
     for mode in ("paper", "balanced"):
         before, after = (

@@ -1,0 +1,172 @@
+"""Hostile values of every option of every command: one clear error, never a traceback.
+
+Commands run in this process, as `main` runs them. What would take long, or stay, is not run: an
+audit ends where its server and flow would start (`plan` reads the same options and data), `measure`
+and `calibrate` where they would compute, a report is not rendered, an export writes no files, and
+`serve` and `schedules` talk to no server. `voirdire booth`, a program of its own, has its own test.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flows import _audit_here, _calibrate, _measure, _query, _remeasure, _serving, serve
+from flows._access import Access
+from flows._row import first_row
+from flows.cli import main
+from flows.studies import LARGEST, make_study
+from schemas.judging import Verdicts, VoteLog
+from tasks.aggregate import count_votes, tally_votes
+from tasks.providers._simulate import PRESETS, simulate
+from warehouse.store import Saving, Warehouse
+
+SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
+WORDS = {
+    "audit": ["quick", *SMALL, "--warehouse", "new.duckdb"],
+    "plan": ["quick", *SMALL, "--warehouse", "new.duckdb"],
+    "measure": ["votes.parquet"],
+    "calibrate": ["mine", "--humans", "people.json", "--judges", "judges.json"],
+    "remeasure": ["mine"],
+    "sql": ["select 1 as a"],
+    "export": ["mine", "--output", "out"],
+    "snapshot": [],
+    "report": ["mine"],
+    "list": ["asr"],
+    "serve": [],
+    "schedules": [],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bytes_of_warehouse(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, VoteLog]:
+    traits, kind, beta = next(iter(PRESETS.values()))
+    votes = simulate(traits, kind=kind, beta=beta, items=12, votes=2, seed=0)
+    log = VoteLog.of(votes)
+    place = Warehouse(tmp_path_factory.mktemp("hostile") / "w.duckdb")
+    now = datetime.now(UTC)
+    row = first_row("audit", "old", make_study("quick", {"name": "mine"}), now)
+    place.start_run({**row, "state": "completed", "ended_at": now, "planned": 9, "asked": 9})
+    verdicts = tally_votes(count_votes(log), "balanced")
+    place.save([Saving(VoteLog, log), Saving(Verdicts, verdicts)], run="old", study="mine")
+    return place.path.read_bytes(), log
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bytes_of_warehouse: tuple[bytes, Any]
+) -> None:
+    """Let commands end where they would ask, compute, serve or draw."""
+
+    def end(*_: object, **__: object) -> Any:
+        raise click.exceptions.Exit(0)
+
+    async def end_later(*_: object, **__: object) -> None:
+        raise click.exceptions.Exit(0)
+
+    for variable in ("PREFECT_API_URL", "VOIRDIRE_HOME", "VOIRDIRE_PROVIDERS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "w.duckdb"))
+    (tmp_path / "w.duckdb").write_bytes(bytes_of_warehouse[0])
+    bytes_of_warehouse[1].write_parquet(tmp_path / "votes.parquet")
+    labels = {f"item-{n}": "ab"[n % 3 == 0] for n in range(30)}
+    for name, annotators in (("people", ("Ann", "Bob", "Cid")), ("judges", ("j",))):
+        text = json.dumps(dict.fromkeys(annotators, labels))
+        (tmp_path / f"{name}.json").write_text(text)
+    server = type("NoServer", (), {
+        "access": Access("http://127.0.0.1:9/api"), "process": 1,
+        "__init__": lambda *_, **__: None, "wait": lambda *_: None, "stop": lambda *_: None,
+    })  # fmt: skip
+    for module, name, stub in (
+        (_audit_here, "_audit", end),
+        (_measure, "measures_of", end), (_calibrate, "calibrate_labels", end),
+        (_remeasure, "measure_all", end), (_query, "stored_page", lambda *_: "<p>"),
+        (Warehouse, "copy", lambda *_: {}),
+        (serve, "Server", server), (serve, "require_answer", lambda _: None),
+        (serve, "asks_for_authentication", lambda _: True),
+        (_serving, "serve", end_later), (_serving, "show_schedules", end_later),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, stub)
+
+
+def test_every_command_is_tried() -> None:
+    assert {*WORDS, "booth"} == {*main.commands}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_hostile_values_get_one_clear_error(name: str, hostile: Any) -> None:
+    command = main.commands[name]
+    assert hostile.faults(command, WORDS[name]) == []
+
+
+OPTIONS = [
+    (name, parameter) for name in WORDS for parameter in main.commands[name].params
+    if not (isinstance(parameter, click.Option) and parameter.is_flag)
+]  # fmt: skip
+# What argv can hold: no NUL, and bytes that are not UTF-8 as lone surrogates. No slash: a command
+# may write where it is told to, and is to stay in the test's folder.
+CHARACTERS = st.characters(exclude_characters="\0/", exclude_categories=["Cs"]) | st.characters(
+    min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"]
+)
+VALUES = st.one_of(
+    st.text(CHARACTERS, max_size=40), st.integers().map(str), st.floats().map(str),
+    st.from_regex(r"[-+]?[0-9_.,eE]{1,30}", fullmatch=True),
+)  # fmt: skip
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(option=st.sampled_from(OPTIONS), value=VALUES)
+def test_any_value_of_any_option(
+    hostile: Any, option: tuple[str, click.Parameter], value: str
+) -> None:
+    name, parameter = option
+    words = hostile.words(parameter, value, WORDS[name])
+    assert hostile.fault(main.commands[name], words, parameter.name) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--\x1b[31m"], "No such option '--"),
+        (["plan", "--seeed", "1"], "--seeed"),
+        (["plan", "quick", "a\x1bb"], "unexpected extra argument"),
+        (["x" * 10_000], "No such command 'xxx"),
+        (["plan", "--" + "x" * 10_000], "No such option '--xxx"),
+        (["report", "--out"], "--out"),
+    ],
+)
+def test_words_that_are_no_options(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "\x1b" not in done.stderr
+    assert len(done.stderr) < 4300
+
+
+def test_the_largest_seed_is_planned_and_a_larger_one_refused() -> None:
+    told = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST)])
+    assert told.exit_code == 0, told.stderr
+    refused = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST + 1)])
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        f"voirdire: seed ({LARGEST + 1}): Input should be less than or equal to {LARGEST}.\n"
+    )
+
+
+def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def confirm(*_: object, **__: object) -> None:
+        raise click.Abort
+
+    stopped: list[int] = []
+    monkeypatch.setattr(_audit_here, "_audit", confirm)
+    monkeypatch.setattr("flows.cli.leave", stopped.append)
+    done = CliRunner().invoke(main, ["audit", *WORDS["audit"]])
+    assert stopped == [130]
+    assert done.stderr.startswith("voirdire: stopped.")

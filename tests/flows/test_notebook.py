@@ -1,0 +1,52 @@
+"""The lines of the README with which a notebook reads the warehouse, run as they stand there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.results import Estimates, Findings
+from tasks.conclude import conclude
+from tasks.statistics.mps import mps
+from warehouse.store import Saving, Warehouse
+
+ROOT = Path(__file__).parents[2]
+PYARROW = ROOT / ".venv" / "notebook"
+"""Where `make test` puts it; the environment itself may have it, too."""
+LINES = re.compile(r"```python\n(import duckdb.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(PYARROW)}
+    there = subprocess.run(
+        [sys.executable, "-c", "import pyarrow"], env=environment, capture_output=True, check=False
+    )
+    if there.returncode:
+        pytest.skip("pyarrow is not installed: `make test` does, as requirements-notebook.txt says")
+    return environment
+
+
+def test_the_lines_of_the_readme(
+    make_shifts: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    rows = [{"sample": f"s{n:02}", "experimental_score": 0.5 + n / 99} for n in range(30)]
+    estimates = mps(shifts=make_shifts(rows, control_score=0.5))
+    savings = [Saving(Estimates, estimates), Saving(Findings, conclude(estimates))]
+    Warehouse(tmp_path / "voirdire.duckdb").save(savings, run="r1", study="quick")
+    [lines] = LINES.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    made = [line for line in lines.splitlines() if line.startswith("findings = ")]
+    assert len(made) == 2
+    # After each: how many rows, of which judge, and what kind of frame.
+    shown = 'print(len(findings), *findings["judge"], isinstance(findings, pl.DataFrame))'
+    program = re.sub(r"^(findings = .*)$", rf"\1\n{shown}", lines, flags=re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1 ada True\n" * 2
