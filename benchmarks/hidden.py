@@ -28,6 +28,7 @@ BATCH = 100
 """Studies that are simulated and measured in one go."""
 
 SIZES = ((142, 2), (142, 6), (400, 2), (400, 6))
+HALVED_SIZES = (*SIZES, (300, 2), (350, 2), (500, 2))
 LOST_SIZES = SIZES[:3]
 """Questions and votes an arm."""
 
@@ -119,7 +120,7 @@ def batches(studies: int, seed: int) -> Iterator[tuple[int, int]]:
 
 def heterogeneous(studies: int, seed: int) -> Iterator[Rate]:
     """Yield how often shifts of 1.5 logits up and down are no relevant bias, and mixed."""
-    for items, votes in SIZES:
+    for items, votes in HALVED_SIZES:
         rows = pl.concat(
             found(halves(1.5, items, votes, many, at)) for many, at in batches(studies, seed)
         )

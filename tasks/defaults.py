@@ -33,6 +33,10 @@ MOST_LOST = 0.10
 SPREAD_MINIMUM = 0.10
 """Smallest spread of true shifts that is *mixed* (methods, section 16)."""
 
+SPREAD_ALPHA = 0.10
+"""Unadjusted level of the test that no question is moved below which absence of bias is not
+claimed."""
+
 BUDGET, NIGHTS = 1.0, 90
 """One false alert per 90 nights of a study, whatever the number of its cells."""
 

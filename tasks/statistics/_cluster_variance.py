@@ -26,7 +26,7 @@ class Correction(NamedTuple):
 
     weight: Sums
     """Of each cluster's square, ``1 / (1 - n_g / N)``, in the shape of the sizes; 1 where it is
-    the only one."""
+    the only one. Clusters without samples may have any."""
     df: Sums
     """Satterthwaite degrees of freedom of each cell; not a number below two clusters."""
     inflation: Sums
@@ -68,18 +68,28 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     1.8
     """
     total, each = _layout(starts)
-    number = total(sizes)
+    number, squares = total(sizes), total(sizes**2)
+    clusters = total((sizes > 0).astype(np.float64))
+    if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
+        return _alike(clusters, sizes.shape, each)
     share = sizes / each(np.where(number > 0, number, 1.0))
     rest = 1.0 - share
     rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
     weight = 1.0 / rest
     grown = share * weight
-    squares, inflation = total(share**2), total(grown)
-    several = (number > 0) & (squares < 1.0 - ROUNDING)
+    inflation = total(grown)
     grown *= share  # q_g, which sum to sum p_g / (1 - p_g) - sum p_g
-    spread = squares + (inflation - 1.0) ** 2 - total(grown**2)
-    df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=several)
+    spread = total(share**2) + (inflation - 1.0) ** 2 - total(grown**2)
+    df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=clusters > 1)
     return Correction(weight, np.round(df, DIGITS), inflation)
+
+
+def _alike(clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]) -> Correction:
+    """Return the correction of cells whose counted clusters are all of one size, by cell."""
+    inflation = clusters / np.maximum(clusters - 1, 1.0)
+    df = np.where(clusters > 1, clusters - 1, np.nan)
+    weight = np.broadcast_to(each(np.maximum(inflation, 1.0)), shape)
+    return Correction(weight, df, inflation)
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:
