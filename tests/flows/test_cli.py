@@ -255,7 +255,7 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     (tmp_path / "desk" / "desk.toml").write_text(
         '[provider]\napi_base_variable = "DESK_API_BASE"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
     )
-    monkeypatch.setenv("DESK_API_BASE", "/home/ann/private")
+    monkeypatch.setenv("DESK_API_BASE", "file:///private")
     monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
     # The catalogue is read once per process; an audit would go on to a server.
     program = (
