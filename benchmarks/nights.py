@@ -21,13 +21,14 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,7 +225,7 @@ def night(number: int, serving: Serving, providers: dict[str, Provider], store: 
     began = time.monotonic()
     run = schedule(serving, wave)
     if number == RESTARTED:
-        restart(serving, providers["south"], run)
+        restart(serving, providers["south"], run, store)
     ended = until(lambda: _ended(serving, run), serving.require_alive)
     if number == DOWN:
         providers["north"].start()
@@ -247,7 +248,7 @@ def schedule(serving: Serving, wave: str) -> str:
     return str(serving.ask(f"/deployments/{deployment}/create_flow_run", state)["id"])
 
 
-def restart(serving: Serving, provider: Provider, run: str) -> None:
+def restart(serving: Serving, provider: Provider, run: str, store: Warehouse) -> None:
     """End ``serve`` while a run asks, start it again, and retry the run as its page does."""
     before = provider.requests()
     until(lambda: provider.requests() > before + 40, serving.require_alive)
@@ -255,6 +256,8 @@ def restart(serving: Serving, provider: Provider, run: str) -> None:
     code = serving.stop()
     show("restart: exit code of serve", code, 0)
     show("restart: seconds to its end", time.monotonic() - began, None, "s")
+    left = store.query("select state, asked, error from runs where run = ?", [run]).rows()
+    print(f"restart: the run's row: {left}", flush=True)
     serving.start()
     state = serving.ask(f"/flow_runs/{run}")["state"]
     print(f"restart: the night is {state['name']}: {state['message']}", flush=True)
@@ -437,11 +440,14 @@ def check_log(nights: list[Night]) -> None:
             print(f"night {number}: {line[:400]}")
 
 
-def check_growth(nights: list[Night]) -> None:
+def check_growth(nights: list[Night], place: Path) -> None:
     """Show the growth per night, and whether a late night takes longer than an early one."""
     first, last = nights[1], nights[-1]
-    for name in ("warehouse", "prefect", "results", "memory"):
+    print(f"of Prefect's database events, which it deletes after a week: {events(place):.1f} MB")
+    for name in ("warehouse", "prefect", "results", "memory", "report"):
         values = [getattr(one, name) for one in (first, last)]
+        if name == "report":
+            values = [len(text) / 2**20 for text in values]
         each = (values[1] - values[0]) / (NUMBER - 2)
         show(f"{name}: night 2, MB", values[0])
         show(f"{name}: night {NUMBER}, MB", values[1])
@@ -451,6 +457,13 @@ def check_growth(nights: list[Night]) -> None:
         mean = sum(one.seconds for one in group) / len(group)
         show(f"seconds of nights {group[0].number} to {group[-1].number}, in the mean", mean)
     show(f"seconds of night {DOWN}, with a provider down", nights[DOWN - 1].seconds)
+
+
+def events(place: Path) -> float:
+    """Return the MB of events, and of what finds them, in Prefect's database."""
+    with closing(sqlite3.connect(place / "prefect" / "prefect.db")) as connection:
+        pages = "select sum(pgsize) / 1048576.0 from dbstat where name glob '*event*'"
+        return float(connection.execute(pages).fetchone()[0])
 
 
 @contextmanager
@@ -507,7 +520,7 @@ def main() -> None:
             check_drift(nights, store)
             check_reports(nights, place)
             check_log(nights)
-            check_growth(nights)
+            check_growth(nights, place)
         finally:
             serving.stop()
             for provider in providers.values():

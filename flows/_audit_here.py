@@ -1,6 +1,5 @@
 """An audit in this process: server, caller and imports start side by side."""
 
-import asyncio
 import gc
 import logging
 import os
@@ -14,7 +13,7 @@ from flows._access import Access
 from flows._gaps import GAPS
 from flows._ready import not_ready, not_ready_line
 from flows._server import SETTINGS, Server, find_server, new_auth, require_answer
-from flows._stopping import run_aside
+from flows._stopping import leave, run_aside
 from flows.studies import STUDIES, Study, make_study
 from tasks._memory import share_one_heap
 from tasks.providers import provider_of
@@ -113,7 +112,7 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     caller()
     begin(study.judges)
     try:
-        return _run(study, path, access, server)
+        code, sent = _run(study, path, access, server)
     except KeyboardInterrupt:
         if server:
             server.stop(SECONDS_AFTER_AN_INTERRUPT)
@@ -121,9 +120,16 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     finally:
         if server:
             server.stop()
+    if not sent:
+        # Prefect would try for minutes to tell a server that is gone.
+        leave(code)
+    return code
 
 
-def _run(study: Study, path: Path, access: Access | None, server: Server | None) -> int:
+def _run(
+    study: Study, path: Path, access: Access | None, server: Server | None
+) -> tuple[int, bool]:
+    """Return the exit code, and whether the Prefect server took all that it was sent."""
     from flows._terminal import ballot_bars
 
     if used := server.access if server else access:
@@ -153,7 +159,7 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
         _progress.readers.append(_show_line)
-        state = run_aside(lambda: _state_of(flows.audit.audit, study, path))
+        state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path))
         _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
     told = Warehouse(path).query(TOLD, [study.name]).item()
@@ -166,8 +172,8 @@ def _run(study: Study, path: Path, access: Access | None, server: Server | None)
         _show_place("report:   ", report)
     gaps = state.name == GAPS
     if told:
-        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}. {told}.")
-    return WITH_GAPS if gaps else DONE
+        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}: {told}.")
+    return WITH_GAPS if gaps else DONE, sent
 
 
 DONE, WITH_GAPS = 0, 3
@@ -205,13 +211,14 @@ def _show_line(text: str) -> None:
     CONSOLE.print(text, markup=False, highlight=False)
 
 
-async def _state_of(flow: Any, study: Study, path: Path) -> Any:
-    """Run the flow; a failure of the run is raised here, one of the Prefect server alone is not."""
-    import httpx
-    from prefect.events.worker import EventsWorker
-    from prefect.logging.handlers import APILogHandler
+async def _state_of(flow: Any, study: Study, path: Path) -> tuple[Any, bool]:
+    """Run the flow; a failure of the run is raised here, one of the Prefect server alone is not.
 
-    from flows._orchestrator import outcomes
+    Return its state, and whether the server took all that it was sent.
+    """
+    import httpx
+
+    from flows._orchestrator import outcomes, send_the_rest
 
     before = len(outcomes)
     try:
@@ -225,8 +232,6 @@ async def _state_of(flow: Any, study: Study, path: Path) -> Any:
             "Its results are complete without it."
         )
     finally:
-        # Both go to the server in the background, and the server may be ours to stop.
-        await APILogHandler.aflush()
-        await asyncio.to_thread(EventsWorker.drain_all, timeout=5)
+        sent = await send_the_rest()
     await state.aresult(raise_on_failure=True)
-    return state
+    return state, sent

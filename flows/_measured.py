@@ -64,7 +64,8 @@ def show_summary(
 ) -> None:
     """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
     effects = bias.to_dicts()
-    if any(row["perturbation"] is not None for row in effects):
+    attacked = any(row["perturbation"] is not None for row in effects)
+    if attacked:
         console.print(result_table(effects, title, console))
         told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
         words = legend(effects)
@@ -77,8 +78,9 @@ def show_summary(
     _paragraph(console, words, style="dim")
     for line in lost_lines(effects):
         _paragraph(console, line)
-    for line in _left_out(rule(exclude(Estimates.of(estimates)))):
-        _paragraph(console, line)
+    if attacked:
+        for line in _left_out(rule(exclude(Estimates.of(estimates)))):
+            _paragraph(console, line)
     _show_drift(console, drifts)
     if rest := _rest(estimates, told):
         _paragraph(console, f"Also measured, with the number of rows: {rest}.")

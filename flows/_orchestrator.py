@@ -7,12 +7,17 @@ from time import monotonic
 import httpx
 from prefect import get_run_logger
 from prefect.client.schemas.objects import State
+from prefect.events.worker import EventsWorker
+from prefect.logging.handlers import APILogHandler
 
 PATIENCE_SECONDS = 10.0
 """So long one message may take, retries included."""
 
 PAUSE_SECONDS = 60.0
 """So long nothing is sent after a message that did not get through."""
+
+SECONDS_FOR_LOGS = 10.0
+"""So long the server may take the rest of a run's log and events when the run has ended."""
 
 outcomes: list[State[None]] = []
 """How the runs of this process ended, whether or not the server was told."""
@@ -42,6 +47,26 @@ class Messages:
             self.lost += 1
             self._until = monotonic() + PAUSE_SECONDS
             return None
+
+
+async def send_the_rest() -> bool:
+    """Wait for what goes to the server in the background, as it may be ours to stop.
+
+    Returns
+    -------
+    bool
+        Whether all was sent, or given up, in time.
+    """
+    try:
+        await asyncio.wait_for(APILogHandler.aflush(), SECONDS_FOR_LOGS)
+    except TimeoutError:
+        return False
+    return await asyncio.to_thread(_drain_events)
+
+
+def _drain_events() -> bool:
+    waited = EventsWorker.drain_all(timeout=SECONDS_FOR_LOGS)
+    return isinstance(waited, tuple) and not waited[1]
 
 
 async def _awaited(message: Callable[[], Awaitable[object]]) -> object:

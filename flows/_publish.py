@@ -1,5 +1,6 @@
 """The results of a run, where people look: a report file and Prefect artifacts."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
+from flows._orchestrator import PATIENCE_SECONDS
 from flows._pages import facts_of, report_path, with_votes_told, write_page
 from flows._record import Record
 from flows._told import numbers_of
@@ -39,7 +41,7 @@ async def publish(
     except Exception as error:  # noqa: BLE001 - see above
         record.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await _show_in_ui(record, findings, path)
+        await asyncio.wait_for(_show_in_ui(record, findings, path), PATIENCE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
         record.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 

@@ -110,7 +110,7 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
     # People, who may have judged few samples, would narrow what models are compared on.
     persons = warehouse.query(PERSONS, [study])["judge"]
-    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons))
+    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons.implode()))
     chances = acceptability(cast("DataFrame[Shifts]", models))
     both = (
         least_margins(gates)

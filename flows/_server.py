@@ -27,6 +27,9 @@ SETTINGS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
+    # It reads a run before it writes, so that SQLite refuses it ("database is locked") where a run
+    # is claimed meanwhile. A run that is late merely waits for the one before it.
+    "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
 }
 WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
 PATIENCE_SECONDS = 20.0

@@ -103,15 +103,20 @@ def report(
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
     primary = _primary(cells, estimates)
-    positions = position_table(Findings.of(findings.filter(about_position)), estimates)
-    gates, judged = scorecard_rows(scorecard(estimates, findings, drifts))
+    positions = position_table(
+        Findings.of(findings.filter(about_position)), estimates, facts.persons
+    )
+    # Gates are for judges: people are what these are held against.
+    found = scorecard(estimates, findings, drifts)
+    people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
+    gates, judged = scorecard_rows(found.filter(~pl.col("judge").is_in(people)))
     exclusions = exclude(estimates)
     return page(
         TEMPLATE,
         facts=facts,
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        summary=summary(findings, *_questions(primary, facts.persons)),
+        summary=summary(findings, *_questions(primary, findings, facts.persons)),
         groups=result_groups(
             cells, estimates, without(estimates, exclusions, cells), facts.persons
         ),
@@ -239,9 +244,11 @@ def _calls(facts: ReportFacts) -> dict[str, str]:
     }
 
 
-def _questions(primary: pl.DataFrame, persons: frozenset[str]) -> tuple[int, frozenset[str], int]:
+def _questions(
+    primary: pl.DataFrame, findings: DataFrame[Findings], persons: frozenset[str]
+) -> tuple[int, frozenset[str], int]:
     """Return how many questions judges faced, who is a person, and how many people did."""
-    judges = primary["judge"].unique()
+    judges = findings["judge"].unique()
     people = frozenset(judge for judge in judges if is_person(judge, persons))
     by_people = pl.col("judge").is_in(sorted(people))
     models, theirs = primary.filter(~by_people), primary.filter(by_people)

@@ -156,7 +156,8 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     artifacts = ask_server("/artifacts/filter", {})
     assert {"findings", "report", "ballots"} <= {artifact["key"] for artifact in artifacts}
     shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
-    assert len(json.loads(shown.stdout)) == 20
+    # five judges, each with four perturbations and its position
+    assert len(json.loads(shown.stdout)) == 25
 
 
 def test_changed_file_of_ones_own_is_read_again(
@@ -210,7 +211,8 @@ def test_study_of_people_and_models_runs_through_the_same_command(
     assert samples == [
         ("factual_error", 142), ("fake_reference", 142), ("gender_bias", 142), ("rich_content", 142)
     ]  # fmt: skip
-    assert warehouse.query("select count(*) from mart.bias").item() == 8
+    # two judges, each with four perturbations and its position
+    assert warehouse.query("select count(*) from mart.bias").item() == 10
 
 
 def _own(folder: Path) -> Path:

@@ -87,7 +87,7 @@ def test_a_missing_key_costs_its_judge_only(
     why = f"{BALLOTS} x not asked: no API key or address in EMU_KEY"
     partial = f"Partial results: emu/one lacks {BALLOTS} of {BALLOTS} ballots"
     last = done.stdout.strip().splitlines()[-1]
-    assert last.startswith(f"Completed with gaps. {partial}")
+    assert last.startswith(f"Completed with gaps: {partial}")
     assert why in last
     assert "Not asked, which leaves gaps where no earlier vote serves: emu/one: " in done.stdout
     state, asked, failed, error = warehouse.query(
@@ -134,7 +134,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     done = voirdire(*words, COLUMNS="300")
     assert done.returncode == 0, done.stderr
     last = done.stdout.strip().splitlines()[-1]
-    assert last.startswith("Completed. the report")
+    assert last.startswith("Completed: the report")
     assert "`voirdire report quick` writes it" in last
     state, error = warehouse.query("select state, error from runs").row(0)
     assert state == "completed"

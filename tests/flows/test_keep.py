@@ -85,9 +85,34 @@ def test_control_votes_alone_are_kept_and_reported(make_vote_log: Make, tmp_path
     path, place = tmp_path / "plain.parquet", tmp_path / "w.duckdb"
     make_vote_log([{"sample": f"s{n}"} for n in range(12)]).write_parquet(path)
     assert voirdire("measure", path, "--warehouse", place).exit_code == 0
-    assert Warehouse(place).read(Findings).is_empty()
+    # of their pairs, only what the place does can be found
+    assert Warehouse(place).read(Findings)["kind"].to_list() == ["position"]
     result = voirdire("report", "plain", "--warehouse", place)
     assert result.exit_code == 0, result.output
+
+
+def test_people_who_saw_one_order_are_counted_and_not_called_judges(
+    make_vote_log: Make, tmp_path: Path
+) -> None:
+    path, place, page = tmp_path / "plain.jsonl", tmp_path / "w.duckdb", tmp_path / "page.html"
+    ours = [
+        {"sample": f"s{n}", "judge": "ada", "shown_first": side}
+        for n in range(12) for side in ("anchor", "target")
+    ]  # fmt: skip
+    theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
+    make_vote_log([*ours, *theirs]).write_ndjson(path)
+    measured = voirdire("measure", path, "--warehouse", place)
+    assert "Left out of means of attack success" not in measured.output
+    result = voirdire("report", "plain", "--out", page, "--warehouse", place)
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "1 judge and 3 people compared answers; nothing was perturbed." in text
+    assert "1 of 1 judge favours one slot: ada the first" in text
+    section = text.split("<h2>Position")[1].split("<h2>")[0]
+    assert section.count('<tr><th scope="row">') == 1
+    gates = text.split("<h2>Scorecard")[1].split("<h2>")[0]
+    assert gates.count('<tr><th scope="row">') == 1
+    assert "Of 3 people nothing can be told about position: votes in one order only" in section
 
 
 def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:

@@ -266,10 +266,10 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
     warehouse = Warehouse(serving.folder / "voirdire.duckdb")
     wanted = "select json_extract_string(parameters, '$.wave') as wave, state from runs"
     ended = f"{wanted} where study = 'minutely' and state <> 'running' order by started_at"
-    rows = until(lambda: len(found := warehouse.query(ended).rows()) >= 2 and found)
-    waves = [wave for wave, _ in rows]
-    assert [state for _, state in rows][:2] == ["completed"] * 2, serving.log.read_text()
-    assert len(set(waves)) == len(waves)
+    # Of a run that starts late, on a busy machine, the wave is the minute in which it asks.
+    rows = until(lambda: (f := warehouse.query(ended))["wave"].n_unique() >= 2 and f.to_dicts())
+    assert {row["state"] for row in rows} == {"completed"}, serving.log.read_text()
+    waves = list(dict.fromkeys(row["wave"] for row in rows))
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d\+0[12]:00", wave) for wave in waves)
     voted = warehouse.query(
         "select distinct wave from votes join ballots using (ballot_id) where wave <> ''"
@@ -277,7 +277,8 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
     assert set(waves[:2]) <= set(voted["wave"])
     query = {"flow_runs": {"name": {"any_": [f"minutely {wave}" for wave in waves[:2]]}}}
     runs = serving.ask("POST", "/flow_runs/filter", query)[1]
-    assert [run["state"]["type"] for run in runs] == ["COMPLETED"] * 2
+    assert {run["name"] for run in runs} == {f"minutely {wave}" for wave in waves[:2]}
+    assert {run["state"]["type"] for run in runs} == {"COMPLETED"}
     assert {"study:minutely", "kind:audit"} <= set(runs[0]["tags"])
     log = serving.log.read_text()
     for line in ("ERROR", "Traceback", "CRITICAL", "WARNING"):
@@ -309,6 +310,10 @@ def test_a_run_measures_the_wave_of_the_time_it_was_due(serving: Any) -> None:
         if asked:
             serving.ask("POST", f"/flow_runs/{run}/set_state", retry)
             until(lambda: not ended())
+    # Nor is it marked as late, which Prefect cannot do without a locked database now and then.
+    states = serving.ask("GET", f"/flow_run_states/?flow_run_id={run}")[1]
+    assert "AwaitingRetry" in {state["name"] for state in states}
+    assert "Late" not in {state["name"] for state in states}
 
 
 def test_what_users_set_survives_a_restart(serving: Any) -> None:

@@ -31,7 +31,8 @@ def test_seven_waves_with_a_judge_that_changes_on_the_fifth(
     emulated.provider(repeat_as_seed=True)
     two = {**STEADY, "seed": 2}
     for number, wave in enumerate(WAVES, 1):
-        emulated.behave(traits={"one": CHANGED if number >= 5 else STEADY, "two": two})
+        # Each wave's votes are drawn anew, as at a temperature above 0: the other judge varies too.
+        emulated.behave(traits={"one": CHANGED if number >= 5 else STEADY, "two": two}, vary=True)
         done = voirdire(*WORDS, "--wave", wave)
         assert done.returncode == 0, done.stderr
         # control, experimental and sham of 20 questions, two votes, two judges
