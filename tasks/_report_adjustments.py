@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
-    """Return per cell the raw p-value, each adjustment of it, evidence and the shrunk estimate."""
+    """Return per cell each p-value, evidence, the shrunk estimate and the spread of shifts."""
     ordered = with_who(findings).sort(
         pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
     )
@@ -32,12 +32,21 @@ def _row(row: Row) -> Judged:
         Text("none") if row["e_value"] is None else Text(_evidence(row["e_value"])),
         Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
         _shrunk(row),
+        _spread(row),
     ]
     return Judged(row["who"], bool(row["simulated"]), texts)
 
 
 def _evidence(value: float) -> str:
     return number(value, 2) if value < 1000 else f"{value:.0e}"
+
+
+def _spread(row: Row) -> Text:
+    """Write how far the true shifts of samples differ, with its interval."""
+    value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
+    if value is None:
+        return Text("none", "no votes in both orders to tell it by")
+    return Text(number(value, 2), interval(low, high) if low is not None else "")
 
 
 def _shrunk(row: Row) -> Text:

@@ -78,7 +78,7 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
         return f"conclusion not robust to {listing(told)}"
     bounds = [check["estimate"] for check in checks if check["statistic"] == "bias_bound"]
     if not bounds:
-        return "no bias was measured"
+        return "no perturbation was measured"
     if None in bounds:
         return f"robust to {len(bounds) - bounds.count(None)} of {len(bounds)} biases measured"
     return "robust to the biases measured"

@@ -102,7 +102,9 @@ def report(
     drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
-    primary = _primary(cells, estimates)
+    # Of votes alone all rests on what the place of an answer does.
+    rested = cells if cells.height else findings
+    primary = _primary(rested, estimates)
     positions = position_table(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
@@ -132,7 +134,7 @@ def report(
         scorecard=judged,
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
-        provenance=_provenance(facts, estimates, cells, primary),
+        provenance=_provenance(facts, estimates, rested, primary),
         glossary=GLOSSARY,
         everything=all_rows(
             estimates if numbers is None else numbers.filter(in_mode), facts.persons
@@ -173,7 +175,7 @@ def _simulated(
 
 def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> pl.DataFrame:
     cell = ["statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"]
-    return estimates.join(findings.select(cell), on=cell, how="semi")
+    return estimates.join(findings.select(cell), on=cell, how="semi", nulls_equal=True)
 
 
 def _provenance(
@@ -192,7 +194,7 @@ def _provenance(
         "verdicts": MODES.get(facts.mode, facts.mode),
         "votes per pair": thousands(facts.votes_per_pair),
         **_sizes(primary, estimates),
-        "primary endpoint": "mean preference shift (MPS), over the sham where there is one",
+        "primary endpoint": _endpoint(findings),
         "floor": _floor(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
         f"{'; '.join(sorted(of_cells['method'].unique())) or 'no method'}."
@@ -209,10 +211,18 @@ def _provenance(
     }
 
 
+def _endpoint(findings: DataFrame[Findings]) -> str:
+    """Say what the findings rest on."""
+    if findings.filter(pl.col("kind") != POSITION).height or findings.is_empty():
+        return "mean preference shift (MPS), over the sham where there is one"
+    return "position: the gap, or where each pair was seen in one order the effect in logits"
+
+
 def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, str]:
-    """Return how much the shifts rest on; where there are none, the verdicts on control pairs."""
+    """Return how much the findings rest on; where there are none, the verdicts on control pairs."""
     control = estimates.filter(statistic="position_consistency", subgroup="")
-    found, of = (primary, "") if primary.height else (control, "control alone: ")
+    found = primary if primary.height else control
+    of = "" if found["perturbation"].count() else "control alone: "
     if found.is_empty():
         return {}
     sizes = [f"up to {thousands(_largest(found, column))}" for column in ("clusters", "n")]

@@ -112,6 +112,11 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     assert section.count('<tr><th scope="row">') == 1
     gates = text.split("<h2>Scorecard")[1].split("<h2>")[0]
     assert gates.count('<tr><th scope="row">') == 1
+    design = text.split("Design and provenance")[1]
+    assert "position: the gap, or" in design
+    assert "control alone: up to 12, up to 24" in design
+    assert "Benjamini-Hochberg over 1 cell" in design
+    assert "not stated" not in design
     assert "Of 3 people nothing can be told about position: votes in one order only" in section
 
 
