@@ -16,7 +16,7 @@ from schemas.keys import content_key, whole
 from tasks._parser import parse, parse_json
 from tasks._random import uniform
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, PROVIDERS, Judge, api_base, provider_of
+from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 from tasks.providers._caller import Line
 from tasks.providers._dropped import refused_params
 from tasks.providers._reply import Reply
@@ -65,7 +65,7 @@ def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
 def _asked_with(judge: Judge) -> str:
     """Return all that a judge is asked with as JSON: where, parameters, what is dropped, added."""
     provider = PROVIDERS[judge.provider].provider
-    address = api_base(provider)
+    address = usable_api_base(provider)
     where = {"api_base": address} if address else {}
     dropping = {"unsupported": "drop"} if judge.unsupported == "drop" else {}
     # A seed in the parameters says it itself, and a formula cannot be asked without one.

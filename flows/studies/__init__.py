@@ -16,7 +16,7 @@ from tasks._home import own_folder
 from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, UsdPerMillion, api_base, provider_of
+from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)
@@ -215,7 +215,11 @@ class Study(BaseModel):
         files = [Path(self.dataset), *sorted(Path(self.folder or os.devnull).glob("*"))]
         data = [_digest(file) for file in files if file.is_file()]
         asked = [
-            [JUDGES[name].model_dump(), provider_of(name).model_dump(), api_base(provider_of(name))]
+            [
+                JUDGES[name].model_dump(),
+                provider_of(name).model_dump(),
+                usable_api_base(provider_of(name)),
+            ]
             for name in self.judges
         ]
         # How long a file is waited for changes no result.

@@ -225,3 +225,11 @@ def api_base(provider: Provider) -> str:
     named = provider.api_base_variable
     address = os.environ.get(named, "").strip() if named else ""
     return refuse_secrets(address, named) or provider.api_base
+
+
+def usable_api_base(provider: Provider) -> str:
+    """Return the same, empty where a variable holds no address: its judges are not asked then."""
+    try:
+        return api_base(provider)
+    except ValueError:
+        return ""

@@ -1,7 +1,10 @@
 """Bad input through the command line: one clear error, nothing saved."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +245,33 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
     enough = " ".join(voirdire("plan", *words).stdout.split())
     assert "The budget of 0.05 USD " in enough
     assert "would leave gaps" not in enough
+
+
+@pytest.mark.parametrize("command", ["plan", "audit"])
+def test_a_variable_without_an_address_hinders_its_judges_only(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "desk.toml").write_text(
+        '[provider]\napi_base_variable = "DESK_API_BASE"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
+    )
+    monkeypatch.setenv("DESK_API_BASE", "file:///private")
+    monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
+    # The catalogue is read once per process; an audit would go on to a server.
+    program = (
+        "import sys; from flows import _audit_here, cli\n"
+        "_audit_here._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
+        "cli.main(sys.argv[1:])"
+    )
+    words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
+    assert "private" not in done.stdout + done.stderr
+    if command == "audit":
+        assert "asks desk/one offline/random" in told

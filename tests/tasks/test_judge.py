@@ -103,6 +103,7 @@ KEEPING: list[Changes] = [
     ("provider", {"timeout_seconds": 1.0}),
     ("provider", {"attempts": 1}),
     ("provider", {"pause_seconds": 1.0}),
+    ("provider", {"max_reply_bytes": 1000}),
     ("judge", {"judge": "desk/other"}),
     ("judge", {"concurrency": 1}),
     ("judge", {"requests_per_minute": 1}),
