@@ -358,7 +358,8 @@ def check_drift(nights: list[Night], store: Warehouse) -> None:
             (false if state == "alert" else suspects).add(at)
     show("nights with an alert for the changed judge: none", not true, 0)
     show("night of that alert", min(true, default=0), CHANGED + 1)
-    # Suspects are what the budget bounds; an alert is one that the next night confirmed.
+    # Suspects are what the budget bounds; an alert is one that the next night confirmed. More than
+    # two would come in 4 of 1000 such months.
     allowed = (NUMBER - 1) * BUDGET / NIGHTS
     print(f"the budget allows {allowed:.2f} nights with a false suspect, in the mean")
     show("nights with a false suspect", len(suspects), 2)

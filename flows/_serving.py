@@ -11,6 +11,7 @@ from prefect.flows import Flow
 from prefect.runner import Runner
 from rich.console import Console
 
+from flows._dead_runs import mark_dead_runs
 from flows._deployments import KeptDeployment, Registered, read, settle, switch, told
 from flows._labels import OURS, tags_of
 from flows._terminal import plain_table, say
@@ -19,6 +20,8 @@ from flows.calibrate import calibrate
 from flows.remeasure import remeasure
 from flows.studies import STUDIES, Study, StudyFile
 from tasks.providers import JUDGES, provider_of
+from warehouse.peek import default_path
+from warehouse.store import Warehouse, WarehouseError
 
 TOOLS: dict[Flow[..., object], str] = {
     remeasure: "A study's results again, from its saved votes; asks nobody.",
@@ -56,12 +59,25 @@ async def serve(*, alone: bool) -> None:
         registered = [deployment.registered for deployment in deployments]
         for each in registered:
             each.notes += await settle(client, each, alone=alone)
+    await asyncio.to_thread(_settle_runs)
     _show(registered, keys=True)
     for each in registered:
         for note in each.notes:
             _say(f"{each.name}: {note}")
     _say("Deployments are served. Ctrl-C ends it.")
     await runner.start()
+
+
+def _settle_runs() -> None:
+    """Mark the runs in the warehouse whose process has ended: ``runs`` calls none of them running.
+
+    A warehouse that cannot be used hinders its runs, which say so, and not the others.
+    """
+    if (place := default_path()).is_file():
+        try:
+            mark_dead_runs(Warehouse(place))
+        except WarehouseError as error:
+            _say(str(error))
 
 
 async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:

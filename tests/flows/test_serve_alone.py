@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from warehouse.store import Warehouse
@@ -332,10 +333,16 @@ def test_what_users_set_survives_a_restart(serving: Any) -> None:
     own = serving.folder / "voirdire" / "studies" / "minutely.toml"
     own.write_text(NIGHT.format(name="minutely").replace("limit = 4", "limit = 3"))
     auth = serving.auth
+    store = serving.folder / "voirdire.duckdb"
+    with duckdb.connect(str(store)) as connection:
+        # As a night that was interrupted leaves it; its process has ended.
+        connection.execute("update runs set state = 'running' where study = 'joined'")
     assert serving.stop() == 0
     assert not (serving.folder / "prefect" / "voirdire" / "server.json").exists()
     said = serving.start()
     assert serving.auth == auth
+    states = Warehouse(store).query("select state from runs where study = 'joined'")
+    assert states["state"].to_list() == ["killed"]
     after = serving.deployment("nightly")
     assert after["parameters"]["study"] == study
     assert after["entrypoint"] == "flows.audit.audit"
