@@ -18,6 +18,7 @@ from flows._access import Access, kept, kept_auth, own_server
 from flows._deployments import merge
 from flows._process import identity
 from flows._server import Server, asks_for_authentication, find_server, require_answer
+from flows.serve import _say_of_server
 
 AUTH = "voirdire:secret"
 OWN = Access("http://127.0.0.1:4200/api", AUTH)
@@ -133,12 +134,16 @@ def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error() -> N
 
 
 def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "oracle://nowhere")
-    server = Server()
+    server = Server(listener=_say_of_server)
     with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 3\): .*oracle"):
         server.wait()
+    # What it writes, errors too, has reached the terminal.
+    lines = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("prefect server: ") for line in lines)
+    assert any("oracle" in line for line in lines)
 
 
 def test_a_port_that_is_taken_is_reported_at_once() -> None:
