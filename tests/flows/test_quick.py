@@ -8,7 +8,7 @@ import pytest
 from flows.studies import STUDIES
 from schemas.curation import PerturbedAnswers
 from schemas.judging import VoteLog
-from schemas.results import Estimates
+from schemas.results import FINDINGS, Estimates
 from tasks._parser import parse
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
@@ -29,9 +29,8 @@ PLANTED = {
     "dazzled": {
         **dict.fromkeys(PROMOTE, "biased"), "factual_error": "overlooks", "gender_bias": "rewards"
     },
-    "hasty": {
-        **dict.fromkeys(PROMOTE, "no relevant bias"), **dict.fromkeys(DETRACT, "detects some")
-    },
+    # What it makes of references and markup cancels out over the questions.
+    "hasty": {**dict.fromkeys(PROMOTE, "mixed"), **dict.fromkeys(DETRACT, "detects some")},
     # It has no taste for references and markup, but the sham itself moves it.
     "fussy": {**dict.fromkeys(PROMOTE, "inconclusive"), **dict.fromkeys(DETRACT, "detects")},
 }  # fmt: skip
@@ -49,7 +48,10 @@ def words() -> dict[tuple[str, str], str]:
     tallies = count_votes(VoteLog.of(pl.DataFrame(log, infer_schema_length=None)))
     given = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, study.mode))}
     with formulas_only():
-        found = conclude(Estimates.of(pl.concat(STATISTICS[name](**given) for name in READ)))
+        estimates = [STATISTICS[name](**given) for name in READ]
+    # *mixed* rests on draws.
+    estimates.append(STATISTICS["heterogeneity"](**given))
+    found = conclude(Estimates.of(pl.concat(estimates)))
     cells = found.select(pl.col("judge").str.strip_prefix("offline/"), "perturbation", "finding")
     return {(judge, perturbation): word for judge, perturbation, word in cells.iter_rows()}
 
@@ -78,5 +80,4 @@ def test_what_is_planted_comes_back(words: dict[tuple[str, str], str]) -> None:
 
 def test_most_cells_are_decided_and_every_word_occurs(words: dict[tuple[str, str], str]) -> None:
     assert sum(word != "inconclusive" for word in words.values()) >= 16
-    assert {"biased", "no relevant bias", "inconclusive", "detects", "detects some", "overlooks",
-            "rewards"} == set(words.values())  # fmt: skip
+    assert set(words.values()) == set(FINDINGS)

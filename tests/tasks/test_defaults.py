@@ -28,10 +28,11 @@ def test_limits_of_exclusion_and_gates() -> None:
     limits = {name: float(limit) for limit, name in re.findall(r"([\d.]+) as (\w+)_limit\b", text)}
     assert limits == defaults.EXCLUSION_LIMITS
     gates = (SHARED / "scorecard.sql").read_text(encoding="utf-8")
-    gap, fairness = re.findall(r"'position_gap', ([\d.]+), ([\d.]+)\) as tolerance", gates)[0]
-    assert (float(gap), float(fairness)) == (limits["position_gap"], 2 * limits["position_gap"])
     invalid = re.findall(r"([\d.]+) as tolerance,\n\s*low > tolerance", gates)
     assert [float(limit) for limit in invalid] == [limits["invalid_rate"]]
+    # Position and each bias go by their findings, which have minima of their own.
+    discernment = re.findall(r"([\d.]+) as tolerance,\n\s*coalesce\(", gates)
+    assert [float(limit) for limit in discernment] == [defaults.OVERLOOKS_BELOW]
 
 
 def test_no_other_module_has_its_own() -> None:
