@@ -23,8 +23,8 @@ REPO = Path(__file__).parents[2]
 SEED, SMALL = 1, (80, 20, 0.5)
 STUDIES = {
     "audit": 400, "spread": 300, "oversight": 400, "attrition": 300, "labels": 200, "panel": 200,
-    "bare": 250, "looks": 400, "contest": 300, "once": 400, "style": 150, "decision": 150, "selves": 150,
-    "people": 150, "ranked": 100,
+    "bare": 250, "looks": 400, "contest": 300, "once": 400, "style": 150, "decision": 150,
+    "selves": 150, "people": 150, "ranked": 100,
 }  # fmt: skip
 
 DRAWN = ("spread", "panel", "people", "style", "ranked")
