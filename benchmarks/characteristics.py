@@ -15,7 +15,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from opinions import contest, decision, people, selves, sharp, style
+from opinions import contest, decision, once, people, selves, sharp, style
 from studies import (
     DESIGNS,
     GIANT,
@@ -56,7 +56,7 @@ RECIPES: dict[str, Recipe] = {
     r.__name__: r
     for r in (
         audit, spread, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest,
-        sharp, style, decision, selves, people,
+        once, sharp, style, decision, selves, people,
     )
 }  # fmt: skip
 SLOW = ("style", "people", "panel", "ranked")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from hidden import HIDDEN
+from studies import in_one_order
 
 from schemas.results import Estimates
 from tasks._position_finding import position_findings
@@ -111,10 +111,7 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     if study.read == POSITION:
         log = log.filter(pl.col("arm") == "control")
     if study.one_order:
-        drawn = pl.Series("drawn", np.random.default_rng(seed).random(log.height))
-        log = log.with_columns(drawn).filter(
-            pl.col("drawn") == pl.col("drawn").max().over("judge", "sample")
-        )
+        log = in_one_order(log, seed)
     tallies = count_votes(log)
     frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
     with formulas_only():

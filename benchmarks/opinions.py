@@ -2,7 +2,7 @@
 
 import numpy as np
 import polars as pl
-from studies import Design, Judge, alike, drawn, frames, measured
+from studies import Design, Judge, alike, drawn, frames, in_one_order, measured
 
 from schemas.judging import FORMATS, SIDES, Contests
 from schemas.results import Annotations
@@ -15,23 +15,27 @@ CHANCE = 0.5
 """Of the contests of a question to be labelled by people."""
 
 
-def contests_of(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
-    """Return contests of "bee" and of "cat" with "ant" on each question, half of them labelled."""
+def contests_of(
+    judge: Judge, design: Design, studies: int, seed: int, *, one_order: bool = False
+) -> pl.DataFrame:
+    """Return contests of "bee" and of "cat" with "ant" on each question, half of them labelled.
+
+    With ``one_order`` the judge saw each of them in one order only, drawn at random.
+    """
     found = []
     random = np.random.default_rng(seed)
     questions = None
     for at, model in enumerate(("bee", "cat")):
         seeds = [seed + 10 * at, seed + 10 * at + 1]
         judged, person = (
-            match_models(
-                frames(
-                    drawn(judge, design, studies, one, votes=2, gap_seed=seeds[0] + 7)
-                    .filter(arm="control")
-                    .with_columns(anchor_author=pl.lit("ant"), target_author=pl.lit(model))
-                )["tallies"]
-            )
+            drawn(judge, design, studies, one, votes=2, gap_seed=seeds[0] + 7)
+            .filter(arm="control")
+            .with_columns(anchor_author=pl.lit("ant"), target_author=pl.lit(model))
             for one in seeds
-        )  # fmt: skip
+        )
+        if one_order:
+            judged = in_one_order(judged, seeds[0] + 3)
+        judged, person = (match_models(frames(log)["tallies"]) for log in (judged, person))
         told = person.select("judge", "sample", human_score="score")
         rows = judged.drop("human_score").join(told, on=["judge", "sample"], maintain_order="left")
         if questions is None:
@@ -66,6 +70,13 @@ def contest(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFra
     # Of one cluster all or nothing would be labelled.
     design = design._replace(clusters=max(design.clusters, 20))
     rows = measured(names, "judge", contests=contests_of(judge, design, studies, seed))
+    return rows.filter(pl.col("subgroup").is_in(["bee", "bee vs cat"]))
+
+
+def once(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
+    """Ask one vote a contest, in an order drawn at random: win rates from both halves."""
+    contests = contests_of(judge, design, studies, seed, one_order=True)
+    rows = measured(("win_rate",), "judge", contests=contests)
     return rows.filter(pl.col("subgroup").is_in(["bee", "bee vs cat"]))
 
 

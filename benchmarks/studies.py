@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -58,6 +59,13 @@ def frames(log: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Count votes and lay arms side by side."""
     tallies = count_votes(cast("DataFrame[VoteLog]", log))  # checked when it was simulated
     return {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
+
+
+def in_one_order(log: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Keep one vote of each pair, in an order drawn at random."""
+    lot = pl.Series("lot", np.random.default_rng(seed).random(log.height))
+    most = pl.col("lot").max().over("judge", "sample")
+    return log.with_columns(lot).filter(pl.col("lot") == most).drop("lot")
 
 
 def measured(names: tuple[str, ...], study: str, **given: pl.DataFrame) -> pl.DataFrame:

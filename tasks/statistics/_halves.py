@@ -13,6 +13,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
+from tasks.statistics._cluster_variance import correction
 from tasks.statistics._delta import over
 from tasks.statistics._groups import PART, Groups, grouped
 from tasks.statistics._intervals import EMPTY, LEVEL
@@ -46,8 +47,9 @@ def mean_of_halves(items: pl.DataFrame, measure: Measure) -> DataFrame[Estimates
 
     With the estimates m_1 and m_2 and the distances d_1 and d_2 to the same ends of their
     intervals: ``(m_1 + m_2) / 2``, an end at ``1/2 sqrt(d_1^2 + d_2^2 + 2 r d_1 d_2)`` from it, the
-    variance ``(v_1 + v_2 + 2 r sqrt(v_1 v_2)) / 4``, and Welch's degrees of freedom. r is the
-    correlation of the two means that comes from clusters with items in both halves, else 0.
+    variance ``(v_1 + v_2 + 2 r sqrt(v_1 v_2)) / 4``, and Welch's degrees of freedom, but no more
+    than those of the clusters by their share of the mean: Welch takes the halves as independent. r
+    is the correlation of the two means that comes from clusters with items in both halves, else 0.
 
     Parameters
     ----------
@@ -78,10 +80,12 @@ def mean_of_halves(items: pl.DataFrame, measure: Measure) -> DataFrame[Estimates
         deviations.append(total - np.nan_to_num(mean)[groups.cell_of_sums()] * size)
         sizes.append((size, total))
     lost = groups.by_cell(items.select((~pl.col("counted")).fill_null(value=True)).to_series())
+    shares = (np.nan_to_num(over(n, groups.of_cells(n)[groups.cell_of_sums()])) for n, _ in sizes)
     both = groups.of_cells(deviations[0] * deviations[1])
     squares = [groups.of_cells(each**2) for each in deviations]
     shared = groups.cells.select(*PART).with_columns(
         r=pl.Series(np.clip(np.nan_to_num(over(both, np.sqrt(squares[0] * squares[1]))), -1, 1)),
+        freedom=pl.Series(correction(np.add(*shares), groups.starts).df).fill_nan(None),
         lost=pl.Series(lost.astype(np.int64)),
         seen=pl.Series(
             groups.of_cells(((sizes[0][0] + sizes[1][0]) > 0).astype(np.float64)).astype(np.int64)
@@ -130,7 +134,7 @@ def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> D
         high=end("high"),
         level=pl.when(bounded).then(LEVEL),
         standard_error=joined(pl.col("standard_error"), pl.col("other_standard_error")),
-        df=_welch(),
+        df=pl.when(bounded).then(pl.min_horizontal(_welch(), "freedom")),
         n=pl.col("n") + pl.col("other_n"),
         clusters=pl.when(estimate.is_not_null()).then("seen").otherwise(0),
         dropped=pl.col("lost"),

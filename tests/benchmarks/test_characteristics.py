@@ -23,8 +23,8 @@ REPO = Path(__file__).parents[2]
 SEED, SMALL = 1, (80, 20, 0.5)
 STUDIES = {
     "audit": 400, "spread": 300, "oversight": 400, "attrition": 300, "labels": 200, "panel": 200,
-    "bare": 250, "looks": 400, "contest": 300, "style": 150, "decision": 150, "selves": 150,
-    "people": 150, "ranked": 100,
+    "bare": 250, "looks": 400, "contest": 300, "once": 400, "style": 150, "decision": 150,
+    "selves": 150, "people": 150, "ranked": 100,
 }  # fmt: skip
 
 DRAWN = ("spread", "panel", "people", "style", "ranked")
@@ -62,6 +62,7 @@ SIZES: dict[str, dict[str, float]] = {
     },
     "bare": {"mps_contrast": ALPHA},
     "contest": {"win_rate_difference": ALPHA, "ppi_difference": ALPHA},
+    "once": {"win_rate_difference": ALPHA},
 }  # fmt: skip
 COVERED: dict[str, dict[str, float]] = {
     # The gullible judge: quadrature of methods.md, section 13, and otherwise the mean of four
@@ -106,6 +107,7 @@ COVERED: dict[str, dict[str, float]] = {
         "win_rate": 0.5, "win_rate_difference": 0.0, "win_rate_naive": 0.4415,
         "human_win_rate": 0.5, "ppi_difference": 0.0, "ppi_win_rate": 0.5, "rogan_gladen": 0.3673,
     },
+    "once": {"win_rate": 0.5, "win_rate_difference": 0.0},
     "style": {
         "length_controlled": 0.5, "length_slope": 0.4981, "bt_strength": 0.0,
         "length_effect": 0.5155, "markup_effect": 0.0, "order_effect": 0.2458,

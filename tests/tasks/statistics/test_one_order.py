@@ -87,6 +87,24 @@ def test_a_win_rate_is_the_mean_of_both_halves(make_vote_log: Make) -> None:
     assert base["estimate"] == pytest.approx(0.35)
 
 
+def test_questions_in_both_halves_count_once(make_vote_log: Make) -> None:
+    # Twelve questions with a pair in either order: Welch's degrees of freedom would be 22.
+    log = make_vote_log(
+        {
+            "sample": f"{number}/{side}",
+            "cluster": f"q{number}",
+            "shown_first": side,
+            "choice": "first" if (number + at) % 3 else "second",
+            "anchor_author": "base",
+            "target_author": "m",
+        }
+        for number in range(12)
+        for at, side in enumerate(("anchor", "target"))
+    )
+    assert row(measured("win_rate", log), "win_rate", "m")["df"] == pytest.approx(11)
+    assert row(measured("win_rate", make_vote_log(pairs(LOG))), "win_rate", "m")["df"] > 48
+
+
 def test_the_position_effect_compares_pairs_of_the_same_models(make_vote_log: Make) -> None:
     # Odds of the target 180/20 when first, 20/30 when second: 1/2 ln(9 * 1.5) = 1.301.
     found = row(measured("position_effect", make_vote_log(pairs(LOG))), "position_kappa")
@@ -167,8 +185,10 @@ def test_random_orders_are_seldom_doubted(make_vote_log: Make) -> None:
 def test_rates_and_effects_hold_what_was_planted(make_vote_log: Make) -> None:
     studies, gaps = 200, (2.0, 0.0)
     log = make_vote_log(simulated(gaps, -1.2, 142, seed=5, studies=studies))
-    wins = measured("win_rate", log).filter(statistic="win_rate")
+    found = measured("win_rate", log)
+    wins = found.filter(statistic="win_rate")
     random = np.random.default_rng(0)
+    planted = []
     for model, gap in enumerate(gaps):
         latent = random.normal(gap, 1.5, 200_000)
         truth = np.mean([1 / (1 + np.exp(-latent - way)) for way in (-1.2, 1.2)])
@@ -177,6 +197,10 @@ def test_rates_and_effects_hold_what_was_planted(make_vote_log: Make) -> None:
         held = rates.select(pl.lit(truth).is_between("low", "high").mean()).item()
         # .95 and three standard errors of 200 studies
         assert held >= 0.95 - 3 * 0.0154
+        planted.append(truth)
+    between = found.filter(statistic="win_rate_difference", subgroup="m0 vs m1")
+    held = between.select(pl.lit(planted[0] - planted[1]).is_between("low", "high").mean()).item()
+    assert held >= 0.95 - 3 * 0.0154
     quiet = make_vote_log(simulated((1.0, 0.0), 0.0, 142, seed=6, studies=studies))
     none = measured("position_effect", quiet).filter(statistic="position_kappa")
     assert 0.05 - 3 * 0.0154 <= (none["p_value"] < 0.05).mean() <= 0.05 + 3 * 0.0154
