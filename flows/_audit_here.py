@@ -99,7 +99,7 @@ def _stand_by(last: Standing, study: Study, path: Path) -> None:
     store = Warehouse(path)
     message = stand_by(last, study, store)
     _show(study, path, message)
-    _show_place("report: ", restore_report(study, store))
+    _show_place("report:", restore_report(study, store))
 
 
 def _audit(study: Study, path: Path, named: str | None) -> int:
@@ -166,10 +166,10 @@ def _run(
     # What is missing stands on the last line.
     _show(study, path, state.message.replace(f" ({told})", ""))
     if access:
-        _show_place("Prefect:  ", access.url)
+        _show_place("Prefect:", access.url)
     report = report_path(path, study.name)
     if report.is_file():
-        _show_place("report:   ", report)
+        _show_place("report:", report)
     gaps = state.name == GAPS
     if told:
         _show_line(f"{'Completed with gaps' if gaps else 'Completed'}: {told}.")
@@ -204,7 +204,7 @@ def _show(study: Study, path: Path, message: str) -> None:
 
 
 def _show_place(what: str, place: Path | str) -> None:
-    CONSOLE.print(f"{what} {place}", markup=False, highlight=False, soft_wrap=True)
+    CONSOLE.print(f"{what:<10} {place}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_line(text: str) -> None:

@@ -28,6 +28,7 @@ RUN_BY_WORKERS = (
     "infrastructure_document_id",
 )  # fmt: skip
 """What would have other code run in place of ours."""
+REGISTER = "Restart `voirdire serve`: it registers all studies, or says why it cannot."
 
 SCHEDULES: Final = "/deployments/{id}/schedules"
 SCHEDULE: Final = "/deployments/{id}/schedules/{schedule_id}"
@@ -53,6 +54,10 @@ class Registered:
     def on(self) -> bool:
         """Whether it runs by itself."""
         return not self.paused and any(schedule["active"] for schedule in self.schedules)
+
+
+class NotServedError(LookupError):
+    """A study, or flow, that is no deployment of the server."""
 
 
 class KeptDeployment(RunnerDeployment):
@@ -216,12 +221,15 @@ async def read(client: PrefectClient, full_name: str) -> Registered:
 
     Raises
     ------
-    LookupError
+    NotServedError
         If there is none of this name.
     """
     found = await _find(client, full_name)
     if found is None:
-        raise LookupError(f"no deployment {full_name!r}.")
+        raise NotServedError(
+            f"{full_name.split('/', 1)[1]!r} is not served yet: {full_name} is no deployment of "
+            f"this Prefect server. {REGISTER}"
+        )
     given = (found["parameters"] or {}).get("study")
     study, notes = None, []
     if isinstance(given, dict):

@@ -12,7 +12,16 @@ from prefect.runner import Runner
 from rich.console import Console
 
 from flows._dead_runs import mark_dead_runs
-from flows._deployments import KeptDeployment, Registered, read, settle, switch, told
+from flows._deployments import (
+    REGISTER,
+    KeptDeployment,
+    NotServedError,
+    Registered,
+    read,
+    settle,
+    switch,
+    told,
+)
 from flows._labels import OURS, tags_of
 from flows._terminal import plain_table, say
 from flows.audit import audit
@@ -86,8 +95,15 @@ async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
         for names, state in ((on, True), (off, False)):
             for name in names:
                 await switch(client, f"{audit.name}/{name}", on=state)
-        found = [await read(client, f"{audit.name}/{name}") for name in STUDIES]
+        found, missing = [], []
+        for name in STUDIES:
+            try:
+                found.append(await read(client, f"{audit.name}/{name}"))
+            except NotServedError:
+                missing.append(name)
     _show([each for each in found if each.schedules], keys=False)
+    if missing:
+        _say(f"Not served yet: {', '.join(missing)}. {REGISTER}")
 
 
 def _deployments() -> Iterator[KeptDeployment]:

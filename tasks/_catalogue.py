@@ -38,13 +38,14 @@ class Catalogue(Mapping[str, Entry]):
         names: Mapping[str, Path],
         load: Callable[[str], Entry],
         unusable: Mapping[str, str] | None = None,
+        loaded: Mapping[str, Entry] | None = None,
     ) -> None:
         self._what = what
         self.files = names
         self.unusable = unusable or {}
         """The user's own entries that cannot be used, and why: errors of theirs alone."""
         self._load = load
-        self._loaded: dict[str, Entry] = {}
+        self._loaded = dict(loaded or {})
 
     def __getitem__(self, name: str) -> Entry:
         self.require(name)
@@ -90,8 +91,9 @@ def tables(
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``NAME.toml`` in the folders; a name may occur in one only.
 
-    Files of the user's ``own`` folder are read at once: one that cannot be used is left out, and
-    only whoever asks for its name gets the error.
+    Files of the user's ``own`` folder are read at once and once only, as they may change or vanish
+    at any time: one that cannot be used is left out, and only whoever asks for its name gets the
+    error.
     """
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
@@ -102,27 +104,32 @@ def tables(
                 raise ValueError(f"the {what} {name!r} is in {files[name]} and in {file}.")
             files[name] = file
 
-    def load(name: str, file: Path | None = None) -> Entry:
-        path = file or files[name]
+    def load(name: str) -> Entry:
+        return read(name, files[name])
+
+    def read(name: str, path: Path) -> Entry:
         data = read_toml(path)
         try:
             return parse(name, data)
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{path.name} is not a {what}: {error}") from error
 
-    unusable = {}
+    unusable: dict[str, str] = {}
+    loaded: dict[str, Entry] = {}
     for name, file in (_files(own, "toml") if own else {}).items():
         problem = f"the {what} {name!r} of {file} cannot be used: "
         if name in files:
             unusable[name] = f"{problem}there is a bundled {what} of this name. Rename the file."
             continue
         try:
-            load(name, file)
-        except (OSError, ValueError) as error:
+            loaded[name] = read(name, file)
+        except OSError as error:
+            unusable[name] = f"{problem}{error.strerror or error}."
+        except ValueError as error:
             unusable[name] = f"{problem}{error}"
         else:
             files[name] = file
-    return Catalogue(what, files, load, unusable)
+    return Catalogue(what, files, load, unusable, loaded)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -110,6 +110,9 @@ def _text(error: Exception) -> str:
 def _bounded_errors() -> Iterator[None]:
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        # It shows the help; its message is the help once more.
+        raise
     except click.UsageError as error:
         raise click.UsageError(message(error.format_message()), error.ctx) from None
 

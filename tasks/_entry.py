@@ -1,7 +1,7 @@
 """Tables of TOML as entries; an error names the table, the key and what is allowed."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -23,7 +23,8 @@ def entry(model: type[Entry], place: str, table: object, hint: str = "", **given
     # What is misspelt is most likely what is missing.
     needed = [n for n in allowed if model.model_fields[n].is_required() and n not in table]
     strange = [name for name in table if name not in allowed]
-    problems = [_strange(place, name, allowed, hint, needed) for name in strange]
+    inner = _keys_of_tables(model)
+    problems = [_strange(place, name, allowed, hint, needed, inner=inner) for name in strange]
     try:
         made = model(**{k: v for k, v in table.items() if k in allowed}, **given)
     except ValidationError as error:
@@ -41,12 +42,36 @@ def require_tables(data: dict[str, Any], known: list[str]) -> None:
 
 
 def _strange(
-    place: str, name: str, allowed: list[str], hint: str = "", needed: Sequence[str] = ()
+    place: str,
+    name: str,
+    allowed: list[str],
+    hint: str = "",
+    needed: Sequence[str] = (),
+    *,
+    inner: Mapping[str, str] | None = None,
 ) -> str:
-    near = difflib.get_close_matches(name, needed, n=1)
-    near = near or difflib.get_close_matches(name, allowed, n=1)
-    meant = f" Did you mean {near[0]!r}?" if near else hint
+    inner = inner or {}
+    if name in inner:
+        meant = f" Did you mean {inner[name]}?"
+    elif near := (
+        difflib.get_close_matches(name, needed, n=1)
+        or difflib.get_close_matches(name, allowed, n=1)
+    ):
+        meant = f" Did you mean {near[0]!r}?"
+    elif near := difflib.get_close_matches(name, list(inner), n=1):
+        meant = f" Did you mean {inner[near[0]]}?"
+    else:
+        meant = hint
     return f"{place} has no key {name!r}.{meant} Known: {', '.join(allowed)}."
+
+
+def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
+    """Return the keys of the tables within a table, each with its place."""
+    return {
+        key: f"[{table}] {key}"
+        for table, field in model.model_fields.items()
+        for key in getattr(field.annotation, "model_fields", {})
+    }
 
 
 def _problem(model: type[BaseModel], place: str, error: Any) -> str:

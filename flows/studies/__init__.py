@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks._catalogue import Catalogue, tables, unknown
 from tasks._code import code_digest
+from tasks._entry import entry
 from tasks._home import own_folder
 from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.perturbations import PERTURBATIONS, asked_under
@@ -254,7 +255,21 @@ class StudyFile(BaseModel):
 
 
 def _parse(name: str, data: dict[str, Any]) -> StudyFile:
-    return StudyFile(**{**data, "study": {"name": name, **data.get("study", {})}})
+    table = data.get("study", {})
+    problems = []
+    study = Study()
+    try:
+        named = {"name": name, **table} if isinstance(table, dict) else table
+        study = entry(Study, "[study]", named)
+    except ValueError as error:
+        problems.append(str(error))
+    try:
+        file = entry(StudyFile, "the file", {**data, "study": study})
+    except ValueError as error:
+        problems.insert(0, str(error))
+    if problems:
+        raise ValueError(" ".join(problems))
+    return file
 
 
 STUDIES: Catalogue[StudyFile] = tables(

@@ -33,6 +33,13 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(_audit_here, "caller", lambda: None)
 
 
+def test_no_command_shows_the_help_once() -> None:
+    bare = CliRunner().invoke(main, [])
+    asked = CliRunner().invoke(main, ["--help"])
+    # As click ends: a command is missing, so not 0.
+    assert (bare.exit_code, bare.stdout, bare.stderr) == (2, "", asked.stdout)
+
+
 def refused(*words: str) -> str:
     result: Result = CliRunner().invoke(main, list(words))
     assert result.exit_code == 2, result.output

@@ -237,6 +237,23 @@ def test_schedules_are_switched_on_from_another_terminal(serving: Any) -> None:
     assert "quick has no schedule to switch" in none.stderr
 
 
+def test_a_study_added_while_serving_hides_no_schedule(serving: Any) -> None:
+    file = serving.folder / "voirdire" / "studies" / "added.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(NIGHT.format(name="added"))
+    try:
+        done = serving.run("schedules")
+        switched = serving.run("schedules", "--on", "added")
+    finally:
+        file.unlink()
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ *canary .* USD", done.stdout, re.MULTILINE)
+    assert done.stderr.startswith("Not served yet: added. Restart `voirdire serve`")
+    assert done.stderr.count("\n") == 1
+    assert switched.returncode == 2
+    assert "'added' is not served yet" in switched.stderr
+
+
 def test_an_audit_joins_the_users_own_server(serving: Any) -> None:
     done = serving.run("audit", "--limit", "2", "--judge", "offline/random", "--name", "joined")
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,7 @@
 """Studies: the user's own beside the bundled ones, their time zone, and which can spend."""
 
+import re
+import textwrap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from flows.studies import STUDIES, Study, StudyFile
+from flows.studies import STUDIES, Study, StudyFile, _parse
+from tasks._catalogue import tables
 
 Voirdire = Callable[..., Any]
 OWN = 'about = "Mine."\n[study]\nlimit = 2\njudges = ["offline/random"]\n'
@@ -53,6 +56,50 @@ def test_a_bad_study_of_ones_own_disables_itself_only(own: Path, voirdire: Voird
     for name in ("torn", "odd", "quick"):
         assert f"the study '{name}' of " in listed.stderr
     assert "there is a bundled study of this name" in listed.stderr
+
+
+def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'abuot = "Mine."\ntimezone = "UTC"\nfolder = "x"\n[study]\njudgs = ["x"]\nlimit = "many"\n'
+    )
+    problem = tables("study", [], _parse, own=tmp_path).unusable["mine"]
+    known = "Known: about, flow, cron, on_alert, study."
+    file = tmp_path / "mine.toml"
+    start = (
+        f"the study 'mine' of {file} cannot be used: mine.toml is not a study: "
+        f"the file has no key 'abuot'. Did you mean 'about'? {known} "
+        f"the file has no key 'timezone'. Did you mean [study] timezone? {known} "
+        f"the file has no key 'folder'. Did you mean [study] folder? {known} "
+        "the file needs the key 'about'. "
+        "[study] has no key 'judgs'. Did you mean 'judges'? Known: name, dataset, "
+    )
+    assert problem.startswith(start), problem
+    assert problem.endswith(
+        "[study] limit: Input should be a valid integer, unable to parse string as an integer."
+    )
+
+
+def test_a_file_that_vanishes_hinders_no_other(tmp_path: Path) -> None:
+    (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere")  # listed, and not there when read
+    (tmp_path / "later.toml").write_text(OWN)
+    own = tables("study", [], _parse, own=tmp_path)
+    (tmp_path / "later.toml").unlink()
+    assert [file.about for file in own.values()] == ["Mine."]
+    assert own.unusable["gone"].endswith("gone.toml cannot be used: No such file or directory.")
+
+
+def test_the_study_of_the_readme_can_be_used(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    [lines] = re.findall(
+        r"  ```toml\n(  # voirdire/studies/mine.toml\n.*?)  ```", readme, re.DOTALL
+    )
+    (tmp_path / "mine.toml").write_text(textwrap.dedent(lines))
+    own = tables("study", [], _parse, own=tmp_path)
+    assert own.unusable == {}
+    study = own["mine"].study
+    study.check()
+    assert (study.name, study.timezone, study.budget_usd) == ("mine", "Europe/Berlin", 2)
+    assert own["mine"].cron
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,19 @@ def test_a_file_holds_known_tables_only() -> None:
     require_tables({"tools": {}}, ["tools", "shop"])
     with pytest.raises(ValueError, match=r"the file has no key 'tool'\. Did you mean 'tools'\?"):
         require_tables({"tool": {}}, ["tools", "shop"])
+
+
+class Shop(BaseModel):
+    flow: str = "in"
+    tool: Tool
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("weight", "[tool] weight"), ("wieght", "[tool] weight"), ("flwo", "'flow'")],
+)
+def test_a_key_of_an_inner_table_is_sent_there(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=r"^the file has no key") as raised:
+        entry(Shop, "the file", {name: 1, "tool": {"name": "saw", "weight": 1}})
+    said = f"the file has no key '{name}'. Did you mean {meant}? Known: flow, tool."
+    assert str(raised.value) == said
