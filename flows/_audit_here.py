@@ -199,8 +199,23 @@ def _show(study: Study, path: Path, message: str) -> None:
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
     for line in lost_lines(rows):
         _show_line(line)
+    _show_changes(study, path)
     _show_line(f"\n{message}")
     _show_place("warehouse:", path)
+
+
+def _show_changes(study: Study, path: Path) -> None:
+    """Say what changed since the first wave, if there are several."""
+    import polars as pl
+
+    from schemas.results import Drifts
+    from warehouse.store import Warehouse
+
+    drifts = Warehouse(path).read(Drifts, among=pl.DataFrame({"study": [study.name]}))
+    if drifts.height:
+        from flows._measured import show_drift
+
+        show_drift(CONSOLE, drifts)
 
 
 def _show_place(what: str, place: Path | str) -> None:

@@ -153,16 +153,19 @@ def make_calibration(**given: Any) -> Calibration:
     ValueError
         For a value that is not allowed, in one line per problem.
     """
+    source = ""
     if not given.get("name"):
         given["name"] = _name(given.get("study"), given.get("humans"), given.get("judges"))
+        if file := given.get("humans"):
+            source = f" (of the file {Path(file).name!r:.80})"
     try:
         return Calibration(**given)
     except ValidationError as error:
         problems = error.errors()
         if any(problem["loc"] == ("name",) for problem in problems):
             raise ValueError(
-                f"results are kept under a name, and {given['name']!r:.80} cannot be one: 1 to 64 "
-                "letters, digits, '_', '.' and '-'. Give one with --name."
+                f"results are kept under a name, and {given['name']!r:.80}{source} cannot be one: "
+                "1 to 64 letters, digits, '_', '.' and '-'. Give one with --name."
             ) from error
         raise ValueError("; ".join(
             f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems

@@ -81,7 +81,7 @@ def show_summary(
     if attacked:
         for line in _left_out(rule(exclude(Estimates.of(estimates)))):
             _paragraph(console, line)
-    _show_drift(console, drifts)
+    show_drift(console, drifts)
     if rest := _rest(estimates, told):
         _paragraph(console, f"Also measured, with the number of rows: {rest}.")
         _paragraph(
@@ -287,7 +287,7 @@ def _left_out(told: Rule) -> list[str]:
     return lines + ([f"Whether to leave out {told.untold} cannot be told."] if told.untold else [])
 
 
-def _show_drift(console: Console, drifts: pl.DataFrame) -> None:
+def show_drift(console: Console, drifts: pl.DataFrame) -> None:
     """Print what is suspect or an alert, and how much else was compared."""
     if drifts.is_empty():
         return

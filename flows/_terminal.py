@@ -31,7 +31,8 @@ def number(value: float | None, *, signed: bool = False) -> str:
     if value is None:
         return "-"
     value = round(value, 2) + 0.0  # no minus before a zero
-    text = f"{value:+.2f}" if signed else f"{value:.2f}"
+    # Nor a plus: which side of 0 it is on is beyond these digits.
+    text = f"{value:+.2f}" if signed and value else f"{value:.2f}"
     return text.replace("0.", ".", 1)
 
 

@@ -50,7 +50,7 @@ LEAST_DF = FEWEST_CLUSTERS - 1.0
 """Satterthwaite degrees of freedom below which the same holds (methods, section 16)."""
 
 TOO_FEW = f"fewer than {FEWEST_CLUSTERS} independent questions"
-TOO_UNEVEN = "few questions carry most samples"
+TOO_UNEVEN = "too few questions for so unequal numbers of samples"
 
 TARGET_HALF_WIDTH = 0.05
 """Half the width of a win rate's interval that labels of people are to give."""

@@ -408,12 +408,15 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
     if not value.strip():
         # Blanks cannot be told from the rest of a sentence.
         return True
-    if isinstance(parameter.type, REAL):
-        try:
-            if f"{float(value)}" in said or f"{float(value):g}" in said:
-                return True
-        except ValueError:
-            pass
+    try:
+        if isinstance(parameter.type, WHOLE) and f"{int(value)}"[:WIDTH] in said:
+            return True
+        if isinstance(parameter.type, REAL) and (
+            f"{float(value)}" in said or f"{float(value):g}" in said
+        ):
+            return True
+    except ValueError:
+        pass
     lost = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in CONTROL else c for c in value
     )

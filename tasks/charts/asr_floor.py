@@ -36,7 +36,10 @@ def asr_floor(estimates: DataFrame[Estimates]) -> list[str]:
 
 def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     """Lay floor and random baseline beside each ASR."""
-    cells = estimates.filter(pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null())
+    # Of worst cases and parts there are floors of their own.
+    cells = estimates.filter(
+        pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null(), pl.col("subgroup") == ""
+    )
     rows = cells.filter(pl.col("statistic") == "asr")
     for statistic in ("sham_floor", "random_baseline"):
         other = cells.filter(pl.col("statistic") == statistic)

@@ -46,7 +46,7 @@ MISSING: Mapping[str, str] = {
         f"no sample has a score in the sham and in control{SCORE}",
     ),
     "sham_difference": f"no sample has a score in both shams{SCORE}",
-    "unanimous_rate": f"no sample has a score in control{SCORE}",
+    "unanimous_rate": f"no sample has a score of two ballots or more in control{SCORE}",
     **dict.fromkeys(
         ("jury_accuracy", "jury_error_correlation", "jury_error_size"),
         "no item with a label has every member's score in both orders",

@@ -17,7 +17,8 @@ def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Parameters
     ----------
     shifts
-        One row per sample and perturbation; a control score of 0 or 1 is unanimous.
+        One row per sample and perturbation; a control score of 0 or 1 is unanimous. A score of one
+        ballot always is, and says nothing: it is dropped.
 
     Returns
     -------
@@ -38,7 +39,8 @@ def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Control scores 0, 1, .5 and 1: three of four pairs are unanimous, .75.
     """
     score = pl.col("control_score")
+    several = pl.coalesce("control_votes", "votes") >= 2
     items = shifts.with_columns(
-        counted=score.is_not_null(), dropped=score.is_null(), hit=score.is_in([0.0, 1.0])
-    )
+        counted=score.is_not_null() & several, hit=score.is_in([0.0, 1.0])
+    ).with_columns(dropped=~pl.col("counted"))
     return shares("unanimous_rate", items, groups_of(shifts))

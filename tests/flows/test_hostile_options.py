@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from flows import _audit_here, _calibrate, _measure, _query, _remeasure, _serving, serve
@@ -122,6 +122,9 @@ VALUES = st.one_of(
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(
+    option=next(o for o in OPTIONS if o[0] == "audit" and o[1].name == "votes_per_pair"), value="00"
+)
 @given(option=st.sampled_from(OPTIONS), value=VALUES)
 def test_any_value_of_any_option(
     hostile: Any, option: tuple[str, click.Parameter], value: str

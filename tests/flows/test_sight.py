@@ -185,7 +185,10 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     assert df == pytest.approx(1.2, abs=0.05)
     rows = sight(STUDY, 330, {"offline/random": Spread(0.5, "told")})
     (told,) = advice(rows, 330, STUDY, 31, df)
-    assert "few questions carry most samples, which leaves 1.2 degrees of freedom" in told
+    assert (
+        "too few questions for so unequal numbers of samples, which leaves 1.2 degrees of freedom"
+        in told
+    )
     assert freedom_of(pl.DataFrame([row for row in asked if row["cluster"] == "q0"])) is None
     assert "can be seen, however large" not in " ".join(advice(rows, 330, STUDY, 31, 30.0))
 

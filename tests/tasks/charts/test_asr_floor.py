@@ -28,6 +28,19 @@ def test_floor_and_asr_stand_beside_each_other(make_estimates: Make) -> None:
     assert shown.index("b") < shown.index("a")
 
 
+def test_a_judge_stands_once_beside_its_own_floor(make_estimates: Make) -> None:
+    floor = {"judge": "a", "statistic": "sham_floor"}
+    rows = [
+        {"judge": "a", "estimate": 0.48},
+        {**floor, "estimate": 0.24},
+        # of a worst case
+        {**floor, "estimate": 0.31, "subgroup": "unreadable votes for the anchor"},
+    ]
+    (panel,) = asr_floor(estimates=make_estimates(rows))
+    assert (texts(panel).count("a"), texts(panel).count("floor .24")) == (1, 1)
+    assert "floor .31" not in texts(panel)
+
+
 def test_words_say_that_a_good_judge_moves_away_from_a_worse_answer(
     make_estimates: Make,
 ) -> None:

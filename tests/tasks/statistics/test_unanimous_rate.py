@@ -20,4 +20,13 @@ def test_docstring_example(make_shifts: Make) -> None:
 def test_pairs_that_nobody_judged_have_a_reason(make_shifts: Make) -> None:
     row = unanimous_rate(shifts=make_shifts([{"control_score": None}])).to_dicts()[0]
     assert row["estimate"] is None
-    assert "no sample has a score in control" in row["reason"]
+    assert "no sample has a score of two ballots or more in control" in row["reason"]
+
+
+def test_one_ballot_is_no_unanimity(make_shifts: Make) -> None:
+    of_one = {"control_score": 1.0, "votes": 1, "control_votes": 1}
+    row = unanimous_rate(shifts=make_shifts([of_one])).to_dicts()[0]
+    assert (row["estimate"], row["n"], row["dropped"]) == (None, 0, 1)
+    both = [of_one | {"sample": "a"}, {"control_score": 0.5, "sample": "b"}]
+    row = unanimous_rate(shifts=make_shifts(both)).to_dicts()[0]
+    assert (row["estimate"], row["n"], row["dropped"]) == (0.0, 1, 1)
