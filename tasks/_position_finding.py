@@ -17,7 +17,7 @@ NUMBERS = (
     "simulated",
 )  # fmt: skip
 ONE_ORDER = "each pair was seen in one order: only the effect in logits between pairs decides"
-NO_SLOT = "no pair drew two votes for the same slot: there is no effect in logits"
+NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
 TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
 
 
