@@ -14,7 +14,7 @@ TOOLS := .venv/.tools
 LOCKED := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
 INSTALL := $(BIN)/python $(LOCKED)
 
-.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint vulnerabilities check bench bench-engine lock clean
+.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint vulnerabilities check bench bench-engine bench-faults lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -115,6 +115,9 @@ $(PEER): requirements-peer.txt | $(SET_UP)
 
 bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
 	$(BIN)/python benchmarks/engine.py
+
+bench-faults: setup ## kill, starve and block audits of an emulated provider: nothing may be lost (40 minutes)
+	$(BIN)/python benchmarks/faults.py
 
 LOCK := .venv/tools/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 

@@ -267,13 +267,20 @@ def remeasure_killed(place: Path) -> None:
     with case(place, 600) as it:
         complete(it, "remeasure")
         before = it.warehouse.query("select count(*) from estimates").item()
+        words = [str(HERE), "remeasure", "bench"]
+        began = time.monotonic()
+        clean("remeasure, undisturbed", it.start(words=words).end())
+        took, missing, done = time.monotonic() - began, 0, 0
         for _ in range(times(10)):
-            running = it.start(words=[str(HERE), "remeasure", "bench"])
-            time.sleep(draw.uniform(1.0, 6.0))
+            running = it.start(words=words)
+            time.sleep(draw.uniform(0.2, 1.0) * took)
+            done += running.process.poll() is not None
             running.kill()
             there = it.warehouse.query("select count(*) from estimates").item()
-            show("remeasure: estimates that are missing", before - there, 0)
-        ended = it.start(words=[str(HERE), "remeasure", "bench"]).end()
+            missing += abs(before - there)
+        show("remeasure: kills that came after its end", done)
+        show("remeasure: estimates that are missing after a kill", missing, 0)
+        ended = it.start(words=words).end()
         show("remeasure: exit code", ended.code, 0)
         clean("remeasure", ended)
         alive = it.warehouse.query("select count(*) from runs where state = 'running'").item()
