@@ -113,10 +113,10 @@ $(PEER): requirements-peer.txt | $(SET_UP)
 	.venv/inspect/bin/python $(LOCKED) -r requirements-peer.txt
 	touch $@
 
-bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (20 minutes)
+bench-engine: setup $(PEER) ## measure the engine against an emulated provider, a plain loop and a peer (12 minutes)
 	$(BIN)/python benchmarks/engine.py
 
-bench-faults: setup ## kill, starve and block audits of an emulated provider: nothing may be lost (40 minutes)
+bench-faults: setup ## kill, starve and block audits of an emulated provider: nothing may be lost (35 minutes)
 	$(BIN)/python benchmarks/faults.py
 
 LOCK := .venv/tools/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
