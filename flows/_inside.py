@@ -33,8 +33,19 @@ def allowed_warehouse(given: str | None) -> str | None:
     ValueError
         If it lies elsewhere. Nothing is said of what is there.
     """
-    if given is None or not is_from_form():
-        return given
+    return served_warehouse(given) if is_from_form() else given
+
+
+def served_warehouse(given: str | None) -> str | None:
+    """Return the warehouse that a form means; null is the served one.
+
+    Raises
+    ------
+    ValueError
+        If it lies outside the folder of the served one.
+    """
+    if given is None:
+        return None
     served = default_path()
     name = given if given.endswith(".duckdb") else f"{given}.duckdb"
     named = given if not given.strip("./") or given in {str(served), served.name} else name
