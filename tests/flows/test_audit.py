@@ -154,7 +154,12 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert again.returncode == 0, again.stderr
     assert (report.parents[1] / "again.html").read_text(encoding="utf-8") == page
     artifacts = ask_server("/artifacts/filter", {})
-    assert {"findings", "report", "ballots"} <= {artifact["key"] for artifact in artifacts}
+    by_key = {artifact["key"]: artifact for artifact in artifacts}
+    assert {"findings", "report", "ballots"} <= by_key.keys()
+    rows = json.loads(by_key["findings"]["data"])
+    shifts = warehouse.query("select sham_shift from mart.bias where perturbation is not null")
+    told = [row["sham_shift"] for row in rows if row["perturbation"] != "position"]
+    assert sorted(told) == pytest.approx(sorted(shifts["sham_shift"]), abs=0.0005)
     shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
     # five judges, each with four perturbations and its position
     assert len(json.loads(shown.stdout)) == 25
