@@ -52,15 +52,15 @@ def find_server(named: str | None = None) -> Access | None:
     return own[0] if own else None
 
 
-def require_answer(access: Access, seconds: float = PATIENCE_SECONDS) -> None:
+def require_answer(access: Access, seconds: float | None = None) -> None:
     """Wait until a server that is said to run answers, and lets us in.
 
     Raises
     ------
     ValueError
-        With the server's own error, after ``seconds`` at the latest.
+        With the server's own error, after ``seconds`` (PATIENCE_SECONDS) at the latest.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
     while problem := _problem(access, seconds=max(0.5, until - time.monotonic())):
         if time.monotonic() + 0.5 > until or problem.final:
             raise ValueError(
