@@ -168,7 +168,7 @@ def _run(
             Warehouse(path).query("select 1")
             require_free(study.name, Warehouse(path))
             if server:
-                server.wait()
+                server.wait(_show_line)
             elif access:
                 require_answer(access)
     with ballot_bars(CONSOLE) as listen:
