@@ -143,8 +143,8 @@ def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> N
     assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
     assert undiscerning(gates) == [
         (
-            "ada does not tell flawed answers from sound ones: surely less than a fifth of the flaws"
-            " is detected."
+            "ada does not tell flawed answers from sound ones: surely less than a fifth of the"
+            " flaws is detected."
         )
     ]
     assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []
