@@ -200,8 +200,15 @@ TOLD = """
 """What the last run says is missing."""
 
 
+GATES = """
+    select * from mart.scorecard where study = ? and not starts_with(judge, ? || '/')
+"""
+
+
 def _show(study: Study, path: Path, message: str) -> None:
     from flows._terminal import legend, lost_lines, result_table
+    from schemas.keys import PEOPLE
+    from tasks._summary import undiscerning
     from warehouse.store import Warehouse
 
     rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
@@ -212,7 +219,8 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive: {plan} says what this design can see."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    for line in lost_lines(rows):
+    gates = Warehouse(path).query(GATES, [study.name, PEOPLE])
+    for line in (*lost_lines(rows), *undiscerning(gates)):
         _show_line(line)
     _show_changes(study, path)
     _show_line(f"\n{message}")
