@@ -59,9 +59,17 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
     assert "the results stand" in " ".join(done.stdout.split())
     assert report.is_file()
+    # A cached result of a month ago.
+    kept = [file for file in tmp_path.glob("prefect/storage/**/*") if file.is_file()]
+    aged = kept[0].with_name("aged")
+    aged.write_bytes(kept[0].read_bytes())
+    moment = time.time() - 31 * 86400
+    os.utime(aged, (moment, moment))
     # under another name the same ballots are asked about, so there is nothing to ask either
     again = voirdire(*small, "--name", "again", PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
+    assert all(file.exists() for file in kept)
+    assert not aged.exists()
     assert "54 ballots: 54 from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(first)
     runs = warehouse.query("select state, planned, from_warehouse, asked, failed, cost_usd, study "
