@@ -216,6 +216,7 @@ def inspect(base: str, number: int) -> tuple[float, float]:
 
 
 missed: list[str] = []
+unmeasured: list[str] = []
 
 
 def show(name: str, value: float, limit: float | None = None, unit: str = "") -> None:
@@ -224,6 +225,23 @@ def show(name: str, value: float, limit: float | None = None, unit: str = "") ->
     above = limit is not None and round(value, 2) > limit
     print(f"{name:58}{value:10.2f}{allowed} {unit}{' ABOVE' if above else ''}", flush=True)
     missed.extend([name] if above else [])
+
+
+def leave_out(name: str, why: str) -> None:
+    """Say that something cannot be measured on this machine."""
+    unmeasured.append(f"{name} ({why})")
+    print(f"not measured: {unmeasured[-1]}", flush=True)
+
+
+def finish() -> None:
+    """End with an error, whose last line names what was missed, or what was not measured."""
+    told = [
+        f"{title}: {', '.join(names)}"
+        for title, names in (("above what it may be", missed), ("not measured", unmeasured))
+        if names
+    ]
+    if told:
+        sys.exit("; ".join(told))
 
 
 def throughput(place: Path) -> None:
@@ -352,8 +370,7 @@ def main() -> None:
                 PARTS[name](Path(place))
         finally:
             server.stop()
-    if missed:
-        sys.exit(f"above what it may be: {', '.join(missed)}")
+    finish()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Kills, full disks, foreign sessions, wrong clocks, several audits at once: after
 be lost or asked twice (except what was in flight), no run may end with exit code 0 and gaps, and
 what was printed must name the cause. Whole processes run against emulators on loopback. Each part
 is bounded, takes minutes, and prints figures beside what they may be; ``--quick`` repeats a fifth
-as often and waits less.
+as often and waits less. A part that this machine cannot run (a tmpfs, a compiler) is an error.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import HERE, Bench, _family, emulator, missed, show, stats
+from engine import HERE, Bench, _family, emulator, finish, leave_out, show, stats
 
 from warehouse.store import Warehouse
 
@@ -308,7 +308,7 @@ def full_disk(place: Path) -> None:
         ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], check=False
     )
     if made.returncode:
-        print("not measured: no tmpfs can be mounted here")
+        leave_out("full_disk", "no tmpfs can be mounted here")
         return
     try:
         with case(disk / "case", 1200) as it:
@@ -324,8 +324,8 @@ def full_disk(place: Path) -> None:
             clean("full disk", ended)
             filler.unlink()
             complete(it, "freed disk")
-            # What could be written nowhere when the run ended was paid and is gone.
-            it.check("freed disk", 10 * IN_FLIGHT)
+            # What was in flight could be written nowhere: it was paid and is gone.
+            it.check("freed disk", IN_FLIGHT + 1)
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)
 
@@ -368,7 +368,7 @@ def clock(place: Path) -> None:
     library, source = place / "clock.so", place / "clock.c"
     source.write_text(SHIFTED)
     if not (compiler := shutil.which("cc")):
-        print("not measured: no C compiler to make a shifted clock with")
+        leave_out("clock", "no C compiler to make a shifted clock with")
         return
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     for jump in ("3600", "-3600"):
@@ -435,8 +435,7 @@ def main() -> None:
         for name in chosen:
             print(f"\n{PARTS[name].__doc__}\n{'':58}{'':>10}{'at most':>10}", flush=True)
             PARTS[name](Path(place) / name)
-    if missed:
-        sys.exit(f"above what it may be: {', '.join(missed)}")
+    finish()
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import HERE, _family, _request, _usage, missed, show, stats
+from engine import HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
 
 from flows._server import find_server
 from tasks.defaults import BUDGET, NIGHTS
@@ -319,7 +319,10 @@ def check_nights(nights: list[Night], store: Warehouse) -> None:
 
 
 def check_votes(providers: dict[str, Provider], store: Warehouse) -> None:
-    """Check that no vote was asked twice: by keys, and by the calls that the providers saw."""
+    """Check that no vote was asked twice, but for what was in flight at the restart.
+
+    By keys, and by the calls that the providers saw.
+    """
     one = "pair_id, judge, prompt, wave, shown_first, repeat"
     keys = f"select count(*) - count(distinct ({one})) from ballots"
     show("ballots that are there twice", store.query(keys).item(), 0)
@@ -409,11 +412,12 @@ def check_reports(nights: list[Night], place: Path) -> None:
     print(f"nights whose report is not as it should be: {wrong or 'none'}")
     show("reports that are not as they should be", len(wrong), 0)
     if not (chromium := shutil.which("chromium")):
-        print("not measured: no chromium to open reports with")
+        leave_out("reports in Chromium", "no chromium here")
         return
-    for number in (DOWN, CHANGED + 1, NUMBER):
-        page = place / f"night-{number}.html"
-        page.write_text(nights[number - 1].report)
+    complaints = unopened = 0
+    for one in nights:
+        page = place / f"night-{one.number}.html"
+        page.write_text(one.report)
         done = subprocess.run(
             [
                 chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
@@ -424,9 +428,10 @@ def check_reports(nights: list[Night], place: Path) -> None:
             ],
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
-        complaints = len(re.findall(r"CONSOLE", done.stderr))
-        opened = page.with_suffix(".png").exists()
-        show(f"night {number} in Chromium: complaints, or not opened", complaints + (not opened), 0)
+        complaints += len(re.findall(r"CONSOLE", done.stderr))
+        unopened += not page.with_suffix(".png").exists()
+    show("reports that Chromium did not open", unopened, 0)
+    show("complaints of Chromium about them", complaints, 0)
 
 
 def check_log(nights: list[Night]) -> None:
@@ -526,8 +531,7 @@ def main() -> None:
             serving.stop()
             for provider in providers.values():
                 provider.stop()
-    if missed:
-        sys.exit(f"above what it may be: {', '.join(missed)}")
+    finish()
 
 
 if __name__ == "__main__":

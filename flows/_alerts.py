@@ -10,6 +10,7 @@ from prefect.flows import Flow
 from prefect.logging.loggers import flow_run_logger
 
 from flows._deployments import read
+from flows._inside import served_warehouse
 from flows.studies import STUDIES, Study
 from warehouse.store import Warehouse
 
@@ -36,9 +37,9 @@ async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[A
         target = STUDIES[source].on_alert if source in STUDIES else None
         if target is None:
             return
-        rows = (
-            Warehouse(flow_run.parameters.get("warehouse")).query(ALERTS, [str(flow_run.id)]).rows()
-        )
+        # Prefect keeps the form as it was filled in; the run resolved the name in the same way.
+        place = served_warehouse(flow_run.parameters.get("warehouse"))
+        rows = Warehouse(place).query(ALERTS, [str(flow_run.id)]).rows()
         if not rows or not rows[0][1]:
             return
         wave = Study.model_validate_json(rows[0][0]).wave

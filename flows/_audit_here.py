@@ -6,6 +6,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from rich.console import Console
 
@@ -87,9 +88,22 @@ def _askable(study: Study, path: Path) -> list[str]:
     why = not_ready_line(hindered)
     asked = [judge for judge in study.judges if judge not in hindered]
     if not asked and not path.is_file():
-        raise ValueError(f"no judge can be asked. {why}. Nothing was asked.")
+        from flows._failures import record_failure
+        from warehouse.store import Warehouse
+
+        error = ValueError(f"no judge can be asked. {why}. Nothing was asked.")
+        record_failure(_row(study), Warehouse(path), error)
+        raise error
     _show_line(f"Not asked, which leaves gaps where no earlier vote serves: {why}.")
     return asked
+
+
+def _row(study: Study) -> dict[str, Any]:
+    """Return the row of a run that ends before its flow begins."""
+    from flows._row import first_row
+
+    now = datetime.now(UTC)
+    return first_row("audit", str(uuid4()), study.at(now), now)
 
 
 def _stand_by(last: Standing, study: Study, path: Path) -> None:
@@ -140,22 +154,23 @@ def _run(
         gc.disable()
         import flows.audit
         from flows import _progress
+        from flows._failures import failure_recorded
         from flows._pages import report_path
-        from flows._record import failure_recorded, require_free
+        from flows._record import require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
         gc.freeze()
         gc.enable()
         # Reading both first: a file that cannot be used is said before a flow run exists.
-        with failure_recorded(study, Warehouse(path)):
+        with failure_recorded(lambda: _row(study), Warehouse(path)):
             import_dataset(study.dataset, study.folder, study.limit)
-        Warehouse(path).query("select 1")
-        require_free(study.name, Warehouse(path))
-        if server:
-            server.wait()
-        elif access:
-            require_answer(access)
+            Warehouse(path).query("select 1")
+            require_free(study.name, Warehouse(path))
+            if server:
+                server.wait(_show_line)
+            elif access:
+                require_answer(access)
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
         _progress.readers.append(_show_line)
@@ -185,8 +200,15 @@ TOLD = """
 """What the last run says is missing."""
 
 
+GATES = """
+    select * from mart.scorecard where study = ? and not starts_with(judge, ? || '/')
+"""
+
+
 def _show(study: Study, path: Path, message: str) -> None:
     from flows._terminal import legend, lost_lines, result_table
+    from schemas.keys import PEOPLE
+    from tasks._summary import undiscerning
     from warehouse.store import Warehouse
 
     rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
@@ -197,7 +219,8 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive: {plan} says what this design can see."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    for line in lost_lines(rows):
+    gates = Warehouse(path).query(GATES, [study.name, PEOPLE])
+    for line in (*lost_lines(rows), *undiscerning(gates)):
         _show_line(line)
     _show_changes(study, path)
     _show_line(f"\n{message}")

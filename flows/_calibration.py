@@ -42,7 +42,10 @@ from tasks.scorings._function import find_scoring
 from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
-TAKEN = "select count(*) as n from runs where study = ? and flow <> 'calibrate'"
+TAKEN = """
+    select count(*) as n from runs where study = ? and flow <> 'calibrate'
+        and (state <> 'failed' or run in (select run from vote_log))
+"""
 VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and choice in ('first', 'second', 'tie')

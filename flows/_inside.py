@@ -4,16 +4,21 @@ Whoever fills in a form is not who serves it. A run on the command line has no d
 user may name any file of his own; no parameter says which of the two a run is.
 """
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from prefect.runtime import deployment
 
 from flows._calibration import Calibration
+from flows._failures import record_failure
+from flows._row import first_row
 from flows.studies import STUDIES, Study
+from schemas.keys import content_key
 from tasks import _home
 from tasks.datasets import DATASETS
 from warehouse.peek import default_path
+from warehouse.store import Warehouse
 
 Parameters = TypeVar("Parameters", Study, Calibration)
 DATA = "datasets"
@@ -25,6 +30,28 @@ def is_from_form() -> bool:
     return deployment.id is not None
 
 
+def admit(study: Study, warehouse: str | None, run: str) -> tuple[Study, str | None]:
+    """Return an audit's study and warehouse as a form may name them; a refusal leaves a row.
+
+    It is in the warehouse that the form names, or in the served one if that is what is refused.
+
+    Raises
+    ------
+    ValueError
+        If a file lies elsewhere. Nothing is said of what is there.
+    """
+    began, place = datetime.now(UTC), None
+    try:
+        place = allowed_warehouse(warehouse)
+        return allowed_study(study), place
+    except ValueError as error:
+        # The study's own fingerprint would read the file.
+        fingerprint = content_key("refused", study.model_dump_json())
+        row = first_row("audit", run, study, began, fingerprint)
+        record_failure(row, Warehouse(place), error)
+        raise
+
+
 def allowed_warehouse(given: str | None) -> str | None:
     """Return the warehouse of a run; a form may name one beside that which is served.
 
@@ -33,8 +60,19 @@ def allowed_warehouse(given: str | None) -> str | None:
     ValueError
         If it lies elsewhere. Nothing is said of what is there.
     """
-    if given is None or not is_from_form():
-        return given
+    return served_warehouse(given) if is_from_form() else given
+
+
+def served_warehouse(given: str | None) -> str | None:
+    """Return the warehouse that a form means; null is the served one.
+
+    Raises
+    ------
+    ValueError
+        If it lies outside the folder of the served one.
+    """
+    if given is None:
+        return None
     served = default_path()
     name = given if given.endswith(".duckdb") else f"{given}.duckdb"
     named = given if not given.strip("./") or given in {str(served), served.name} else name

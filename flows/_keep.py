@@ -21,7 +21,10 @@ from tasks.conclude import conclude
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
-AUDITED = "select count(*) as n from runs where study = ? and flow <> 'measure'"
+AUDITED = """
+    select count(*) as n from runs where study = ? and flow <> 'measure'
+        and (state <> 'failed' or run in (select run from vote_log))
+"""
 
 
 class Measures(NamedTuple):

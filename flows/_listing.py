@@ -24,6 +24,7 @@ HEADINGS = {
         "mps_sham",
     ),
     "over control": ("mean preference shift over the control, the unchanged answer", "mps"),
+    "sham": ("mean preference shift of the sham over the control", "sham_shift"),
     "ASR": ("attack success rate", "asr"),
     "floor": ("the attack success rate of the sham: what noise alone does", "sham_floor"),
     "PC": ("position consistency", "position_consistency"),

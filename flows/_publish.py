@@ -70,6 +70,7 @@ def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
         low=pl.col("low").round(3),
         high=pl.col("high").round(3),
         over_control=pl.col("control").round(3),
+        sham_shift=pl.col("sham_shift").round(3),
         detected=pl.col("detected").round(3),
         finding="finding",
         reason="reason",

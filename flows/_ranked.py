@@ -14,7 +14,7 @@ CELL = ("dataset", "prompt", "wave", "perturbation")
 ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
-        b.low, b.high, b.control, b.asr, b.sham_floor,
+        b.low, b.high, b.control, b.sham_shift, b.asr, b.sham_floor,
         b.votes_per_pair, b.finding, b.reason,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
         r.reason as unranked,
@@ -40,6 +40,7 @@ COLUMNS = (
     "shift",
     "95 % ",
     "over control",
+    "sham",
     "ASR",
     "floor",
     "finding",
@@ -91,7 +92,8 @@ def _lines(told: dict[str, str]) -> tuple[str, str]:
         return told["judge"], f"    ASR {told['ASR']}"
     who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
     rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
-    shift = f"shift {told['shift']} ({told['95 % ']}; over control {told['over control']})"
+    beside = f"over control {told['over control']}, sham {told['sham']}"
+    shift = f"shift {told['shift']} ({told['95 % ']}; {beside})"
     return "  ".join(
         filter(None, (rank, told["tier"], who))
     ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
@@ -137,14 +139,15 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
         "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
-        number(row["control"], signed=True), number(row["asr"]), number(row["sham_floor"]),
+        number(row["control"], signed=True), number(row["sham_shift"], signed=True),
+        number(row["asr"]), number(row["sham_floor"]),
         row["finding"] or "-",
     )  # fmt: skip
 
 
 def _random(line: dict[str, Any]) -> tuple[str, ...]:
     name = f"at random ({line['votes']})"
-    return ("", "", "", name, "", "", "", "", "", number(line["asr"]), "", "")
+    return ("", "", "", name, "", "", "", "", "", "", number(line["asr"]), "", "")
 
 
 def _rank(value: float | None) -> str:

@@ -3,12 +3,11 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -17,10 +16,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows._dead_runs import mark_dead_runs
+from flows._failures import end_of, failure_recorded, one_line
 from flows._gaps import GAPS, Gap, complete_before, partial_judges, partial_line
 from flows._ready import not_ready_line
 from flows._recovery import discard_journal, journal_of, recover
-from flows._row import NOTHING_ASKED, first_row
+from flows._row import first_row
 from flows._told import alike_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
@@ -55,20 +55,6 @@ def require_free(study: str, warehouse: Warehouse) -> None:
         )
 
 
-@contextmanager
-def failure_recorded(study: Study, warehouse: Warehouse) -> Iterator[None]:
-    """Leave a row in ``runs`` if a study cannot begin, in a warehouse that is there already."""
-    began = datetime.now(UTC)
-    try:
-        yield
-    except (ValueError, LookupError, OSError) as error:
-        if warehouse.path.is_file():
-            row = first_row("audit", str(uuid4()), study, began)
-            ended = {"state": "failed", "error": _one_line(error), "ended_at": datetime.now(UTC)}
-            warehouse.start_run({**row, **NOTHING_ASKED, **ended})
-        raise
-
-
 class Record:
     """A run in the warehouse, from start to end."""
 
@@ -98,9 +84,10 @@ class Record:
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
-        require_free(self.study.name, self.warehouse)
-        mark_dead_runs(self.warehouse)
-        self.unsaved = recover(self.warehouse)
+        with failure_recorded(self._begin, self.warehouse):
+            require_free(self.study.name, self.warehouse)
+            mark_dead_runs(self.warehouse)
+            self.unsaved = recover(self.warehouse)
         for note in self.unsaved:
             get_run_logger().warning(note)
         self.warehouse.start_run({**self._begin(), "state": "running"})
@@ -114,11 +101,10 @@ class Record:
         if isinstance(error, WarehouseBusyError):
             # The next run finds this one's process gone, and its journal.
             raise WarehouseBusyError(f"{error} {self._kept()}.") from error
+        ended = {"state": self._state(), "error": self._causes(), "ended_at": datetime.now(UTC)}
         self.warehouse.update_run(
             self.run,
-            ended_at=datetime.now(UTC),
-            state=self._state(kind),
-            error=self._causes() if error is None else _one_line(error),
+            **(end_of(error) if error else ended),
             **self._end(self.counts, self.cost_usd),
         )
         # Whoever is interrupted may leave calls in flight, whose replies are in the journal only;
@@ -243,7 +229,7 @@ class Record:
 
     def not_written(self, what: str, error: Exception, step: str) -> None:
         """Note what could not be written, and the next step: the results are saved."""
-        note = f"the {what} was not written: {_one_line(error)} ({step})"
+        note = f"the {what} was not written: {one_line(error)} ({step})"
         get_run_logger().warning(note)
         self.unwritten.append(note)
 
@@ -307,20 +293,13 @@ class Record:
     def _end(counts: Counter[str], cost_usd: float | None) -> dict[str, Any]:
         return {**{name: counts[name] for name in COUNTED}, "cost_usd": cost_usd}
 
-    def _state(self, kind: type[BaseException] | None) -> str:
-        if kind is None:
-            return "completed with gaps" if self.counts["failed"] else "completed"
-        stopped = issubclass(kind, KeyboardInterrupt | asyncio.CancelledError)
-        return "cancelled" if stopped else "failed"
+    def _state(self) -> str:
+        return "completed with gaps" if self.counts["failed"] else "completed"
 
 
 COUNTED = (
     "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
 )  # fmt: skip
-
-
-def _one_line(error: BaseException) -> str:
-    return redact(f"{type(error).__name__}: {error}".rstrip(": "))[:2000]
 
 
 def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:

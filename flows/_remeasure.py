@@ -13,6 +13,7 @@ from pandera.typing.polars import DataFrame
 
 from flows._dead_runs import mark_dead_runs
 from flows._drift import drift_of
+from flows._failures import failure_recorded
 from flows._people import left_out_line, of_people, people_in
 from flows._row import NOTHING_ASKED, first_row
 from flows.studies import PATIENCE_SECONDS, Study
@@ -73,6 +74,13 @@ def measure_anew(
             f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
         )
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
+    with failure_recorded(lambda: row, warehouse):
+        return _replace(warehouse, row, modes[0], formulas=formulas)
+
+
+def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
+    """Measure and save, as the run of this row; return what was done."""
+    study = row["study"]
     parameters = Study.model_validate_json(row["parameters"])
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
@@ -88,7 +96,7 @@ def measure_anew(
     tallies = count_masks(masks)
     del masks
     with formulas_only() if formulas else nullcontext():
-        estimates = measure_all(**_frames(tallies, compared, modes[0]))
+        estimates = measure_all(**_frames(tallies, compared, mode))
     missing = open_ballots(pairs, people)
     concluded = conclude(endpoints(estimates), parameters.detects_at)
     findings = with_open_ballots(concluded, missing)
@@ -96,7 +104,7 @@ def measure_anew(
     warehouse.save(
         [
             Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts),
-            *(_results_of_people(people, modes[0]) if voted else ()),
+            *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )  # fmt: skip

@@ -32,8 +32,11 @@ SETTINGS = {
     "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
 }
 WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 18.0
 """How long a server that is said to run may take to answer; ours is waited for while it lives."""
+SILENCE_SECONDS = 12.0
+"""What our own server has said so far is shown if it takes longer than this to answer."""
+REQUEST_SECONDS = 2.0
 SECONDS_BETWEEN_WORDS = 5.0
 LINES_KEPT = 40
 LAST_LINES = 4
@@ -52,16 +55,17 @@ def find_server(named: str | None = None) -> Access | None:
     return own[0] if own else None
 
 
-def require_answer(access: Access, seconds: float = PATIENCE_SECONDS) -> None:
+def require_answer(access: Access, seconds: float | None = None) -> None:
     """Wait until a server that is said to run answers, and lets us in.
 
     Raises
     ------
     ValueError
-        With the server's own error, after ``seconds`` at the latest.
+        With the server's own error, after ``seconds`` (PATIENCE_SECONDS) at the latest.
     """
-    until = time.monotonic() + seconds
-    while problem := _problem(access, seconds=max(0.5, until - time.monotonic())):
+    until = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
+    # Half of what is left, as connecting and reading may each take so long.
+    while problem := _problem(access, seconds=max(0.5, (until - time.monotonic()) / 2)):
         if time.monotonic() + 0.5 > until or problem.final:
             raise ValueError(
                 f"the Prefect server at {access.url} cannot be used: {problem.text}. Start it, "
@@ -116,8 +120,10 @@ class Server:
         """Number of its process."""
         return self._process.pid
 
-    def wait(self, say: Say | None = None) -> None:
+    def wait(self, say: Say | None = None, *, progress: bool = False) -> None:
         """Wait until it answers, for as long as it lives; ``say`` is told that it takes long.
+
+        With ``progress`` it is told every few seconds.
 
         Raises
         ------
@@ -126,7 +132,7 @@ class Server:
         """
         began = told = time.monotonic()
         shown = False
-        while problem := _problem(self.access, seconds=2):
+        while problem := _problem(self.access, seconds=REQUEST_SECONDS):
             if problem.final:
                 raise RuntimeError(
                     f"the Prefect server at {self.url} does not let us in: {problem.text}."
@@ -138,12 +144,15 @@ class Server:
                     f"{self._process.returncode}): {self._words(LAST_LINES) or 'it said nothing'}"
                 )
             now = time.monotonic()
-            if say and now - told > SECONDS_BETWEEN_WORDS:
+            if say and progress and now - told > SECONDS_BETWEEN_WORDS:
                 told = now
                 say(f"The Prefect server is starting ({now - began:.0f} s) ...")
-                if now - began > PATIENCE_SECONDS and not shown:
-                    shown = True
-                    say(f"So far it has said: {self._words() or 'nothing'}")
+            if say and now - began > SILENCE_SECONDS and not shown:
+                shown = True
+                say(
+                    f"The Prefect server has not answered for {now - began:.0f} s. So far it has "
+                    f"said: {self._words() or 'nothing'}"
+                )
             time.sleep(0.05)
 
     def stop(self, seconds: float = 20.0) -> None:

@@ -37,7 +37,7 @@ def number(value: float | None, *, signed: bool = False) -> str:
 
 
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
-SHIFTS = ("shift", "over control")
+SHIFTS = ("shift", "over control", "sham")
 """Columns of numbers that have a sign."""
 
 ASKED = ("dataset", "prompt", "wave")
@@ -46,6 +46,7 @@ ASKED = ("dataset", "prompt", "wave")
 RATES = {
     "shift": ("shift", "low", "high"),
     "over control": ("control", "control_low", "control_high"),
+    "sham": ("sham_shift", "sham_shift_low", "sham_shift_high"),
     "ASR": ("asr", "asr_low", "asr_high"),
     "floor": ("sham_floor", "sham_floor_low", "sham_floor_high"),
     "PC": (
@@ -66,14 +67,21 @@ def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -
         table = _result_table(rows, title, between)
         if console.measure(table, options=wide).maximum <= console.width:
             return table
-    return Group(*_result_lines(rows, title))
+    return Group(*_result_lines(rows, title, console.width))
+
+
+def _rates(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the names of the rates to show: without shams there is no shift of theirs."""
+    shammed = any(row["sham_shift"] is not None for row in rows)
+    return [name for name in RATES if shammed or name != "sham"]
 
 
 def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> Table:
     table = Table(
         title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
     )
-    for column in ("perturbation", "n", *RATES, "finding"):
+    rates = _rates(rows)
+    for column in ("perturbation", "n", *rates, "finding"):
         text = column in {"perturbation", "finding"}
         table.add_column(
             column,
@@ -87,23 +95,37 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
         table.add_row(
             f"  {escape(_name(row))}",
             _shown(row["n"]) or "-",
-            *(_bounded(row, name, between) for name in RATES),
+            *(_bounded(row, name, between) for name in rates),
             _finding(row, "\n"),
         )
     return table
 
 
-def _result_lines(rows: Sequence[dict[str, Any]], title: str) -> Iterator[RenderableType]:
+def _result_lines(
+    rows: Sequence[dict[str, Any]], title: str, width: int
+) -> Iterator[RenderableType]:
     yield Text(title, style="italic")
     for row, who in _with_names(rows, " "):
         if who:
             yield Text.from_markup(who)
-        told = [f"{name} {_bounded(row, name, ' ')}" for name in RATES]
+        told = [f"{name} {_bounded(row, name, ' ')}" for name in _rates(rows)]
         name, size = escape(_name(row)), _shown(row["n"]) or "-"
         head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
-        for some in (told[:2], told[2:4], told[4:]):
-            yield Padding(Text.from_markup(", ".join(some)), (0, 0, 0, 4), expand=False)
+        for line in _filled(told, width - 4):
+            yield Padding(Text.from_markup(line), (0, 0, 0, 4), expand=False)
+
+
+def _filled(parts: Sequence[str], width: int) -> list[str]:
+    """Put parts beside each other on as few lines as hold them unbroken."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]}, {part}"
+        if Text.from_markup(longer).cell_len <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -196,12 +218,13 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     sham = any(row["statistic"] == "mps_sham" for row in rows)
     over = OVER[sham, not sham or any(row["statistic"] == "mps" for row in rows)]
     floor = any(row["sham_floor"] is not None for row in rows)
+    moved = ", and that of the sham itself" if "sham" in _rates(rows) else ""
     edit = f"{'the sham' if sham else SHAM}{'' if floor else ' (none here)'}"
     flaws = listing(sorted({_clip(r["perturbation"]) for r in rows if r["kind"] == "detract"}))
     return (
         "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, "
-        f"{over}, in n samples; beside it that over the control. floor: the attack success rate "
-        f"(ASR) of {edit}. PC: position consistency."
+        f"{over}, in n samples; beside it that over the control{moved}. floor: the attack success "
+        f"rate (ASR) of {edit}. PC: position consistency."
     ) + (
         f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 less "
         "ASR over floor; D, the same of mean scores)."

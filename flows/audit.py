@@ -8,7 +8,7 @@ from prefect.runtime import flow_run
 
 from flows._alerts import start_on_alert
 from flows._casting import cast_all
-from flows._inside import allowed_study, allowed_warehouse
+from flows._inside import admit
 from flows._labels import due, run_name, tag_run
 from flows._orchestrator import outcomes
 from flows._people import with_people
@@ -40,8 +40,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
     A run of a deployment may name files of the served folders only.
     """
-    study = allowed_study(study).at(due())
-    warehouse = allowed_warehouse(warehouse)
+    study, warehouse = admit(study, warehouse, flow_run.id)
+    study = study.at(due())
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
     with Record("audit", flow_run.id, study, place) as record:
         study.check()

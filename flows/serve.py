@@ -92,7 +92,7 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
         )
     server = Server(port, kept_auth() if auth else None, pages=True, listener=_say_of_server)
     ending.callback(server.stop)
-    server.wait(_say)
+    server.wait(_say, progress=True)
     access = server.access
     ending.enter_context(kept(access, server.process))
     _say(f"Prefect UI: {_pages(access)}")

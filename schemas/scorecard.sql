@@ -54,13 +54,18 @@ gates as (
     union all
     -- Whether a judge can tell a flawed answer from a sound one: of at least one kind of flaw it surely detects
     -- more than a fifth; it fails if it surely detects less of every kind, or of all of them on average, whose
-    -- interval takes kinds of flaws as independent (methods, section 16).
+    -- interval takes kinds of flaws as independent (methods, section 16). That average is also taken of D: of a
+    -- judge at random more votes narrow the mean scores, but not the verdicts.
     select
         study, dataset, judge, prompt, wave, coalesce(max(mode) filter (kind = 'detract'), 'any'), 'discernment', null,
         bool_or(simulated), arg_max(seen, seen_low), max(seen_low), arg_max(seen_high, seen_low), .20 as tolerance,
         coalesce(
             max(seen_low) <= .20
-            and (bool_and(seen_high <= .20) or avg(seen) + sqrt(sum((seen_high - seen) ** 2)) / count(seen_high) <= .20),
+            and (
+                bool_and(seen_high <= .20) or avg(seen) + sqrt(sum((seen_high - seen) ** 2)) / count(seen_high) <= .20
+                or count(scored_high) = count(seen_high) and max(scored_low) <= .20
+                and avg(scored) + sqrt(sum((scored_high - scored) ** 2)) / count(scored_high) <= .20
+            ),
             false
         ),
         coalesce(max(seen_low) > .20, false),
@@ -71,9 +76,15 @@ gates as (
         end,
     from (
         select
-            *, kind = 'detract' and finding is not null as told, if(told, detected, null) as seen,
-            if(told, detected_low, null) as seen_low, if(told, detected_high, null) as seen_high
-        from findings
+            f.*, f.kind = 'detract' and f.finding is not null as told, if(told, f.detected, null) as seen,
+            if(told, f.detected_low, null) as seen_low, if(told, f.detected_high, null) as seen_high,
+            if(told, d.estimate, null) as scored, if(told, d.low, null) as scored_low, if(told, d.high, null) as scored_high
+        from findings as f
+        left join (
+            from estimates where statistic = 'detection_share' and subgroup = '' and too_few is null
+        ) as d
+            on d.study = f.study and d.dataset = f.dataset and d.judge = f.judge and d.prompt = f.prompt
+            and d.wave = f.wave and d.mode = f.mode and d.perturbation = f.perturbation
     )
     group by study, dataset, judge, prompt, wave
     union all

@@ -109,6 +109,22 @@ def summary(
     return [s for s in (faced, *told) if s]
 
 
+def undiscerning(gates: pl.DataFrame) -> list[str]:
+    """Name, in one sentence, the judges that fail the gate of discernment (``scorecard.sql``)."""
+    failed = gates.filter(gate="discernment", verdict="fail")
+    if failed.is_empty():
+        return []
+    judges = [tagged(row) for row in with_who(failed).sort("who").to_dicts()]
+    others = [count(len(judges) - NAMED, "other")] if len(judges) > NAMED else []
+    verb = "does" if len(judges) == 1 else "do"
+    return [
+        (
+            f"{listing([*judges[:NAMED], *others])} {verb} not tell flawed answers from sound ones:"
+            " surely less than a fifth of the flaws is detected."
+        )
+    ]
+
+
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
     perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
     return f"{heads(names(rows), persons)} faced {perturbations} {reached}"

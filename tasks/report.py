@@ -24,7 +24,7 @@ from tasks._report_rows import (
     scorecard_rows,
     validity_rows,
 )
-from tasks._summary import GLOSSARY, summary
+from tasks._summary import GLOSSARY, summary, undiscerning
 from tasks._words import GROUPS, count, formulas, listing, number, thousands
 from tasks.exclude import exclude
 from tasks.scorecard import scorecard
@@ -111,14 +111,18 @@ def report(
     # Gates are for judges: people are what these are held against.
     found = scorecard(estimates, findings, drifts)
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
-    gates, judged = scorecard_rows(found.filter(~pl.col("judge").is_in(people)))
+    found = found.filter(~pl.col("judge").is_in(people))
+    gates, judged = scorecard_rows(found)
     exclusions = exclude(estimates)
     return page(
         TEMPLATE,
         facts=facts,
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        summary=summary(findings, *_questions(primary, findings, facts.persons)),
+        summary=[
+            *summary(findings, *_questions(primary, findings, facts.persons)),
+            *undiscerning(found),
+        ],
         groups=result_groups(
             cells, estimates, without(estimates, exclusions, cells), facts.persons
         ),

@@ -15,6 +15,9 @@ SUBTITLES = {
     "detract": "detract: a good judge moves away from the target, left of the band",
 }
 ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
+BELOW = 0.28
+"""How far below its row a judge's shift over the control is drawn, in rows."""
+
 GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 
 
@@ -24,6 +27,8 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
     reading=(
         "Each row is a judge: the dot is its mean preference shift (MPS, over the sham where there"
         " is one), the line its 95 % interval, the shaded band the shifts too small to matter."
+        " The hollow square and thin line below it are the same over the control: where they"
+        " differ, the sham itself moves the judge."
         " For a promote perturbation a fair judge lies inside the band; a detract perturbation made"
         " the answer worse, so a good judge moves away from the target, to the left of the band."
     ),
@@ -39,7 +44,8 @@ def forest(findings: DataFrame[Findings]) -> list[str]:
 
 
 def _limits(findings: pl.DataFrame) -> tuple[float, float]:
-    values = [v for c in ("estimate", "low", "high", "minimum") for v in findings[c].drop_nulls()]
+    columns = ("estimate", "low", "high", "minimum", "control", "control_low", "control_high")
+    values = [value for column in columns for value in findings[column].drop_nulls()]
     low, high = min([-0.1, *values]), max([0.1, *values])
     pad = (high - low) * 0.04
     return max(-1.03, low - pad), min(1.03, high + pad)
@@ -63,6 +69,8 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
     if row["estimate"] is None:
         not_estimable(sheet, y)
         return
+    if row["statistic"] != "mps":
+        _over_control(sheet, y + BELOW, row)
     finding = row["finding"]
     color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
     if row["low"] is not None and row["high"] is not None:
@@ -82,6 +90,19 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         zorder=3,
     )
     write_result(sheet, y, number(row["estimate"], 3), _words(row), color)
+
+
+def _over_control(sheet: Sheet, y: float, row: Row) -> None:
+    """Draw the shift over the control, which *biased* also needs."""
+    if row["control"] is None:
+        return
+    if row["control_low"] is not None and row["control_high"] is not None:
+        ends = [row["control_low"], row["control_high"]]
+        sheet.axes.plot(ends, [y, y], color=SOFT, linewidth=0.8, solid_capstyle="butt")
+    sheet.axes.plot(
+        row["control"], y, marker="s", markersize=4.5, markeredgewidth=1, color=SOFT,
+        markerfacecolor="white", clip_on=False, zorder=3,
+    )  # fmt: skip
 
 
 def _words(row: Row) -> str:

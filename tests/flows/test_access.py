@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from flows import _access
+from flows import _access, _server
 from flows._access import Access, kept, kept_auth, own_server
 from flows._deployments import merge
 from flows._process import identity
-from flows._server import Server, asks_for_authentication, find_server, require_answer
+from flows._server import Problem, Server, asks_for_authentication, find_server, require_answer
 from flows.serve import _say_of_server
 
 AUTH = "voirdire:secret"
@@ -133,6 +134,89 @@ def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error() -> N
         assert time.monotonic() - began < 4
 
 
+class Clock:
+    """Time as it passes for who waits for a server that never answers."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def unanswered(self, _: Access, seconds: float) -> Problem:
+        # At worst connecting takes that long, and then reading.
+        self.now += 2 * seconds
+        return Problem("timed out")
+
+
+def test_within_20_seconds_a_server_is_reported_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = Clock()
+    monkeypatch.setattr(_server, "time", waiting)
+    monkeypatch.setattr(_server, "_problem", waiting.unanswered)
+    with pytest.raises(ValueError, match="cannot be used: timed out"):
+        require_answer(OWN)
+    assert 10 < waiting.now < 20
+
+
+def test_within_20_seconds_it_is_told_what_our_own_server_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, said = subprocess.Popen, []
+    stuck = [sys.executable, "-uc", "import time; print('no space left'); time.sleep(60)"]
+    monkeypatch.setattr(_server.subprocess, "Popen", lambda _, **how: start(stuck, **how))
+    heard = threading.Event()
+    server = Server(listener=lambda _: heard.set())
+    assert heard.wait(30)
+    waiting = Clock()
+    monkeypatch.setattr(_server, "time", waiting)
+    monkeypatch.setattr(_server, "_problem", waiting.unanswered)
+
+    def say(text: str) -> None:
+        said.append((waiting.now, text))
+        if len(said) == 1:
+            # Once told, it goes on waiting.
+            server._process.kill()
+
+    with pytest.raises(RuntimeError, match="ended as it started"):
+        server.wait(say)
+    [(when, text)] = said
+    assert 10 < when < 20
+    assert text.endswith("So far it has said: no space left")
+
+
+@pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
+def test_commands_tell_that_their_server_does_not_answer(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    with socket.socket() as silent, socket.socket() as free:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        database = f"postgresql+asyncpg://a:b@127.0.0.1:{silent.getsockname()[1]}/c"
+        started = [sys.executable, "-m", "flows.cli", *(word.format(port=port) for word in words)]
+        with subprocess.Popen(
+            started, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": database,
+                 "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        ) as process:  # fmt: skip
+            said = ""
+            for line in process.stdout or ():
+                said += line
+                if "has not answered" in line:
+                    break
+            process.terminate()
+    found = re.search(r"The Prefect server has not answered for (\d+) s\. So far it has", said)
+    assert found, said
+    assert int(found[1]) < 20
+
+
 def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +230,25 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
     assert any("oracle" in line for line in lines)
 
 
+def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)], cwd=tmp_path,
+        env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
+             "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    # As it comes, whole, beside the few lines that the error at the end repeats.
+    forwarded = [line for line in lines if line.startswith("prefect server: ")]
+    assert any("oracle" in line for line in forwarded), done.stderr
+    assert any("Traceback" in line for line in forwarded)
+    assert "ended as it started (exit code 3)" in done.stderr
+
+
 def test_a_port_that_is_taken_is_reported_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -157,13 +260,13 @@ def test_a_port_that_is_taken_is_reported_at_once() -> None:
 
 def test_a_server_of_our_own_is_told_of_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows._server.SECONDS_BETWEEN_WORDS", 0.2)
-    monkeypatch.setattr("flows._server.PATIENCE_SECONDS", 0.4)
+    monkeypatch.setattr("flows._server.SILENCE_SECONDS", 0.4)
     said: list[str] = []
     server = Server(auth=AUTH)
     try:
-        server.wait(said.append)
+        server.wait(said.append, progress=True)
         assert said[0].startswith("The Prefect server is starting (")
-        assert sum(line.startswith("So far it has said: ") for line in said) == 1
+        assert sum("So far it has said: " in line for line in said) == 1
         require_answer(server.access)
         assert asks_for_authentication(server.access)
     finally:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
-# What a served run of the study `watch` does at its end, with a warehouse in which it found drift.
+# What Prefect does at the end of a served run of the study `watch` that found drift: it calls the
+# hooks of the flow.
 SCRIPT = """
 import asyncio, json, sys
 from datetime import UTC, datetime
@@ -19,7 +20,6 @@ import polars as pl
 from prefect import get_client
 from prefect.states import Completed
 
-from flows._alerts import start_on_alert
 from flows._deployments import KeptDeployment, switch
 from flows._row import first_row
 from flows.audit import audit
@@ -27,7 +27,7 @@ from flows.studies import STUDIES
 from schemas.results import Drifts
 from warehouse.store import Saving, Warehouse
 
-state, step = sys.argv[1:]
+state, step, named = sys.argv[1:]
 DRIFT = {
     "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "w2", "mode": "balanced",
     "measure": "mps_drift", "epoch": 1, "base": "w1", "estimate": 0.3, "level": 0.05,
@@ -36,21 +36,22 @@ DRIFT = {
 }
 
 async def main():
-    warehouse = Warehouse(None)
+    warehouse = Warehouse(f"{named}.duckdb" if named else None)
     made = [KeptDeployment.of(audit, n, "", [], STUDIES[n]) for n in ("watch", "deep")]
     async with get_client() as client:
         for each in made:
             await each.aapply()
         if step != "off":
             await switch(client, "audit/deep", on=True)
-        run = await client.create_flow_run_from_deployment(made[0].registered.id)
+        form = {**made[0].parameters, **({"warehouse": named} if named else {})}
+        run = await client.create_flow_run_from_deployment(made[0].registered.id, parameters=form)
         study = STUDIES["watch"].study.model_copy(update={"wave": "w2"})
         row = first_row("audit", str(run.id), study, datetime.now(UTC))
         warehouse.start_run({**row, "state": "completed"})
         drifts = Drifts.of(Drifts.draft(pl.DataFrame([DRIFT])))
         warehouse.save([Saving(Drifts, drifts)], run=str(run.id), study="watch")
-        for _ in range(2):
-            await start_on_alert(audit, run, Completed())
+        for hook in audit.on_completion_hooks * 2:
+            await hook(audit, run, Completed())
         await client.delete_flow_run(run.id)
         runs = await client.read_flow_runs()
         found = [one for one in runs if one.deployment_id == made[1].registered.id]
@@ -76,10 +77,12 @@ def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[
     (studies / "watch.toml").write_text(WATCH)
     (providers / "ada.toml").write_text(ADA)
 
-    def end(state: str, step: str, deep: str = "budget_usd = 3") -> tuple[list[str], str]:
+    def end(
+        state: str, step: str, deep: str = "budget_usd = 3", named: str = ""
+    ) -> tuple[list[str], str]:
         (studies / "deep.toml").write_text(f"{DEEP}{deep}\n")
         done: Any = subprocess.run(
-            [sys.executable, "-c", SCRIPT, state, step], cwd=tmp_path,
+            [sys.executable, "-c", SCRIPT, state, step, named], cwd=tmp_path,
             env={
                 **environment, "VOIRDIRE_PROVIDERS": str(providers),
                 "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
@@ -92,10 +95,13 @@ def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[
     return end
 
 
-def test_an_alert_starts_the_other_study_once(watched: Any) -> None:
-    started, said = watched("alert", "on")
+# The first is the served warehouse; the other is beside it, which a form names in this way.
+@pytest.mark.parametrize("named", ["", "other"])
+def test_an_alert_starts_the_other_study_once(watched: Any, named: str, tmp_path: Path) -> None:
+    started, said = watched("alert", "on", named=named)
     assert started == ["deep"]
     assert "Drift: deep is run too" in said
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,17 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
     assert "the results stand" in " ".join(done.stdout.split())
     assert report.is_file()
+    # A cached result of a month ago.
+    kept = [file for file in tmp_path.glob("prefect/storage/**/*") if file.is_file()]
+    aged = kept[0].with_name("aged")
+    aged.write_bytes(kept[0].read_bytes())
+    moment = time.time() - 31 * 86400
+    os.utime(aged, (moment, moment))
     # under another name the same ballots are asked about, so there is nothing to ask either
     again = voirdire(*small, "--name", "again", PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
+    assert all(file.exists() for file in kept)
+    assert not aged.exists()
     assert "54 ballots: 54 from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(first)
     runs = warehouse.query("select state, planned, from_warehouse, asked, failed, cost_usd, study "
@@ -117,6 +125,9 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
     assert done.returncode == 0, done.stderr
     row = warehouse.query("select * from mart.bias").to_dicts()[0]
     assert (row["mode"], row["votes_per_pair"]) == ("paper", 6)
+    # As in the paper there are no shams: control and four perturbed pairs, 6 votes each
+    assert (row["statistic"], row["shift"]) == ("mps", row["control"])
+    assert "360 ballots: 0 from the warehouse, 360 cast" in done.stdout
     # kappa 3 (offline.toml): the first slot wins nearly always, and random positions show it
     assert row["position_consistency"] < 0.5
     page = (warehouse.path.parent / "reports" / "paper.html").read_text(encoding="utf-8")
@@ -127,6 +138,31 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
     )
     assert empty.returncode == 2
     assert "no pair is left to ask about. Answers dropped: 1 gender_bias" in empty.stderr
+
+
+def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    words = ("audit", "--limit", "12", "--judge", "offline/honest",
+             "--perturbation", "fake_reference")  # fmt: skip
+    bias = "select perturbation, statistic, shift = control as same from mart.bias "
+    bias += "where study = ? and kind = 'promote' order by perturbation"
+    without = voirdire(*words, "--sham", "none", "--name", "none")
+    # Control and the perturbed pair in two orders: two thirds of what one sham takes
+    assert "48 ballots: 0 from the warehouse, 48 cast" in without.stdout, without.stderr
+    assert warehouse.query(bias, ["none"]).rows() == [("fake_reference", "mps", True)]
+    assert "toward the changed answer, over the control" in " ".join(without.stdout.split())
+    # Two shams more, and no other ballot is asked again
+    both = voirdire(*words, "--sham", "both", "--name", "both")
+    assert "96 ballots: 48 from the warehouse, 48 cast" in both.stdout, both.stderr
+    names = ("fake_reference", "fake_reference/second")
+    assert warehouse.query(bias, ["both"]).rows() == [(name, "mps_sham", False) for name in names]
+    ((told, expected),) = warehouse.query(
+        "select d.estimate, a.shift - b.shift from estimates as d, mart.bias as a, mart.bias as b "
+        "where d.statistic = 'sham_difference' and d.subgroup = '' "
+        "and a.study = 'both' and a.perturbation = ? and b.study = 'both' and b.perturbation = ?",
+        names,
+    ).rows()  # fmt: skip
+    assert told == pytest.approx(expected)
+    assert told != 0
 
 
 def test_everything_is_in_the_warehouse_the_report_and_the_ui(
@@ -154,7 +190,12 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert again.returncode == 0, again.stderr
     assert (report.parents[1] / "again.html").read_text(encoding="utf-8") == page
     artifacts = ask_server("/artifacts/filter", {})
-    assert {"findings", "report", "ballots"} <= {artifact["key"] for artifact in artifacts}
+    by_key = {artifact["key"]: artifact for artifact in artifacts}
+    assert {"findings", "report", "ballots"} <= by_key.keys()
+    rows = json.loads(by_key["findings"]["data"])
+    shifts = warehouse.query("select sham_shift from mart.bias where perturbation is not null")
+    told = [row["sham_shift"] for row in rows if row["perturbation"] != "position"]
+    assert sorted(told) == pytest.approx(sorted(shifts["sham_shift"]), abs=0.001)
     shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
     # five judges, each with four perturbations and its position
     assert len(json.loads(shown.stdout)) == 25

@@ -56,17 +56,12 @@ def refused(*words: str) -> str:
         (("--judge", "offline/honst"), ("no judge 'offline/honst'", "'offline/honest'?")),
         (("--perturbation", "fake_referense"), ("'fake_referense'", "'fake_reference'?")),
         (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v2'?")),
-        (("--dataset", "blom"), ("'blom'", "'bloom'?")),
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
         (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
         (("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
          ("padding named more than once. Name each once.",)),
-        (("--judge", "openai/gpt-5.5", "--judge", "anthropic/opus-5.5"),
-         ("no judge can be asked", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "Nothing")),
-        (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
-        (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
     ],
 )  # fmt: skip
 def test_unknown_names_and_odd_designs(
@@ -76,6 +71,26 @@ def test_unknown_names_and_odd_designs(
     assert all(part in said for part in parts), said
     assert ".." not in said.replace("../", "").replace("...", "")
     assert not (tmp_path / "voirdire.duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("--judge", "openai/gpt-5.5", "--judge", "anthropic/opus-5.5"),
+         ("no judge can be asked", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "Nothing")),
+        (("--dataset", "blom"), ("'blom'", "'bloom'?")),
+        (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
+        (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
+        (("--server", "http://127.0.0.1:9"), ("http://127.0.0.1:9/api cannot be used", "refused")),
+    ],
+)  # fmt: skip
+def test_a_first_run_that_cannot_begin_leaves_a_row(
+    words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows._server.PATIENCE_SECONDS", 0.5)
+    said = refused("audit", *words)
+    assert all(part in said for part in parts), said
+    assert _failure(tmp_path) in said
 
 
 BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
@@ -108,7 +123,17 @@ def test_bad_files_of_ones_own(
     assert f"{name}.jsonl" in said
     assert all(part in said for part in parts), said
     assert len(said) < 2000
-    assert not (tmp_path / "voirdire.duckdb").exists()
+    assert _failure(tmp_path) in said
+
+
+def _failure(folder: Path) -> str:
+    """Return the error in the only row of ``runs``."""
+    from warehouse.store import Warehouse
+
+    query = "select state, ended_at is not null, error from runs"
+    [(state, ended, error)] = Warehouse(folder / "voirdire.duckdb").query(query).rows()
+    assert (state, ended) == ("failed", True)
+    return str(error).split(": ", 1)[1]
 
 
 def newer(path: Path) -> None:
@@ -168,7 +193,9 @@ def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
         pass
     said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
     assert "holds a calibration named 'quick'" in said
-    assert warehouse.query("select count(*) as n from runs")["n"].item() == 1
+    runs = warehouse.query("select run, state from runs order by started_at").rows()
+    assert runs[0] == ("hers", "completed")
+    assert [state for _, state in runs[1:]] == ["failed"]
 
 
 def test_place_that_cannot_be_written() -> None:
@@ -243,7 +270,6 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
     assert (done.returncode, done.stdout) == (2, "")
     assert "no known price" in done.stderr
     assert "max_tokens" in done.stderr
-    assert not Path(environment["VOIRDIRE_WAREHOUSE"]).exists()
     planned = voirdire("plan", *words, "--judge", "desk/priceless", "--judge", "openai/gpt-5.5")
     told = " ".join(planned.stdout.split())
     assert planned.returncode == 0, planned.stderr

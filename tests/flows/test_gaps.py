@@ -81,7 +81,11 @@ def test_a_missing_key_costs_its_judge_only(
     refused = voirdire("audit", "--judge", "emu/one", "--limit", "3")
     assert refused.returncode == 2
     assert "no judge can be asked. emu/one: no API key or address in EMU_KEY" in refused.stderr
-    assert not warehouse.path.exists()
+    # A run it is, though the first, and it leaves a row.
+    query = "select study, state, error from runs order by started_at"
+    [first] = warehouse.query(query).rows()
+    assert first[:2] == ("quick", "failed")
+    assert first[2].startswith("ValueError: no judge can be asked. emu/one: no API key")
     done = voirdire(*SMALL, COLUMNS="300")
     assert done.returncode == 3, done.stderr
     why = f"{BALLOTS} x not asked: no API key or address in EMU_KEY"
@@ -91,8 +95,8 @@ def test_a_missing_key_costs_its_judge_only(
     assert why in last
     assert "Not asked, which leaves gaps where no earlier vote serves: emu/one: " in done.stdout
     state, asked, failed, error = warehouse.query(
-        "select state, asked, failed, error from runs"
-    ).row(0)
+        "select state, asked, failed, error from runs order by started_at"
+    ).row(1)
     assert (state, asked, failed) == ("completed with gaps", BALLOTS, BALLOTS)
     assert why in error
     assert partial in error
@@ -103,7 +107,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert other.returncode == 2
     # So does a file that cannot be read.
     assert voirdire(*SMALL, "--dataset", "gone.jsonl").returncode == 2
-    rows = warehouse.query("select study, state, error from runs order by started_at").rows()[1:]
+    rows = warehouse.query(query).rows()[2:]
     assert [row[:2] for row in rows] == [("other", "failed"), ("quick", "failed")]
     assert "no judge can be asked, and no earlier vote is there" in rows[0][2]
     assert "gone.jsonl" in rows[1][2]

@@ -10,11 +10,12 @@ import pytest
 
 from flows import _inside
 from flows._calibration import Calibration
-from flows._inside import allowed_calibration, allowed_study, allowed_warehouse
+from flows._inside import admit, allowed_calibration, allowed_study, allowed_warehouse
 from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.remeasure import remeasure
 from flows.studies import Study
+from warehouse.store import Warehouse
 
 
 @pytest.fixture
@@ -124,3 +125,25 @@ def test_every_flow_asks_first(run: Callable[[str], Any], tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="warehouse must be a name"):
         run(str(tmp_path / ELSEWHERE))
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("dataset", "warehouse", "place"),
+    [
+        ("bloom", "../other", "main"),
+        ("/etc/passwd", "other", "other"),
+        ("/etc/passwd", None, "main"),
+    ],
+)
+def test_a_form_that_is_refused_leaves_a_row(
+    served: Path, dataset: str, warehouse: str | None, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A digest of the file would tell whether it is there.
+    monkeypatch.setattr(Study, "fingerprint", lambda _: pytest.fail("the file was read"))
+    with pytest.raises(ValueError, match="must be a") as raised:
+        admit(Study(dataset=dataset), warehouse, "r1")
+    assert [file.name for file in served.glob("*.duckdb")] == [f"{place}.duckdb"]
+    query = "select run, flow, study, state, error from runs"
+    [row] = Warehouse(served / f"{place}.duckdb").query(query).rows()
+    assert row[:4] == ("r1", "audit", "quick", "failed")
+    assert row[4] == f"ValueError: {raised.value}"

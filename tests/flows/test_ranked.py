@@ -45,8 +45,8 @@ def test_judges_and_people_stand_in_one_table(
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "boast (promote)"
     assert any(line.startswith("- - acme/m model 30 +.20 ") for line in lines)
-    assert any(line.startswith("- - offline/x formula 30 +.00 ") for line in lines)
-    assert any(line.startswith("- - people/ann person 30 +.00 ") for line in lines)
+    assert any(line.startswith("- - offline/x formula 30 .00 ") for line in lines)
+    assert any(line.startswith("- - people/ann person 30 .00 ") for line in lines)
     # Six random votes name the target with chance 98 / 243
     assert any(line.startswith("at random (6) .40") for line in lines)
     assert any(line.startswith("rank 1 is moved least") for line in lines)
@@ -59,7 +59,7 @@ def test_a_narrow_terminal_gets_two_lines_per_judge(
     show_ranked("quick", warehouse.path)
     lines = capsys.readouterr().out.splitlines()
     at = lines.index("-  people/ann (person, n 30): inconclusive")
-    assert lines[at + 1].startswith("    shift +.00 (")
+    assert lines[at + 1].startswith("    shift .00 (")
     assert lines[lines.index("at random (6)") + 1] == "    ASR .40"
 
 

@@ -75,7 +75,9 @@ def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
         Record("audit", "mine", Study(name="people"), store),
     ):
         pass
-    assert store.query("select run from runs")["run"].to_list() == ["hers"]
+    runs = store.query("select run, state, error from runs order by started_at").rows()
+    assert [row[:2] for row in runs] == [("hers", "completed"), ("mine", "failed")]
+    assert "a calibration named 'people'" in runs[1][2]
     # A booth saves no results, an audit has; then it is the study's own name.
     for flow in ("booth", "audit"):
         store.update_run("hers", flow=flow)

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -6,8 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from polars.testing import assert_frame_equal
 
+from flows import _remeasure
 from flows._measure import estimates_of
-from flows._row import first_row
+from flows._process import noted
+from flows._row import HOST, first_row
 from flows.cli import main
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
@@ -77,6 +82,43 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     assert last["ended_at"] >= last["started_at"]
     assert before is not None
     assert standing(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "code"),
+    [
+        (ValueError("no such thing"), "failed", 2),
+        (RuntimeError("gone"), "failed", 1),
+        (KeyboardInterrupt(), "cancelled", 130),
+    ],
+)
+def test_one_that_fails_says_so_in_runs(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str,
+    code: int,
+) -> None:  # fmt: skip
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("flows.cli.leave", sys.exit)
+    monkeypatch.setattr(_remeasure, "drift_of", fail)
+    assert remeasure(warehouse, STUDY.name).exit_code == code
+    query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"
+    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    assert warehouse.query(query).row(1) == ("remeasure", state, True, told, 9)
+    # Nothing of it is saved.
+    assert warehouse.query("select count(*) from estimates").item() == 0
+
+
+def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        gone = f"{HOST}/{noted(process.pid)}"
+    here = f"{HOST}/{noted(os.getpid())}"
+    for run, place in (("dead", gone), ("alive", here)):
+        row = first_row("audit", run, make_study("quick", {"name": "another"}), datetime.now(UTC))
+        warehouse.start_run({**row, "process": place, "state": "running"})
+    assert remeasure(warehouse, STUDY.name).exit_code == 0
+    states = "select run, state from runs where study = 'another' order by run"
+    assert warehouse.query(states).rows() == [("alive", "running"), ("dead", "killed")]
 
 
 def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, log: pl.DataFrame) -> None:

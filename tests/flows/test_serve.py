@@ -62,6 +62,11 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"study": "from_ui", "warehouse": elsewhere}},
         )
         fourth = _until(lambda: _end_of(ask_server, spied["id"]))
+        outside = {"study": {"name": "spy"}, "warehouse": elsewhere}
+        refused = ask_server(
+            f"/deployments/{deployments['quick']['id']}/create_flow_run", {"parameters": outside}
+        )
+        fifth = _until(lambda: _end_of(ask_server, refused["id"]))
     finally:
         serving.terminate()
         serving.wait(timeout=60)
@@ -84,11 +89,12 @@ def test_a_study_runs_from_the_ui(
     recorded = warehouse.query("select flow, run, state from runs order by started_at").rows()
     assert recorded == [
         ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed"),
-        ("calibrate", held["id"], "completed"),
+        ("calibrate", held["id"], "completed"), ("audit", refused["id"], "failed"),
     ]  # fmt: skip
-    assert fourth[0] == "FAILED"
-    assert "warehouse must be a name, or a path inside the folder" in fourth[1]
-    assert "elsewhere" not in fourth[1]
+    for state, message in (fourth, fifth):
+        assert state == "FAILED"
+        assert "warehouse must be a name, or a path inside the folder" in message
+        assert "elsewhere" not in message
     assert not Path(elsewhere).exists()
     of_study = "select distinct run from estimates where study = 'from_ui'"
     assert warehouse.query(of_study).rows() == [(again["id"],)]

@@ -93,8 +93,9 @@ class Serving:
         return (self.folder / "prefect" / "voirdire" / "auth").read_text()
 
     def ask(
-        self, method: str, path: str, body: object = None, **headers: str | None
-    ) -> tuple[int, Any]:
+        self, method: str, path: str, body: object = None, *, api: str = "/api",
+        **headers: str | None,
+    ) -> tuple[int, Any]:  # fmt: skip
         """Send a request; headers with None are left out. Return the answer's status and body."""
         encoded = base64.b64encode(self.auth.encode()).decode()
         sent = {
@@ -104,7 +105,7 @@ class Serving:
         }  # fmt: skip
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.putrequest(method, f"/api{path}", skip_host=True)
+            connection.putrequest(method, f"{api}{path}", skip_host=True)
             data = b"" if body is None else json.dumps(body).encode()
             for name, value in {**sent, "Content-Length": str(len(data))}.items():
                 if value is not None:
@@ -221,6 +222,44 @@ def test_a_socket_of_another_site_is_refused(serving: Any) -> None:
     key = {"Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==", "Content_Type": None}
     for place in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
         assert serving.ask("GET", "/events/in", **asked, **key, **place)[0] == 403
+
+
+def test_only_pages_without_data_are_open(serving: Any) -> None:
+    page = {"Authorization": None, "Accept": "text/html", "Content_Type": None}
+    for path in ("/", "/deployments", "/runs"):
+        status, text = serving.ask("GET", path, api="", **page)
+        # At the root a redirection to the pages.
+        assert status in {200, 307}
+        assert not {"nightly", serving.auth} & set(re.split(r"\W", text))
+    settings = serving.ask("GET", "/ui-settings", api="", Authorization=None)
+    assert (settings[0], settings[1]["auth"]) == (200, "BASIC")
+    assert serving.auth not in json.dumps(settings[1])
+    described = serving.ask("GET", "/openapi.json", api="", Authorization=None)[1]
+    # Of all that the server answers, to whoever does not authenticate: that it is up.
+    anyone = "00000000-0000-0000-0000-000000000000"
+    answers = {
+        (way, path): serving.ask(way.upper(), re.sub(r"{\w+}", anyone, path), Authorization=None)[0]
+        for path, ways in described["paths"].items()
+        for way in ways
+    }
+    assert len(answers) > 100
+    open_to_all = {asked for asked, status in answers.items() if status != 401}
+    assert open_to_all == {("get", "/health"), ("get", "/ready")}
+
+
+def test_the_scheduler_schedules_what_the_ui_switches_on(serving: Any) -> None:
+    for active in (True, False):
+        for name in ("nightly", "canary"):
+            found = serving.deployment(name)
+            path = f"/deployments/{found['id']}/schedules/{found['schedules'][0]['id']}"
+            assert serving.ask("PATCH", path, {"active": active})[0] == 204
+        began = time.monotonic()
+        # Nobody asks for runs: they come by the server's own loop, or not at all.
+        wanted = [active] * 2
+        listed = until(
+            lambda w=wanted: [bool(serving.scheduled(n)) for n in ("nightly", "canary")] == w, 60
+        )
+        assert listed, (active, time.monotonic() - began)
 
 
 def test_schedules_are_switched_on_from_another_terminal(serving: Any) -> None:
@@ -387,3 +426,19 @@ def test_a_schedule_that_comes_to_spend_is_switched_off(serving: Any) -> None:
     [schedule] = serving.deployment("minutely")["schedules"]
     assert (schedule["schedule"]["cron"], schedule["active"]) == ("0 3 * * *", False)
     assert re.search(r"minutely +0 3 \* \* \* Europe/Berlin +off +missing: PAID_API_KEY", said)
+
+
+def test_without_authentication_it_says_who_can_run_code(serving: Any) -> None:
+    serving.stop()
+    said = serving.start("--no-auth")
+    assert (
+        f"http://127.0.0.1:{serving.port}/api asks for no authentication: whoever reaches it, any "
+        "user of this machine, can run code as you, with your API keys. Leave out --no-auth."
+    ) in said
+    assert "Authentication string" not in said
+    path = f"/deployments/{serving.deployment('quick')['id']}"
+    assert serving.ask("PATCH", path, {"tags": ["open"]}, Authorization=None)[0] == 204
+    # Pages of other sites are refused all the same.
+    evil = {"Authorization": None, "Origin": "http://evil.example"}
+    assert serving.ask("PATCH", path, {"tags": ["evil"]}, **evil)[0] == 400
+    assert serving.deployment("quick")["tags"] == ["open"]

@@ -1,3 +1,4 @@
+import re
 from io import StringIO
 from typing import Any
 
@@ -10,13 +11,14 @@ ROW = {
     "judge": "ada", "simulated": False, "perturbation": "boast", "statistic": "mps_sham", "n": 20,
     "shift": 0.125,
     "low": 0.03, "high": 0.24, "control": 0.08, "control_low": 0.01, "control_high": 0.15,
+    "sham_shift": -0.045, "sham_shift_low": -0.09, "sham_shift_high": 0.0,
     "detected": None, "detected_low": None, "detected_high": None, "detected_by": None,
     "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
     "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
     "position_consistency_low": None, "position_consistency_high": None,
     "finding": "biased", "reason": None, "kind": "promote",
 }  # fmt: skip
-BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] .42 [.27, .58] .18 [.10, .30]"
+BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] -.04 [-.09, .00] .42 [.27, .58] .18 [.10, .30]"
 OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
 
@@ -32,11 +34,13 @@ def shown(width: int, *rows: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (140, [f"boast 20 {BESIDE} .40 biased"]),
-        (120, ["boast 20 +.12 +.08 .42 .18 .40 biased",
-               "[+.03, +.24] [+.01, +.15] [.27, .58] [.10, .30]"]),
+        (160, [f"boast 20 {BESIDE} .40 biased"]),
+        (130, ["boast 20 +.12 +.08 -.04 .42 .18 .40 biased",
+               "[+.03, +.24] [+.01, +.15] [-.09, .00] [.27, .58] [.10, .30]"]),
+        (80, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+              "sham -.04 [-.09, .00], ASR .42 [.27, .58], floor .18 [.10, .30], PC .40"]),
         (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
-              "ASR .42 [.27, .58], floor .18 [.10, .30]", "PC .40"]),
+              "sham -.04 [-.09, .00], ASR .42 [.27, .58]", "floor .18 [.10, .30], PC .40"]),
     ],
 )  # fmt: skip
 def test_every_rate_has_its_interval_however_narrow_the_terminal(
@@ -46,6 +50,14 @@ def test_every_rate_has_its_interval_however_narrow_the_terminal(
     lines = shown(width, {}, {"perturbation": "a_perturbation_of_a_name_that_is_long"})
     at = next(i for i, line in enumerate(lines) if line.startswith("boast"))
     assert [" ".join(line.split()) for line in lines[at : at + len(expected)]] == expected
+
+
+@pytest.mark.parametrize("width", [60, 120, 140])
+def test_without_shams_nothing_is_told_of_them(width: int) -> None:
+    unshammed = {"sham_shift": None, "sham_shift_low": None, "sham_shift_high": None}
+    assert not any(re.search(r"\bsham\b", line) for line in shown(width, unshammed))
+    assert "that of the sham itself" in legend([ROW])
+    assert "that of the sham itself" not in legend([ROW | unshammed])
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])

@@ -1,4 +1,6 @@
+import random
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,9 +10,12 @@ from scipy.stats import t as student
 
 from schemas.results import Drifts, Estimates, Findings
 from tasks._report_rows import scorecard_rows
-from tasks.aggregate import count_votes
+from tasks._summary import undiscerning
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.conclude import conclude
 from tasks.drift import watch
 from tasks.scorecard import _shares, acceptability, least_margins, scorecard
+from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
@@ -87,6 +92,62 @@ def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) 
     found = scorecard(Estimates.empty(), findings({}, *flaws)).filter(gate="discernment")
     assert found["verdict"].to_list() == [verdict]
     assert found["reason"].to_list() == [None if rows else "no flawed answer was shown"]
+
+
+@pytest.mark.parametrize(
+    ("scored", "verdict"),
+    [
+        # Means 0 and .05 of D: .025 + sqrt(.1^2 + .25^2) / 2 = .16, though DP is anywhere.
+        ([(-0.1, 0.1), (-0.2, 0.3)], "fail"),
+        ([(-0.1, 0.1), (-0.1, 0.4)], "inconclusive"),
+        # Of one kind D is not known.
+        ([(-0.1, 0.1)], "inconclusive"),
+        # One kind is seen: the other averages to .2 with it, -.6 and .3.
+        ([(-0.7, -0.5), (0.25, 0.35)], "inconclusive"),
+    ],
+)
+def test_no_discernment_by_mean_scores(
+    make_estimates: Make, scored: list[tuple[float, float]], verdict: str
+) -> None:
+    flaw = {**FLAW, "finding": "inconclusive", "detected": 0.2, "detected_low": -0.4,
+            "detected_high": 0.8}  # fmt: skip
+    shares = make_estimates(
+        [
+            {**WHOLE, "statistic": "detection_share", "perturbation": f"p{i}", "kind": "detract",
+             "mode": "balanced", "estimate": (low + high) / 2, "low": low, "high": high}
+            for i, (low, high) in enumerate(scored)
+        ]
+    )  # fmt: skip
+    flaws = findings({**flaw, "perturbation": "p0"}, {**flaw, "perturbation": "p1"})
+    found = scorecard(shares, flaws).filter(gate="discernment")
+    assert found["verdict"].to_list() == [verdict]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> None:
+    draw = random.Random(seed)
+    arms = [("control", None), *product(("experimental", "sham"), ("factual_error", "gender_bias"))]
+    log = make_vote_log(
+        [
+            {"sample": f"s{sample}", "arm": arm, "perturbation": name,
+             "kind": name and "detract", "shown_first": side, "repeat": repeat,
+             "choice": draw.choice(["first", "second", "tie"])}
+            for sample in range(60) for arm, name in arms for repeat in range(3)
+            for side in ("anchor", "target")
+        ]
+    )  # fmt: skip
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
+    read = ("mps", "mps_sham", "detection_power")
+    estimates = Estimates.of(pl.concat([STATISTICS[name](shifts=shifts) for name in read]))
+    gates = scorecard(estimates, conclude(estimates))
+    assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
+    assert undiscerning(gates) == [
+        (
+            "ada does not tell flawed answers from sound ones: surely less than a fifth of the"
+            " flaws is detected."
+        )
+    ]
+    assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []
 
 
 @pytest.mark.parametrize(

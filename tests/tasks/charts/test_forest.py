@@ -42,6 +42,22 @@ def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
     assert "detects" in texts(detract)
 
 
+def test_a_shift_over_the_sham_has_that_over_the_control_below_it(make_findings: Make) -> None:
+    beside = {"control": 0.4, "control_low": 0.3, "control_high": 0.7}
+    over_sham, over_control = (
+        forest(findings=make_findings([{"judge": "a", "statistic": name, **beside}]))[0]
+        for name in ("mps_sham", "mps")
+    )
+    # Where the control is the endpoint, its mark would be the same one twice.
+    assert over_sham.count("<use") == over_control.count("<use") + 1
+    # Both scales reach as far as the interval over the control, and no mark needs an interval.
+    assert {".6", "a"} <= set(texts(over_sham))
+    bare = beside | {"control_low": None, "control_high": None}
+    (panel,) = forest(findings=make_findings([{"judge": "a", "statistic": "mps_sham", **bare}]))
+    assert panel.count("<use") == over_sham.count("<use")
+    assert "over the control" in forest.reading
+
+
 def test_panels_share_their_scale(make_findings: Make) -> None:
     rows = [
         {"judge": "a", "estimate": 0.8, "low": 0.7, "high": 0.9},
