@@ -6,7 +6,7 @@ study is one cell of one simulated judge, so its family has one test.
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -15,6 +15,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
+from discerning import discernment
 from hidden import HIDDEN
 from studies import in_one_order
 
@@ -102,6 +103,9 @@ DESIGNS: dict[str, tuple[Study, ...]] = {
 }
 
 
+TABLES: dict[str, Callable[[int, int], Iterator[object]]] = {**HIDDEN, "discernment": discernment}
+
+
 def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     """Return the findings of many studies, each a family of its own."""
     log = simulate(
@@ -138,12 +142,12 @@ def words(study: Study, studies: int, seed: int) -> dict[str, float]:
 def main() -> None:
     """Print the share of each word, design by design."""
     parser = argparse.ArgumentParser(description="How often findings are right.")
-    parser.add_argument("designs", nargs="*", choices=[[], *DESIGNS, *HIDDEN])
+    parser.add_argument("designs", nargs="*", choices=[[], *DESIGNS, *TABLES])
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    for name in given.designs or (*DESIGNS, *HIDDEN):
-        for rate in HIDDEN[name](given.studies, given.seed) if name in HIDDEN else ():
+    for name in given.designs or (*DESIGNS, *TABLES):
+        for rate in TABLES[name](given.studies, given.seed) if name in TABLES else ():
             print(f"{name}: {rate}", flush=True)
         for study in DESIGNS.get(name, ()):
             told = words(study, given.studies, given.seed)

@@ -37,11 +37,11 @@ def scorecard(
     items) and drift (where there are waves). A gate fails if the whole interval lies beyond the
     tolerance, passes if all of it lies within, and is else inconclusive; position and a bias by
     their findings, drift only if an alert is confirmed. Discernment passes if more than a fifth of
-    one kind of flaw is surely detected, fails if surely less of every kind. With too few questions
-    nothing passes or fails. ``margin`` is what is left of the tolerance at the worse end of the
-    interval, as a share of it: of a promote bias the 90 % interval, as its finding goes by that; of
-    a detract one how far the share of flaws that is surely detected lies beyond what detecting
-    takes. Null, with the reason, where a finding says other than its interval, as by its adjusted p
+    one kind of flaw is surely detected, fails if surely less of every kind or on average. With too
+    few questions nothing passes or fails. ``margin`` is what is left of the tolerance at the worse
+    end of the interval, as a share of it: of a promote bias the 90 % interval, as its finding; of a
+    detract one how far the share of flaws that is surely detected lies beyond what detecting takes.
+    Null, with the reason, where a finding says other than its interval, as by its adjusted p
     or by log-odds.
     """
     drifts = Drifts.empty() if drifts is None else drifts

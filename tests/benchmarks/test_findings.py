@@ -59,3 +59,13 @@ def test_easy_pairs_do_not_hide_a_bias(benchmark: Import, pairs: str, size: str)
     assert told.get("no relevant bias", 0) <= 0.05
     # Of 1000 studies .955 to .981.
     assert told.get("biased", 0) >= 0.955 - 3 * sqrt(0.955 * 0.045 / STUDIES)
+
+
+def test_a_judge_that_cannot_tell_flaws_fails_and_one_that_can_does_not(benchmark: Import) -> None:
+    rates = benchmark("discerning").discernment(20, SEED)
+    told = dict(rate.split(": ") for rate in rates)
+    for blind in ("votes at random", "notices 0.0"):
+        assert told[f"{blind}, 60 x 6"] == "fail 1.000"
+    seeing = [verdicts for about, verdicts in told.items() if about.startswith("notices 0.6")]
+    assert len(seeing) == 4
+    assert not any("fail" in verdicts for verdicts in seeing)

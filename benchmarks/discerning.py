@@ -1,0 +1,56 @@
+"""How often judges pass the gate of discernment; ``findings.py`` runs it."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from schemas.judging import VoteLog
+from schemas.results import Estimates
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.conclude import conclude
+from tasks.providers._offline import Traits
+from tasks.providers._simulate import simulate
+from tasks.scorecard import scorecard
+from tasks.statistics import STATISTICS
+from tasks.statistics._bootstrap import formulas_only
+
+FLAWS = ("factual_error", "gender_bias")
+JUDGES = {
+    "votes at random": Traits(uniform=True),
+    **{f"notices {pi}": Traits(omega=1.5, nu=0.5, pi=pi) for pi in (0.0, 0.6, 1.0)},
+}
+SIZES = ((60, 2), (60, 4), (60, 6), (142, 6))
+BATCH = 100
+
+
+def discernment(studies: int, seed: int) -> Iterator[str]:
+    """Yield, by judge and size, how often the gate has which verdict.
+
+    Two kinds of flaws of 2.5 logits; a judge notices a share of them.
+    """
+    for about, traits in JUDGES.items():
+        for items, votes in SIZES:
+            found = pl.concat(
+                _verdicts(traits, items, votes, min(BATCH, studies - first), seed * 1009 + first)
+                for first in range(0, studies, BATCH)
+            )
+            shares = found.value_counts(sort=True, normalize=True)
+            told = ", ".join(f"{verdict} {share:.3f}" for verdict, share in shares.iter_rows())
+            yield f"{about}, {items} x {votes}: {told}"
+
+
+def _verdicts(traits: Traits, items: int, votes: int, studies: int, seed: int) -> pl.Series:
+    """Return the gate's verdict of each study, a judge of its own."""
+    parts = [
+        simulate(
+            traits, kind="detract", beta=-2.5, items=items, votes=votes, seed=2 * seed + at,
+            studies=studies, judge="s", perturbation=name, gap_seed=seed,
+        )
+        for at, name in enumerate(FLAWS)
+    ]  # fmt: skip
+    log = pl.concat([parts[0], parts[1].filter(pl.col("arm") != "control")])
+    shifts = match_groups(tally_votes(count_votes(VoteLog.of(log)), "balanced"))
+    with formulas_only():
+        rows = [STATISTICS[name](shifts=shifts) for name in ("mps", "mps_sham", "detection_power")]
+    estimates = Estimates.of(pl.concat(rows))
+    return scorecard(estimates, conclude(estimates)).filter(gate="discernment")["verdict"]
