@@ -8,7 +8,7 @@ from typing import Any
 
 from flows._row import NOTHING_ASKED
 from tasks.providers._redact import redact
-from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
+from warehouse.store import SIGN_SECONDS, Warehouse, WarehouseBusyError, WarehouseError
 
 LONGEST = 2000
 """Characters of an error in ``runs``."""
@@ -31,8 +31,11 @@ def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseExce
     if isinstance(error, WarehouseBusyError):
         # It was waited for already; the next command sees that this process is gone.
         return
+    # Who interrupts does not wait for a file that is busy.
+    hasty = not isinstance(error, Exception)
+    place = Warehouse(warehouse.path, patience_seconds=SIGN_SECONDS) if hasty else warehouse
     try:
-        warehouse.start_run({**NOTHING_ASKED, **row, **end_of(error)})
+        place.start_run({**NOTHING_ASKED, **row, **end_of(error)})
     except (WarehouseError, OSError, ValueError) as reason:
         error.add_note(f"{warehouse.path} has no row of this run: {reason}")
 

@@ -1,6 +1,8 @@
 """Runs that end, are killed, or are only taken for dead."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,8 +13,10 @@ import polars as pl
 import pytest
 
 from flows import _record
+from flows._failures import failure_recorded
 from flows._publish import _literal
 from flows._record import Record
+from flows._row import first_row
 from flows.studies import Study
 from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
@@ -128,3 +132,23 @@ def test_claims_are_given_up_ballot_by_ballot(store: Warehouse) -> None:
         # only one's own
         store.save([], run="other", release=ballots)
     assert store.query("select ballot_id from claims").item() == "b" * 32
+
+
+def test_an_interrupted_start_waits_for_no_file_that_is_busy(store: Warehouse) -> None:
+    store.query("select 1")
+    hold = f"import duckdb; c = duckdb.connect({str(store.path)!r}); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        began = time.monotonic()
+        with (
+            pytest.raises(KeyboardInterrupt) as raised,
+            failure_recorded(lambda: first_row("audit", "r", Study(), datetime.now(UTC)), store),
+        ):
+            raise KeyboardInterrupt
+        assert time.monotonic() - began < 5
+        holder.kill()
+    [note] = raised.value.__notes__
+    assert note.startswith(f"{store.path} has no row of this run: ")

@@ -88,7 +88,7 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     ("error", "state", "code"),
     [
         (ValueError("no such thing"), "failed", 2),
-        (RuntimeError("gone"), "failed", 1),
+        (RuntimeError("gone"), "failed", 2),
         (KeyboardInterrupt(), "cancelled", 130),
     ],
 )
