@@ -215,7 +215,8 @@ def _show(study: Study, path: Path, message: str) -> None:
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
-        known = study.name in STUDIES
+        given = STUDIES[study.name].study if study.name in STUDIES else None
+        known = given and study == given.model_copy(update={"wave": study.wave})
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive: {plan} says what this design can see."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
@@ -234,8 +235,15 @@ def _show_changes(study: Study, path: Path) -> None:
     from schemas.results import Drifts
     from warehouse.store import Warehouse
 
+    if not study.wave:
+        return
     drifts = Warehouse(path).read(Drifts, among=pl.DataFrame({"study": [study.name]}))
-    if drifts.height:
+    if drifts.is_empty():
+        _show_line(
+            f"No drift can be told yet: {study.wave!r} is the first wave with a name, and audits "
+            "without --wave are not compared."
+        )
+    else:
         from flows._measured import show_drift
 
         show_drift(CONSOLE, drifts)

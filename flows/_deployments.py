@@ -284,7 +284,9 @@ async def settle(client: PrefectClient, registered: Registered, *, alone: bool) 
     notes = []
     if missed:
         others = f"; {len(missed) - 1} earlier ones are cancelled" if missed[1:] else ""
-        notes = [f"was due at {missed[0]['expected_start_time'][:16]} UTC, and runs now{others}"]
+        notes = [
+            f"was due at {missed[0]['expected_start_time'][:16]} UTC, and is made up for{others}"
+        ]
     begun = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
     for run in await _runs(client, registered, begun) if alone else []:
         message = "voirdire serve ended while it ran. Its votes are kept: run it again to go on."

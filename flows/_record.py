@@ -247,7 +247,11 @@ class Record:
         text = f"{text}, {self.stopped} not needed" if self.stopped else text
         text = f"{text} ({self.probed})" if self.probed else text
         invalid = counts["invalid"]
-        text = f"{text}, {invalid} replies without a verdict" if invalid else text
+        text = (
+            f"{text}, {invalid} {'reply' if invalid == 1 else 'replies'} without a verdict"
+            if invalid
+            else text
+        )
         text = f"{text} ({causes})" if (causes := self._causes()) else text
         unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())
         text = f"{text}. Not sent, as unsupported: {unsent}" if unsent else text

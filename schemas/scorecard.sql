@@ -67,11 +67,12 @@ gates as (
                 and avg(scored) + sqrt(sum((scored_high - scored) ** 2)) / count(scored_high) <= .20
             ),
             false
-        ),
+        ) as failed,
         coalesce(max(seen_low) > .20, false),
         max(seen_low) / .20 - 1, null,
         case
             when not bool_or(kind = 'detract') then 'no flawed answer was shown'
+            when failed and max(seen_high) > .20 then 'the mean over the kinds of flaws is below .20, with its interval'
             when count(seen_low) = 0 then min(reason) filter (kind = 'detract')
         end,
     from (

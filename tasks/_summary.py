@@ -120,7 +120,7 @@ def undiscerning(gates: pl.DataFrame) -> list[str]:
     return [
         (
             f"{listing([*judges[:NAMED], *others])} {verb} not tell flawed answers from sound ones:"
-            " surely less than a fifth of the flaws is detected."
+            " the mean share detected over the kinds of flaws is below a fifth, with its interval."
         )
     ]
 
