@@ -22,7 +22,7 @@ LABELS = [*CHOSEN]
 
 def remeasure(warehouse: Warehouse, *words: str) -> str:
     command = ["remeasure", "quick", "--warehouse", str(warehouse.path), *words]
-    result = CliRunner().invoke(main, command, env={"COLUMNS": "110"})
+    result = CliRunner().invoke(main, command, env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
     return result.output
 
