@@ -28,6 +28,8 @@ QUIET = {
     # A server that is gone is told of once, in our own words.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_CLIENT_MAX_RETRIES": "2",
+    # One that is frozen answers no request: with the default of 60 s a run waits for many minutes.
+    "PREFECT_API_REQUEST_TIMEOUT": "15",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     **SETTINGS,
 }
