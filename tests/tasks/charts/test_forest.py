@@ -53,8 +53,11 @@ def test_a_shift_over_the_sham_has_that_over_the_control_below_it(make_findings:
     # Both scales reach as far as the interval over the control, and no mark needs an interval.
     assert {".6", "a"} <= set(texts(over_sham))
     bare = beside | {"control_low": None, "control_high": None}
-    (panel,) = forest(findings=make_findings([{"judge": "a", "statistic": "mps_sham", **bare}]))
-    assert panel.count("<use") == over_sham.count("<use")
+    marked, unmarked = (
+        forest(findings=make_findings([{"judge": "a", "statistic": name, **bare}]))[0]
+        for name in ("mps_sham", "mps")
+    )
+    assert marked.count("<use") == unmarked.count("<use") + 1
     assert "over the control" in forest.reading
 
 
