@@ -82,7 +82,7 @@ def nothing_runs(
         (tmp_path / f"{name}.json").write_text(text)
     server = type("NoServer", (), {
         "access": Access("http://127.0.0.1:9/api"), "process": 1,
-        "__init__": lambda *_, **__: None, "wait": lambda *_: None, "stop": lambda *_: None,
+        "__init__": lambda *_, **__: None, "wait": lambda *_, **__: None, "stop": lambda *_: None,
     })  # fmt: skip
     for module, name, stub in (
         (_audit_here, "_audit", end),

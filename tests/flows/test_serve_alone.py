@@ -48,7 +48,12 @@ class Serving:
             self.port = free.getsockname()[1]
         hidden = ("_API_KEY", "PREFECT_API_URL", "PREFECT_API_AUTH_STRING")
         self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.endswith(hidden)},
+            # Tests that served in this process have set where things are.
+            **{
+                k: v
+                for k, v in os.environ.items()
+                if not k.endswith(hidden) and not k.startswith("VOIRDIRE_")
+            },
             "PREFECT_HOME": str(folder / "prefect"),
             "PYTHONPATH": str(ROOT),
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
