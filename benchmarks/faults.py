@@ -245,20 +245,29 @@ def worker_killed(place: Path) -> None:
 
 def server_killed(place: Path) -> None:
     """Kill the Prefect server of an audit (-9), in five audits."""
+    _server_lost(place, "killed server", signal.SIGKILL)
+
+
+def server_frozen(place: Path) -> None:
+    """Stop the Prefect server of an audit (SIGSTOP), in five audits: it answers nothing."""
+    _server_lost(place, "frozen server", signal.SIGSTOP)
+
+
+def _server_lost(place: Path, name: str, fate: signal.Signals) -> None:
     for number in range(times(5)):
         with case(place / str(number), 900) as it:
             running = it.start(PREFECT_API_URL="")
             it.until(running, 50 + 100 * number)
             pid = running.child("flows._guarded")
-            show(f"server {number}: no server found", pid is None, 0)
+            show(f"{name} {number}: no server found", pid is None, 0)
             if pid:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, fate)
             began = time.monotonic()
-            complete(it, f"server {number}", running)
-            show(f"server {number}: seconds to the end", time.monotonic() - began, 120, "s")
-            it.check(f"server {number}", 0)
+            complete(it, f"{name} {number}", running)
+            show(f"{name} {number}: seconds to the end", time.monotonic() - began, 60, "s")
+            it.check(f"{name} {number}", 0)
             rows = it.warehouse.query("select count(*) from findings").item()
-            show(f"server {number}: no findings", rows == 0, 0)
+            show(f"{name} {number}: no findings", rows == 0, 0)
 
 
 def remeasure_killed(place: Path) -> None:
@@ -418,10 +427,19 @@ def reader(place: Path) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {
     f.__name__: f
     for f in (
-        main_killed, worker_killed, server_killed, remeasure_killed, torn_journal, full_disk, held,
-        clock, three, reader,
+        main_killed,
+        worker_killed,
+        server_killed,
+        server_frozen,
+        remeasure_killed,
+        torn_journal,
+        full_disk,
+        held,
+        clock,
+        three,
+        reader,
     )
-}  # fmt: skip
+}
 
 
 def main() -> None:

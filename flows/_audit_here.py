@@ -1,8 +1,10 @@
 """An audit in this process: server, caller and imports start side by side."""
 
+import asyncio
 import gc
 import logging
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,11 @@ QUIET = {
     **SETTINGS,
 }
 
+SECONDS_TO_TELL_THE_END = 20.0
+"""So long the Prefect server may take to take note of a run that has ended."""
+
+SECONDS_BETWEEN_LOOKS = 0.2
+LONGEST_CAUSE = 200
 SECONDS_AFTER_AN_INTERRUPT = 0.2
 """For the server to end in order: what is to be kept is in the warehouse and the journal."""
 
@@ -127,15 +134,16 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     # Importing litellm takes seconds, as may loading a model: begin now.
     caller()
     begin(study.judges)
+    sent = True
     try:
         code, sent = _run(study, path, access, server)
     except KeyboardInterrupt:
-        if server:
-            server.stop(SECONDS_AFTER_AN_INTERRUPT)
+        sent = False
         raise
     finally:
         if server:
-            server.stop()
+            # One that takes nothing more has nothing to end in order.
+            server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
     if not sent:
         # Prefect would try for minutes to tell a server that is gone.
         leave(code)
@@ -176,7 +184,7 @@ def _run(
     with ballot_bars(CONSOLE) as listen:
         _progress.listeners.append(listen)
         _progress.readers.append(_show_line)
-        state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path))
+        state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
         _progress.readers.remove(_show_line)
         _progress.listeners.remove(listen)
     told = Warehouse(path).query(TOLD, [study.name]).item()
@@ -200,6 +208,10 @@ TOLD = """
     select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
 """
 """What the last run says is missing."""
+
+NEWEST = """
+    select run, error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""
 
 
 GATES = """
@@ -259,27 +271,56 @@ def _show_line(text: str) -> None:
     CONSOLE.print(text, markup=False, highlight=False)
 
 
-async def _state_of(flow: Any, study: Study, path: Path) -> tuple[Any, bool]:
+async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[Any, bool]:
     """Run the flow; a failure of the run is raised here, one of the Prefect server alone is not.
 
     Return its state, and whether the server took all that it was sent.
     """
     import httpx
 
+    from flows._failures import one_line, record_failure
     from flows._orchestrator import outcomes, send_the_rest
+    from warehouse.store import Warehouse
 
-    before = len(outcomes)
+    store, before = Warehouse(path), len(outcomes)
+    earlier = store.query(NEWEST, [study.name]).rows()
+    running = asyncio.ensure_future(flow(study, str(path), return_state=True))
+    sent = False
     try:
-        state = await flow(study, str(path), return_state=True)
-    except (httpx.HTTPError, OSError) as error:
+        state = await _told_in_time(running, lambda: len(outcomes) > before)
+        sent = await send_the_rest()
+    except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        newest = store.query(NEWEST, [study.name]).rows()
+        if newest == earlier:
+            lost = ConnectionError(
+                f"{where} did not let the run begin: {one_line(error)[:LONGEST_CAUSE]}. "
+                "Nothing was asked. See whether it runs, and run again."
+            )
+            record_failure(_row(study), store, lost)
+            raise lost from error
         if len(outcomes) == before:
-            raise
+            # The run failed by itself, which the server could not be told.
+            raise RuntimeError(newest[0][1] or one_line(error)) from error
         state = outcomes[-1]
         _show_line(
             f"The Prefect server could not be told how this run ended ({type(error).__name__}). "
             "Its results are complete without it."
         )
-    finally:
-        sent = await send_the_rest()
     await state.aresult(raise_on_failure=True)
     return state, sent
+
+
+async def _told_in_time(running: "asyncio.Future[Any]", ended: Callable[[], bool]) -> Any:
+    """Return a flow's state.
+
+    Raises
+    ------
+    TimeoutError
+        Where its run has ended, which the Prefect server does not take note of in time. The flow
+        goes on trying, as to cancel it would be one more message.
+    """
+    while not running.done():
+        if ended():
+            return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_TELL_THE_END)
+        await asyncio.wait({running}, timeout=SECONDS_BETWEEN_LOOKS)
+    return running.result()

@@ -5,10 +5,18 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 
 import httpx
-from prefect import get_run_logger
-from prefect.client.schemas.objects import State
+from prefect import get_client, get_run_logger
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import State, StateType
 from prefect.events.worker import EventsWorker
 from prefect.logging.handlers import APILogHandler
+from prefect.states import Crashed
+
+from warehouse.store import Warehouse
 
 PATIENCE_SECONDS = 10.0
 """So long one message may take, retries included."""
@@ -19,6 +27,7 @@ PAUSE_SECONDS = 60.0
 SECONDS_FOR_LOGS = 10.0
 """So long the server may take the rest of a run's log and events when the run has ended."""
 
+KILLED = "select run from runs where state = 'killed' and list_contains(?::varchar[], run)"
 outcomes: list[State[None]] = []
 """How the runs of this process ended, whether or not the server was told."""
 
@@ -47,6 +56,17 @@ class Messages:
             self.lost += 1
             self._until = monotonic() + PAUSE_SECONDS
             return None
+
+
+async def report_killed_runs(warehouse: Warehouse) -> None:
+    """Tell the Prefect server of runs whose process is gone, which could not tell it themselves."""
+    running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))
+    async with get_client() as client:
+        runs = await client.read_flow_runs(flow_run_filter=FlowRunFilter(state=running))
+        known = {str(run.id): run.id for run in runs}
+        for run in warehouse.query(KILLED, [list(known)])["run"]:
+            crashed: State[None] = Crashed(message="Its process was killed.")
+            await client.set_flow_run_state(known[run], crashed, force=True)
 
 
 async def send_the_rest() -> bool:

@@ -48,21 +48,21 @@ def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     task: Future[asyncio.Task[Any]] = Future()
     done: Future[T] = Future()
 
-    async def watched() -> T:
+    async def watched() -> None:
         if current := asyncio.current_task():
             task.set_result(current)
-        return await work()
-
-    def run() -> None:
         try:
-            done.set_result(asyncio.run(watched()))
+            done.set_result(await work())
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             done.set_exception(error)
 
+    # What the work leaves behind may take its time to end.
+    aside = Thread(target=lambda: asyncio.run(watched()), daemon=True)
     try:
         # In here, since it may be interrupted when the work has begun.
-        Thread(target=run, daemon=True).start()
+        aside.start()
         _wait_for(done)
+        aside.join(SECONDS_TO_END)
     except KeyboardInterrupt:
         until = time.monotonic() + SECONDS_TO_END
         # Work that has not begun has nothing to end, and a loop may have ended meanwhile.

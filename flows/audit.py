@@ -10,7 +10,7 @@ from flows._alerts import start_on_alert
 from flows._casting import cast_all
 from flows._inside import admit
 from flows._labels import due, run_name, tag_run
-from flows._orchestrator import outcomes
+from flows._orchestrator import Messages, outcomes, report_killed_runs
 from flows._people import with_people
 from flows._progress import notices
 from flows._ready import not_ready
@@ -44,6 +44,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     study = study.at(due())
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
     with Record("audit", flow_run.id, study, place) as record:
+        await Messages().send(lambda: report_killed_runs(place))
         study.check()
         questions, answers, versions = stages.import_dataset(
             study.dataset, study.folder, study.limit

@@ -243,6 +243,24 @@ def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
     assert emulated.stats()["replies"] <= BALLOTS + 8
 
 
+def test_the_server_learns_from_the_next_run_that_one_was_killed(
+    begin: Callable[..., "subprocess.Popen[bytes]"],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    ask_server: Callable[..., Any],
+) -> None:
+    process = begin(*SMALL)
+    process.kill()
+    process.wait()
+    (run,) = warehouse.query("select run from runs")["run"]
+    assert ask_server(f"/flow_runs/{run}")["state_type"] == "RUNNING"
+    again = voirdire(*SMALL)
+    assert again.returncode == 0, again.stderr
+    assert ask_server(f"/flow_runs/{run}")["state_type"] == "CRASHED"
+    ended = warehouse.query("select run from runs where state = 'completed'").item()
+    assert ask_server(f"/flow_runs/{ended}")["state_type"] == "COMPLETED"
+
+
 @pytest.mark.parametrize(
     ("manners", "said"),
     [

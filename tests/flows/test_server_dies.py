@@ -1,14 +1,18 @@
-"""A Prefect server that dies in the middle of an audit; results never depend on it."""
+"""A Prefect server that dies or freezes; results never depend on it."""
 
 import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from warehouse.store import Warehouse
 
@@ -18,8 +22,13 @@ WORDS = ("audit", "--limit", "10", "--perturbation", "fake_reference", "--judge"
 BALLOTS = 60
 
 
+@pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP])
 def test_an_audit_ends_complete_and_soon(
-    emulated: Any, environment: dict[str, str], warehouse: Warehouse, tmp_path: Path
+    fate: signal.Signals,
+    emulated: Any,
+    environment: dict[str, str],
+    warehouse: Warehouse,
+    tmp_path: Path,
 ) -> None:
     emulated.provider(concurrency=2, timeout_seconds=30)
     emulated.behave(latency=0.5)
@@ -33,7 +42,7 @@ def test_an_audit_ends_complete_and_soon(
         while audit.poll() is None and emulated.stats().get("replies", 0) < 5:
             time.sleep(0.05)
         (server,) = _children(audit.pid, "flows._guarded")
-        os.kill(server, signal.SIGKILL)
+        os.kill(server, fate)
         said, errors = audit.communicate(timeout=400)
     after = time.time()
     assert audit.returncode == 0, errors
@@ -42,11 +51,50 @@ def test_an_audit_ends_complete_and_soon(
     kinds = warehouse.query("select kind from findings order by kind")["kind"].to_list()
     assert kinds == ["position", "promote"]
     assert (tmp_path / "reports" / "alone.html").is_file()
-    # Prefect's own tries took 140 s here, and as long again as the process ended.
-    assert after - ended < 120
+    # Prefect's own tries took 140 s here, and for ever where the server was frozen.
+    assert after - ended < 60
     assert "Its results are complete without it." in said
     assert "the table in the Prefect UI was not written" in said.splitlines()[-1]
     assert not [word for word in ("Traceback", "httpx", "ERROR") if word in said + errors]
+    assert list(_children(audit.pid, "flows._guarded")) == []
+
+
+def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
+    environment: dict[str, str], warehouse: Warehouse, tmp_path: Path
+) -> None:
+    environment["COLUMNS"] = "300"
+    words = ("audit", "--limit", "1", "--judge", "offline/random", "--name", "early")
+    with ThreadingHTTPServer(("127.0.0.1", 0), VersionOnly) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/api"
+        audit = subprocess.run(
+            [sys.executable, "-m", "flows.cli", *words, "--server", url], cwd=tmp_path,
+            env=environment, capture_output=True, text=True, timeout=200, check=False,
+        )  # fmt: skip
+        server.shutdown()
+    assert audit.returncode == 2
+    assert audit.stderr.startswith(
+        f"voirdire: the Prefect server at {url} did not let the run begin:"
+    )
+    assert "Nothing was asked. See whether it runs, and run again." in audit.stderr
+    row = warehouse.query("select flow, state, asked, error from runs").row(0)
+    assert row[:3] == ("audit", "failed", 0)
+    assert row[3].startswith(f"ConnectionError: the Prefect server at {url} did not let")
+
+
+class VersionOnly(BaseHTTPRequestHandler):
+    """Answers what is asked before a run begins, and breaks off all else."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path.endswith("/admin/version") else 422)
+        self.end_headers()
+        self.wfile.write(b'"3.8.8"')
+
+    def do_POST(self) -> None:
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def _children(parent: int, program: str) -> Iterator[int]:
