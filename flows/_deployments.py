@@ -9,6 +9,7 @@ from uuid import UUID
 from httpx import HTTPStatusError
 from prefect import get_client
 from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.objects import StateType
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -17,6 +18,7 @@ from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 from pydantic import PrivateAttr
 
+from flows._labels import tags_of
 from flows.studies import Study, StudyFile
 
 SLUG = "voirdire"
@@ -239,6 +241,13 @@ async def read(client: PrefectClient, full_name: str) -> Registered:
             notes = [f"has parameters that no run can use: {error}"]
     paused = bool(found["paused"])
     return Registered(found["name"], UUID(found["id"]), study, found["schedules"], paused, notes)
+
+
+async def served_studies(client: PrefectClient) -> list[str]:
+    """Return the names of the studies that are deployments of the server."""
+    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=tags_of("audit")))
+    found = await client.read_deployments(deployment_filter=ours)
+    return sorted(deployment.name for deployment in found)
 
 
 async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Registered:

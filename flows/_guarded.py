@@ -51,6 +51,9 @@ class Guard:
         # A browser names the page that asks; other programs name none.
         if any(origin not in self._origins for origin in _values(scope, b"origin")):
             return "Disallowed origin"
+        # They load scripts of another host, which could read what the UI keeps in the browser.
+        if scope["path"].rstrip("/").endswith(("/docs", "/redoc")):
+            return "Not served; the description of the API is /openapi.json"
         return None
 
 

@@ -15,9 +15,9 @@ from flows.studies import Study
 OURS = "voirdire"
 
 
-def tags_of(kind: str, study: str) -> list[str]:
-    """Return the tags of what a flow of this kind does with a study."""
-    return [OURS, f"kind:{kind}", f"study:{study}"]
+def tags_of(kind: str, study: str | None = None) -> list[str]:
+    """Return the tags of what a flow of this kind does with a study, or with any."""
+    return [OURS, f"kind:{kind}", *([f"study:{study}"] if study else [])]
 
 
 def due() -> datetime:

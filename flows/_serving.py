@@ -18,11 +18,13 @@ from flows._deployments import (
     NotServedError,
     Registered,
     read,
+    served_studies,
     settle,
     switch,
     told,
 )
 from flows._labels import OURS, tags_of
+from flows._orchestrator import report_killed_runs
 from flows._terminal import plain_table, say
 from flows.audit import audit
 from flows.calibrate import calibrate
@@ -68,7 +70,7 @@ async def serve(*, alone: bool) -> None:
         registered = [deployment.registered for deployment in deployments]
         for each in registered:
             each.notes += await settle(client, each, alone=alone)
-    await asyncio.to_thread(_settle_runs)
+    await _settle_runs()
     _show(registered, keys=True)
     for each in registered:
         for note in each.notes:
@@ -77,26 +79,36 @@ async def serve(*, alone: bool) -> None:
     await runner.start()
 
 
-def _settle_runs() -> None:
-    """Mark the runs in the warehouse whose process has ended: ``runs`` calls none of them running.
+async def _settle_runs() -> None:
+    """Mark the runs whose process has ended, so that neither ``runs`` nor the UI has them running.
 
     A warehouse that cannot be used hinders its runs, which say so, and not the others.
     """
     if (place := default_path()).is_file():
         try:
-            mark_dead_runs(Warehouse(place))
+            await asyncio.to_thread(mark_dead_runs, Warehouse(place))
+            await report_killed_runs(Warehouse(place))
         except WarehouseError as error:
             _say(str(error))
 
 
 async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
-    """Switch schedules on and off, and show how all of them stand."""
+    """Switch schedules on and off, and show how all of them stand, wherever they are served from.
+
+    Raises
+    ------
+    LookupError
+        If a name is neither served nor a study of this folder.
+    """
     async with get_client() as client:
+        served = await served_studies(client)
+        for name in {*on, *off} - set(served):
+            STUDIES.require(name)
         for names, state in ((on, True), (off, False)):
             for name in names:
                 await switch(client, f"{audit.name}/{name}", on=state)
         found, missing = [], []
-        for name in STUDIES:
+        for name in dict.fromkeys([*STUDIES, *served]):
             try:
                 found.append(await read(client, f"{audit.name}/{name}"))
             except NotServedError:

@@ -15,7 +15,6 @@ from flows._server import (
     find_server,
     require_answer,
 )
-from flows.studies import STUDIES
 from tasks import _home
 from tasks._printable import printable
 from warehouse.peek import VARIABLE
@@ -58,8 +57,6 @@ def serve_studies(
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
     """Switch schedules of a server that runs, and show them."""
-    for name in (*on, *off):
-        STUDIES.require(name)
     access = find_server(server)
     if access is None:
         raise ValueError(

@@ -84,13 +84,19 @@ class Serving:
         self.process = None
         return code
 
-    def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, *words: str, folder: Path | None = None, **more: str
+    ) -> "subprocess.CompletedProcess[str]":
         """Run another command of the same user."""
         return subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words], cwd=self.folder,
-            env={**self.environment, **more}, capture_output=True, text=True, timeout=PATIENCE,
+            [sys.executable, "-m", "flows.cli", *words],
+            cwd=folder or self.folder,
+            env={**self.environment, **more},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
             check=False,
-        )  # fmt: skip
+        )
 
     @property
     def auth(self) -> str:
@@ -250,6 +256,9 @@ def test_only_pages_without_data_are_open(serving: Any) -> None:
     assert len(answers) > 100
     open_to_all = {asked for asked, status in answers.items() if status != 401}
     assert open_to_all == {("get", "/health"), ("get", "/ready")}
+    # Pages of Prefect's with scripts of another host.
+    for path in ("/docs", "/redoc", "/api/docs"):
+        assert serving.ask("GET", path, api="", **page)[0] == 400
 
 
 def test_the_scheduler_schedules_what_the_ui_switches_on(serving: Any) -> None:
@@ -279,6 +288,15 @@ def test_schedules_are_switched_on_from_another_terminal(serving: Any) -> None:
     assert (unknown.returncode, "Did you mean 'nightly'?" in unknown.stderr) == (2, True)
     none = serving.run("schedules", "--on", "quick")
     assert "quick has no schedule to switch" in none.stderr
+
+
+def test_schedules_of_studies_elsewhere_are_shown_too(serving: Any, tmp_path: Path) -> None:
+    there = serving.run("schedules").stdout
+    elsewhere = serving.run("schedules", folder=tmp_path)
+    assert "minutely" in there
+    assert sorted(elsewhere.stdout.splitlines()) == sorted(there.splitlines())
+    switched = serving.run("schedules", "--on", "minutely", folder=tmp_path)
+    assert switched.returncode == 0, switched.stderr
 
 
 def test_a_study_added_while_serving_hides_no_schedule(serving: Any) -> None:
