@@ -18,7 +18,6 @@ PAIR = ("agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic
         "mean_jaccard", "label_kappa")  # fmt: skip
 NUMBERS = ("estimate", "low", "high", "n", "reason")
 
-Row = dict[str, Any]
 
 
 class Agreement:

@@ -6,10 +6,10 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-Entry = TypeVar("Entry", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel)
 
 
-def entry(model: type[Entry], place: str, table: object, hint: str = "", **given: Any) -> Entry:
+def entry(model: type[Model], place: str, table: object, hint: str = "", **given: Any) -> Model:
     """Return a table as a ``model``, of which ``given`` stands elsewhere.
 
     Raises

@@ -10,7 +10,7 @@ from tasks._words import GROUPS, clean, clip, count, formulas, listing, thousand
 
 NO_NAMES: frozenset[str] = frozenset()
 MARK, SOME = "(simulated)", "(some simulated)"
-NAMED = 8
+JUDGES_NAMED = 8
 
 
 def is_person(judge: str, persons: Collection[str] = NO_NAMES) -> bool:
@@ -60,9 +60,9 @@ def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> s
         return ""
     if len(own) == len({*judges}):
         return "Simulated judges: formulas with planted biases, not language models"
-    named = [clip(clean(name), 60) for name in own[:NAMED]]
-    if len(own) > NAMED:
-        named.append(f"{thousands(len(own) - NAMED)} more")
+    named = [clip(clean(name), 60) for name in own[:JUDGES_NAMED]]
+    if len(own) > JUDGES_NAMED:
+        named.append(f"{thousands(len(own) - JUDGES_NAMED)} more")
     verb = "is simulated, a formula" if len(own) == 1 else "are simulated, formulas"
     return (
         f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"

@@ -9,7 +9,6 @@ from tasks.defaults import ALPHA, LOST_MINIMUM, MOST_LOST
 from tasks.enough import is_enough
 
 BASES = ("sham", "control")
-OPEN = "inconclusive"
 
 
 def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:

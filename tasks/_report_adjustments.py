@@ -13,7 +13,6 @@ from tasks.statistics._quantiles import normal_quantile
 PS = ("p_value", "p_adjusted", "p_holm", "p_by")
 HALF = float(normal_quantile(0.975))
 
-Row = dict[str, Any]
 
 
 def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
@@ -21,10 +20,10 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     ordered = with_who(findings).sort(
         pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
     )
-    return [_row(row) for row in ordered.to_dicts()]
+    return [_adjustment_row(row) for row in ordered.to_dicts()]
 
 
-def _row(row: Row) -> Judged:
+def _adjustment_row(row: Row) -> Judged:
     texts = [
         Text(row["perturbation"]),
         said(row, 3),

@@ -21,7 +21,6 @@ COLUMNS = {
 }
 """Name in the table -> statistic of the control arm."""
 
-Row = dict[str, Any]
 
 
 class PositionTable(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tasks._words import clip, columns, short_names
 
-WIDTH = 23
+CHARACTERS = 23
 MARK = "(simulated)"
 
 
@@ -23,7 +23,7 @@ class Name(NamedTuple):
         return self.lower == MARK
 
 
-def names(rows: Iterable[dict[str, Any]], width: int = WIDTH) -> dict[str, Name]:
+def names(rows: Iterable[dict[str, Any]], width: int = CHARACTERS) -> dict[str, Name]:
     """Map ``who`` of each row to its name, no two alike.
 
     A simulated judge has one line and its mark, any other up to two lines.

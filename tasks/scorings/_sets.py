@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bits = NDArray[np.uint64]
-LARGEST = 1 << 30
+LARGEST_BYTES = 1 << 30
 """Bytes that the sets may take."""
 CHUNK = 1 << 22
 
@@ -18,7 +18,7 @@ class Sets:
     def __init__(self, values: Sequence[Any]) -> None:
         names = sorted({name for value in values for name in value})
         words = max(1, -(-len(names) // 64))
-        if len(values) * words * 8 > LARGEST:
+        if len(values) * words * 8 > LARGEST_BYTES:
             raise ValueError(
                 f"{len(values)} distinct sets of {len(names)} labels are too many. "
                 "Score texts by a function of your own, PATH:FUNCTION."

@@ -16,8 +16,6 @@ from tasks.statistics._groups import Groups, grouped
 from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
 from tasks.statistics._quantiles import t_quantile, t_tail
 
-Sums = NDArray[np.float64]
-ROUNDING = 1e-12
 METHOD = "cluster linearisation, t"
 
 

@@ -107,10 +107,10 @@ def _cell(cell: pl.DataFrame, seed: int, draws: int) -> dict[str, float | int | 
     told = {"n": len(nulls), "dropped": dropped}
     if not nulls:
         return {**told, "estimate": None, "p_value": None, "method": None}
-    return {**told, "estimate": observed / len(nulls), **_test(nulls, observed, random, draws)}
+    return {**told, "estimate": observed / len(nulls), **_test_tokens(nulls, observed, random, draws)}
 
 
-def _test(
+def _test_tokens(
     nulls: list[tuple[Floats, int]], observed: float, random: np.random.Generator, draws: int
 ) -> dict[str, float | str]:
     ways = 1
@@ -119,7 +119,7 @@ def _test(
     if ways <= EXHAUSTIVE:
         sums = np.zeros(1)
         for alike, k in nulls:
-            sums = np.add.outer(sums, excess(alike, _all_ways(len(alike), k))).ravel()
+            sums = np.add.outer(sums, excess(alike, _ways(len(alike), k))).ravel()
         p_value = float((sums >= observed - SLACK).mean())
         return {"p_value": p_value, "method": "permutation, exhaustive"}
     sums = np.zeros(draws)
@@ -129,7 +129,7 @@ def _test(
     return {"p_value": (1 + above) / (1 + draws), "method": f"permutation, {draws} draws"}
 
 
-def _all_ways(size: int, k: int) -> NDArray[np.bool_]:
+def _ways(size: int, k: int) -> NDArray[np.bool_]:
     chosen = np.array(list(combinations(range(size), k)))
     ways = np.zeros((len(chosen), size), dtype=np.bool_)
     np.put_along_axis(ways, chosen, values=True, axis=1)
@@ -139,7 +139,7 @@ def _all_ways(size: int, k: int) -> NDArray[np.bool_]:
 def _drawn(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
     size = len(alike)
     if comb(size, k) <= MOST_WAYS:
-        values = excess(alike, _all_ways(size, k))
+        values = excess(alike, _ways(size, k))
         drawn: Floats = values[random.integers(0, len(values), draws)]
         return drawn
     step = max(1, AT_ONCE // size)

@@ -9,9 +9,8 @@ from tasks.defaults import PERMUTATIONS
 from tasks.statistics._bootstrap import MOST_CLUSTERS
 from tasks.statistics._swaps import BLOCK, EXHAUSTIVE, signs
 
-SEED = 20240614
+FLIP_SEED = 20240614
 ROUNDING = 1e-5
-Floats = NDArray[np.float64]
 Value = Callable[[Floats], Floats]
 
 
@@ -45,7 +44,7 @@ def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float6
     every = 2**clusters if clusters < EXHAUSTIVE else np.inf
     exhaustive = every <= EXHAUSTIVE
     tries = int(every) if exhaustive else PERMUTATIONS
-    random = np.random.default_rng(SEED)
+    random = np.random.default_rng(FLIP_SEED)
     flat = sums.reshape(cells * rows, clusters).astype(np.float32)
     spread = np.sqrt(np.square(sums).sum(axis=2, keepdims=True))
     reached = np.zeros(cells)

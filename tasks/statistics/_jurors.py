@@ -7,8 +7,8 @@ from tasks.statistics._once import once
 from tasks.statistics._position import ORDERS
 
 ALL = "jury/all"
-GROUP = ["dataset", "prompt", "wave"]
-ITEM = [*GROUP, "sample", "cluster"]
+JURY = ["dataset", "prompt", "wave"]
+ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
 
@@ -22,17 +22,17 @@ def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     """
     scored = _scores(tallies).with_columns(pl.col("simulated").fill_null(value=False))
     told = pl.col("score").is_not_null()
-    speaking = scored.group_by(*GROUP, "judge").agg(
+    speaking = scored.group_by(*JURY, "judge").agg(
         formula=pl.col("simulated").any(), speaks=told.any()
     )
     members = (
         speaking.filter("speaks")
-        .filter(~pl.col("formula") | pl.col("formula").all().over(GROUP))
-        .with_columns(members=pl.len().over(GROUP))
+        .filter(~pl.col("formula") | pl.col("formula").all().over(JURY))
+        .with_columns(members=pl.len().over(JURY))
         .filter(pl.col("members") > 1)
-        .select(*GROUP, "judge", "members")
+        .select(*JURY, "judge", "members")
     )
-    return scored.join(members, on=[*GROUP, "judge"], maintain_order="left").with_columns(
+    return scored.join(members, on=[*JURY, "judge"], maintain_order="left").with_columns(
         pl.col("label").drop_nulls().first().over(ITEM)
     )
 

@@ -26,7 +26,7 @@ PRODUCTS = {"r": ("t21", "a12"), "s": ("a21", "t12")}
 HALF = 0.5
 NEVER = "no two pairs of the same models have votes for the same slot and other orders"
 FLAG = "; .5 added to all counts, as one was 0"
-NOTE = "; each pair in one order, orders taken as drawn at random"
+ONE_ORDER_NOTE = "; each pair in one order, orders taken as drawn at random"
 
 
 def only_order() -> pl.Expr:
@@ -152,7 +152,7 @@ def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
         counted=pl.col("own") > 0, dropped=pl.col("own") == 0, change=changes[0] - changes[1]
     )
     found = linearised(name, summed(items, (*PRODUCTS, *VOTES, "change")), _half_log_odds)
-    told = pl.when(pl.col("method") != "none").then(pl.col("method") + NOTE)
+    told = pl.when(pl.col("method") != "none").then(pl.col("method") + ONE_ORDER_NOTE)
     return Estimates.draft(found.with_columns(method=told.otherwise("method")))
 
 

@@ -12,7 +12,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.statistics import statistic
 from tasks.statistics._correlation import correlation, products, size_rows
-from tasks.statistics._jurors import ALL, GROUP, ITEM, jurors
+from tasks.statistics._jurors import ALL, JURY, ITEM, jurors
 
 NAMES = ("jury_error_correlation", "jury_error_size")
 UNVARIED = "errors of the members do not vary"
@@ -64,7 +64,7 @@ def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     labelled = jurors(tallies).filter(pl.col("label").is_not_null())
     error = pl.col("score") - pl.col("label").replace_strict(RIGHT, return_dtype=pl.Float64)
     errors = labelled.with_columns(error=error.round(ROUNDING))
-    found = [row for cell in errors.partition_by(GROUP, maintain_order=True) for row in _rows(cell)]
+    found = [row for cell in errors.partition_by(JURY, maintain_order=True) for row in _rows(cell)]
     return Estimates.draft(pl.DataFrame(found, {**Estimates.dtypes()}))
 
 
@@ -82,7 +82,7 @@ def _rows(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:
     if values.shape[1] < members:  # one was asked about no labelled pair
         whole, sums = np.zeros_like(whole), np.zeros_like(sums)
     row = {
-        **{name: cell[name][0] for name in GROUP},
+        **{name: cell[name][0] for name in JURY},
         "judge": ALL, "subgroup": "", "mode": "any", "simulated": bool(cell["simulated"].any()),
         "dropped": int((~whole).sum()), "votes_per_pair": items["planned"].mode().max(),
     }  # fmt: skip

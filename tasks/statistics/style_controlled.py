@@ -14,7 +14,7 @@ from tasks.statistics._cluster_variance import effective_clusters
 from tasks.statistics._contests import TEXTS, all_excess, excess
 from tasks.statistics._fitted import TIES, Row, logit_row
 from tasks.statistics._logistic import Floats, fit, refits
-from tasks.statistics._one_order import NOTE
+from tasks.statistics._one_order import ONE_ORDER_NOTE
 
 CELL = ("dataset", "judge", "prompt", "wave")
 APART = "models are not connected by contests with a score"
@@ -102,7 +102,7 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
     for row in rows:
         row["dropped"] = cell.height - row["n"]
         if one_order and row["method"] != "none":
-            row["method"] += NOTE
+            row["method"] += ONE_ORDER_NOTE
     return [shared | row for row in rows]
 
 

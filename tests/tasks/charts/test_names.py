@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks._words import columns
-from tasks.charts._names import WIDTH, names
+from tasks.charts._names import CHARACTERS, names
 
 
 def test_a_simulated_judge_is_marked_and_a_long_name_breaks_after_its_provider() -> None:
@@ -22,4 +22,4 @@ def test_a_simulated_judge_is_marked_and_a_long_name_breaks_after_its_provider()
 def test_names_fit_and_stay_apart(judges: dict[str, bool]) -> None:
     known = names([{"who": w, "simulated": s} for w, s in judges.items()])
     assert len({(n.upper, n.lower) for n in known.values()}) == len(judges)
-    assert all(columns(n.upper) <= WIDTH and columns(n.lower) <= WIDTH for n in known.values())
+    assert all(columns(n.upper) <= CHARACTERS and columns(n.lower) <= CHARACTERS for n in known.values())
