@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from tasks.alt_test import CURVE, alt_test
-from tasks.read_labels import read_labels
+from tasks.calibration.alt_test import CURVE, alt_test
+from tasks.readers.labels import read_labels
 from tasks.scorings import SCORINGS
 
 SKILL = 0.7

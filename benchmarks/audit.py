@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from flows._server import Server
+from flows.serving.server import Server
 
 HERE = Path(sys.executable).parent / "voirdire"
 

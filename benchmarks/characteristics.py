@@ -41,10 +41,10 @@ from studies import (
 )
 
 from schemas.results import Estimates
-from tasks.exclude import exclude
-from tasks.providers._offline import Traits
+from tasks.conclusions.exclusions import exclude
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only
 
 BATCH = 250
 """Studies that are simulated and measured in one go."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from schemas.judging import Contests
+from tasks.inference.logistic import fit, refits
 from tasks.statistics import STATISTICS
-from tasks.statistics._logistic import fit, refits
 
 BATCH = 250
 """Studies that are measured in one go, each as a judge of its own."""

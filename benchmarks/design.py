@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 BATCH = 250

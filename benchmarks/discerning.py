@@ -8,11 +8,11 @@ from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
-from tasks.scorecard import scorecard
+from tasks.conclusions.scorecard import scorecard
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only
 
 FLAWS = ("factual_error", "gender_bias")
 JUDGES = {

@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.defaults import BUDGET, NIGHTS
-from tasks.drift import watch
-from tasks.providers._offline import Traits, probabilities
-from tasks.providers._simulate import simulate
-from tasks.statistics._canary import canary
+from tasks.drift.alerts import watch
+from tasks.drift.canary import canary
+from tasks.kit.defaults import BUDGET, NIGHTS
+from tasks.simulation.judge import Traits, probabilities
+from tasks.simulation.studies import simulate
 
 NIGHTS_OF_A_MONTH = 30
 JUDGES, PERTURBATIONS = 6, 10

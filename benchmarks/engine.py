@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from flows._server import Server
+from flows.serving.server import Server
 from warehouse.store import Warehouse
 
 HERE = Path(sys.executable).parent / "voirdire"
@@ -30,7 +30,7 @@ LATENCY, CONCURRENCY = 0.2, 64
 def emulator(**manners: Any) -> Iterator[str]:
     """Run an emulated provider; yield its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tasks.providers._emulator"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tasks.simulation.emulator"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
     base = process.stdout.readline().strip()

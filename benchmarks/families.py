@@ -18,10 +18,10 @@ from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only
 
 BATCH = 50
 ALPHA = 0.05

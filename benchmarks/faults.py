@@ -235,7 +235,7 @@ def worker_killed(place: Path) -> None:
         running, killed = it.start(), 0
         for _ in range(kills):
             it.until(running, it.replies() + 80)
-            if pid := running.child("tasks.providers._worker"):
+            if pid := running.child("tasks.engine.worker"):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
         show("worker: kills that found none", kills - killed, 0)
@@ -258,13 +258,13 @@ def _server_lost(place: Path, name: str, fate: signal.Signals) -> None:
         with case(place / str(number), 900) as it:
             running = it.start(PREFECT_API_URL="")
             it.until(running, 50 + 100 * number)
-            pid = running.child("flows._guarded")
+            pid = running.child("flows.serving.guarded_server")
             show(f"{name} {number}: no server found", pid is None, 0)
             if pid:
                 os.kill(pid, fate)
             began = time.monotonic()
             complete(it, f"{name} {number}", running)
-            show(f"{name} {number}: seconds to the end", time.monotonic() - began, 60, "s")
+            show(f"{name} {number}: seconds to the end", time.monotonic() - began, 90, "s")
             it.check(f"{name} {number}", 0)
             rows = it.warehouse.query("select count(*) from findings").item()
             show(f"{name} {number}: no findings", rows == 0, 0)

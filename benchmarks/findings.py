@@ -20,13 +20,13 @@ from hidden import HIDDEN
 from studies import in_one_order
 
 from schemas.results import Estimates
-from tasks._position_finding import position_findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import Kind, simulate
+from tasks.conclusions.position_bias import position_findings
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import Kind, simulate
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only
 
 BATCH = 100
 READ = ("mps", "mps_sham", "sham_shift", "los", "detection_power", "dasr", "unanimous_rate")
@@ -123,7 +123,7 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     # In a family of one the adjusted p-value is the raw one.
     alone = dict.fromkeys(("benjamini_hochberg", "benjamini_yekutieli", "holm"), pl.Series.clone)
     if study.read == POSITION:
-        with patch.multiple("tasks._position_finding", **alone):
+        with patch.multiple("tasks.conclusions.position_bias", **alone):
             return position_findings(rows)
     with patch.multiple("tasks.conclude", **alone):
         return conclude(Estimates.of(rows))

@@ -13,10 +13,12 @@ import polars as pl
 from studies import Design, Judge, drawn, frames
 
 from schemas.results import Estimates
-from tasks import _lost_votes, _mixed, conclude
-from tasks._worst_cases import worst_cases
-from tasks.providers._offline import Traits
-from tasks.statistics import STATISTICS, _bootstrap
+from tasks import conclude
+from tasks.conclusions import cautions
+from tasks.conclusions.cautions import worst_cases
+from tasks.inference import bootstrap
+from tasks.simulation.judge import Traits
+from tasks.statistics import STATISTICS
 
 TRAITS = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
 NEEDED = (
@@ -74,15 +76,15 @@ def found(log: pl.DataFrame) -> pl.DataFrame:
     given = frames(log)
     # No word rests on an interval by bootstrap: without it this is several times as fast. Signs
     # are flipped all the same.
-    with patch.object(_bootstrap, "MOST_CLUSTERS", 0):
+    with patch.object(bootstrap, "MOST_CLUSTERS", 0):
         drafts = [STATISTICS[name].draft(**given) for name in NEEDED]
     rows = pl.concat([*drafts, worst_cases(**given)])
     with ExitStack() as stack:
         # Each study is a family of its own: one cell, two tests of mixed, two other arms.
         for module, name, adjust in (
             (conclude, "benjamini_hochberg", _alone),
-            (_mixed, "holm", _of_two),
-            (_lost_votes, "holm", _of_two),
+            (cautions, "holm", _of_two),
+            (cautions, "holm", _of_two),
         ):
             stack.enter_context(patch.object(module, name, adjust))
         words = conclude.conclude(Estimates.of(rows))

@@ -18,8 +18,8 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from schemas.results import Annotations
+from tasks.inference.bootstrap import DRAWS
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import DRAWS
 
 ITEMS, JUDGES, LABELS, SKILL = 2000, 20, ("anchor", "target", "tie"), 0.7
 TIMES = 5

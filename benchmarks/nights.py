@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 
 from engine import HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
 
-from flows._server import find_server
-from tasks.defaults import BUDGET, NIGHTS
+from flows.serving.server import find_server
+from tasks.kit.defaults import BUDGET, NIGHTS
 from warehouse.store import Warehouse
 
 QUICK = "--quick" in sys.argv
@@ -91,7 +91,7 @@ class Provider:
     def start(self) -> str:
         """Serve, with votes that were not drawn before."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.providers._emulator", "--port", str(self._port)],
+            [sys.executable, "-m", "tasks.simulation.emulator", "--port", str(self._port)],
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self._process.stdout

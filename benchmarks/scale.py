@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from flows._row import first_row
+from flows.running.run_row import first_row
 from flows.studies import make_study
 from warehouse.store import Warehouse
 

@@ -9,8 +9,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import PRESETS, Kind, simulate
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import PRESETS, Kind, simulate
 from tasks.statistics import STATISTICS
 
 WANTED: list[str] = []

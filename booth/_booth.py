@@ -28,7 +28,7 @@ from booth._seats import (
     write_look,
 )
 from schemas.judging import Ballots, Pairs, Votes
-from tasks.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
+from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
 from warehouse.people import pairs_of, parameters_of
 from warehouse.store import Warehouse
 

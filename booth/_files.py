@@ -14,7 +14,7 @@ import polars as pl
 from booth._booth import Booth
 from booth._seats import Seat
 from schemas.judging import Ballots, Votes
-from tasks.people import TIMED, UNTIMED
+from tasks.judging.people import TIMED, UNTIMED
 from warehouse.private import write_private
 
 COLUMNS = ("ballot_id", "question", "answer_1", "answer_2", "choice")

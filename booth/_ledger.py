@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.keys import content_key
-from tasks.providers._journal import Journal, read_journal
+from tasks.engine.journal import Journal, read_journal
 
 SECRET_BYTES = 32
 

@@ -14,8 +14,8 @@ import polars as pl
 
 from booth._seats import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
-from tasks._code import ALL_ROOMS, code_digest
-from tasks.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
+from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
+from tasks.kit.stage import ALL_ROOMS, code_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 

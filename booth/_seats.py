@@ -10,7 +10,7 @@ import polars as pl
 from booth._ledger import Ledger
 from booth._looks import Page, seen_for, total
 from schemas.judging import Ballots
-from tasks.people import CHOSEN, Draw
+from tasks.judging.people import CHOSEN, Draw
 
 STILL_OPEN = 10
 """So many of a voter's last choices can be changed, at least."""

@@ -13,7 +13,7 @@ from booth._booth import Booth
 from booth._render import rendered
 from booth._seats import Seat
 from schemas.keys import content_key
-from tasks.people import CHOSEN, QUESTION
+from tasks.judging.people import CHOSEN, QUESTION
 
 HERE = Path(__file__).parent
 STATIC = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tasks._commands import Command, Place, errors_in_a_line
+from tasks.kit.command_line import Command, Place, errors_in_a_line
 from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])

@@ -6,24 +6,24 @@ import polars as pl
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
-from flows._alerts import start_on_alert
-from flows._casting import cast_all
-from flows._inside import admit
-from flows._labels import due, run_name, tag_run
-from flows._orchestrator import Messages, outcomes, report_killed_runs
-from flows._people import with_people
-from flows._progress import notices
-from flows._ready import not_ready
-from flows._record import Record
-from flows._results import save_results
+from flows.results.audit_results import save_results
+from flows.results.people import with_people
+from flows.running.casting import cast_all
+from flows.running.gaps import not_ready
+from flows.running.progress import notices
+from flows.running.record import Record
+from flows.serving.alerts import start_on_alert
+from flows.serving.allowed_paths import admit
+from flows.serving.prefect_reporting import Messages, outcomes, report_killed_runs
+from flows.serving.run_labels import due, run_name, tag_run
 from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks._stage import prune_results
 from tasks.judge import Design, dropped_params, judge_table, prompt_table
+from tasks.judging.sequential_stopping import Schedule, mark_stops
+from tasks.kit.stage import prune_results
 from tasks.perturb import perturbation_table
-from tasks.sequential import Schedule, mark_stops
 from warehouse.store import Warehouse
 
 

@@ -6,7 +6,8 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from flows._calibration import (
+from flows.publishing.calibration_page import publish_calibration
+from flows.results.calibration import (
     Calibration,
     Steps,
     calibrate_labels,
@@ -15,9 +16,8 @@ from flows._calibration import (
     newer_votes,
     require_free,
 )
-from flows._calibration_page import publish_calibration
-from flows._inside import allowed_calibration, allowed_warehouse
-from flows._labels import run_name, tag_run
+from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
+from flows.serving.run_labels import run_name, tag_run
 from tasks import stages
 from warehouse.store import Warehouse
 

@@ -6,9 +6,9 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from flows._inside import allowed_warehouse
-from flows._labels import run_name, tag_run
-from flows._remeasure import measure_anew
+from flows.results.remeasure import measure_anew
+from flows.serving.allowed_paths import allowed_warehouse
+from flows.serving.run_labels import run_name, tag_run
 
 
 @flow(

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from flows._access import Access, kept, kept_auth, own_server
-from flows._server import (
+from flows.serving.access import Access, kept, kept_auth, own_server
+from flows.serving.server import (
     SETTINGS,
     Server,
     asks_for_authentication,
     find_server,
     require_answer,
 )
-from tasks import _home
-from tasks._printable import printable
+from tasks.kit import home
+from tasks.kit.printable import printable
 from warehouse.peek import VARIABLE
 
 PORT = 4200
@@ -37,7 +37,7 @@ def serve_studies(
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
     # Runs are processes of their own, in whatever folder.
-    os.environ[_home.VARIABLE] = str(_home.home())
+    os.environ[home.VARIABLE] = str(home.home())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
     with ExitStack() as ending:
@@ -47,7 +47,7 @@ def serve_studies(
         else:
             access = _start(port, ending, auth=auth)
             access.put_into_environment()
-        from flows._serving import serve
+        from flows.serving.serve_loop import serve
 
         try:
             asyncio.run(serve(alone=not named))
@@ -65,7 +65,7 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
     require_answer(access)
     access.put_into_environment()
-    from flows._serving import show_schedules
+    from flows.serving.serve_loop import show_schedules
 
     asyncio.run(show_schedules(on, off))
 

@@ -1,5 +1,5 @@
 -- One row per study, prompt, wave, mode and perturbation: what is concluded of the jury of all judges.
--- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
+-- As of a judge (tasks/conclude.py; over the control where shams are a handful, tasks/counting/primary_endpoint.py), without log-odds, which a jury has not; p is adjusted by Benjamini-Hochberg
 -- over the jury's own perturbations with enough questions.
 with limits as (select 0.05::double as minimum, 0.05 as alpha, 0.5 as detects, 0.2 as overlooks, 0.1 as floor),
 asked as (

@@ -1,4 +1,4 @@
-"""The queries that lay ballots into masks, for :func:`tasks._masks.count_masks`."""
+"""The queries that lay ballots into masks, for :func:`tasks.counting.cells.count_masks`."""
 
 from collections.abc import Container
 from pathlib import Path

@@ -23,14 +23,14 @@ from schemas.judging import (
 )
 from schemas.masks import COMPARED, LAST_REPEAT, masks_sql
 from schemas.results import Estimates
-from tasks._masks import count_masks, with_compared
-from tasks._worst_cases import worst_cases
-from tasks.sequential import KEY, PAIR
+from tasks.conclusions.cautions import worst_cases
+from tasks.counting.cells import stopped_early
+from tasks.counting.masks import count_masks, with_compared
+from tasks.counting.order_halves import only_order
+from tasks.counting.verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
+from tasks.judging.sequential_stopping import KEY, PAIR
+from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS
-from tasks.statistics._cells import stopped_early
-from tasks.statistics._once import measured_together
-from tasks.statistics._one_order import only_order
-from tasks.statistics._verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
 
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Statistics of so many rows are measured at once."""
@@ -124,7 +124,7 @@ def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
     null unless each order has a valid vote; the sign is taken in integers, so it is exact. A person
     who saw a pair in one order only is taken at that word, as by ``annotate``. Of a judge that saw
     every pair in one order only the score is that of this order, for means over both halves
-    (``tasks/statistics/_halves.py``), and there is no verdict. Where
+    (``tasks/counting/order_halves.py``), and there is no verdict. Where
     votes were asked one after another the score is that of the first vote in each order: the mean
     of votes that stop when they agree is too far from the middle (methods, section 4).
     """

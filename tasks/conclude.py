@@ -4,19 +4,19 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
-from tasks._endpoint import primary
-from tasks._families import (
+from tasks.conclusions.cautions import LOST_RULES, MIXED_RULES, with_lost, with_spread
+from tasks.conclusions.position_bias import STATISTICS, position_findings
+from tasks.conclusions.rules import SUPPORTING, WORST, Rule, excludes_zero, ruled, shown
+from tasks.counting.primary_endpoint import primary
+from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.multiplicity import (
     benjamini_hochberg,
     benjamini_yekutieli,
     holm,
     rejected_by_e_values,
+    shrunk,
 )
-from tasks._lost_votes import LOST_RULES, with_lost
-from tasks._mixed import MIXED_RULES, with_spread
-from tasks._position_finding import STATISTICS, position_findings
-from tasks._rules import Rule, excludes_zero, ruled, shown
-from tasks._shrinkage import shrunk
-from tasks.defaults import (
+from tasks.kit.defaults import (
     ALPHA,
     DETECTS_AT,
     LEAST_FLOOR,
@@ -25,17 +25,10 @@ from tasks.defaults import (
     OVERLOOKS_BELOW,
     TOO_EASY,
 )
-from tasks.enough import is_enough, why_not_enough
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
 NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
-BESIDE = (
-    "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
-    "unanimous_rate", "e_value",
-)  # fmt: skip
-"""Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
-
 ASIDE = (
     "shift_spread",
     "mean_square_shift",
@@ -46,12 +39,6 @@ ASIDE = (
 BY_PART = ("category_shift", "lost_rate")
 """The same by category, and by arm."""
 
-WORST = {
-    "anchor": "unreadable experimental votes for the anchor, others for the target",
-    "target": "unreadable experimental votes for the target, others for the anchor",
-}
-"""Answer that unreadable experimental votes are taken to be for -> ``subgroup`` of worst cases."""
-
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
@@ -60,7 +47,7 @@ Cells = pl.DataFrame
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     """Keep the estimates that findings rest on."""
     statistic, part = pl.col("statistic"), pl.col("subgroup")
-    whole = statistic.is_in(["mps_sham", *BESIDE]) & part.is_in(["", *WORST.values()])
+    whole = statistic.is_in(["mps_sham", *SUPPORTING]) & part.is_in(["", *WORST.values()])
     aside = statistic.is_in([*ASIDE, *STATISTICS]) & (part == "")
     return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART)))
 
@@ -71,7 +58,7 @@ def conclude(
     """Put each cell's primary endpoint into words (methods, sections 3 and 16).
 
     The endpoint is the shift over the sham; over the control where there is no sham, or where only
-    the control has enough questions (:mod:`tasks.enough`).
+    the control has enough questions (:mod:`tasks.inference.linearised_errors`).
 
     Promote kinds. *biased*: adjusted p below .05, and a shift of at least the minimum or, in the
     same direction, log-odds of at least theirs. *no relevant bias*: 90 % interval inside the
@@ -137,7 +124,7 @@ def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
     cells = primary(rows, CELL)
     if cells.is_empty():
         return cells
-    for statistic in BESIDE:
+    for statistic in SUPPORTING:
         cells = _beside(cells, rows, statistic)
     cells = _with_tested(_with_detected(cells))
     cells = _adjusted(cells).with_columns(refused=_refused())

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 
 from schemas.curation import Answers, Questions, Versions
-from tasks._catalogue import UnknownNameError
 from tasks.datasets import DATASETS, Imported
-from tasks.datasets._own import READERS, load_own
+from tasks.kit.catalogue import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
+from tasks.readers.questions import READERS, load_own
 
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
 """Dataset -> environment variable that names its folder if none is given."""

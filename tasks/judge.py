@@ -13,13 +13,13 @@ from pandera.typing.polars import DataFrame
 from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
 from schemas.keys import content_key, whole
-from tasks._parser import parse, parse_json
-from tasks._random import uniform
+from tasks.engine.caller import Line
+from tasks.engine.dropped_parameters import refused_params
+from tasks.engine.reply import Reply
+from tasks.judging.verdict_parser import parse, parse_json
+from tasks.kit.random_numbers import uniform
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
-from tasks.providers._caller import Line
-from tasks.providers._dropped import refused_params
-from tasks.providers._reply import Reply
 
 SHARD = 256
 """Ballots per task run: small enough to lose little, large enough to cost little."""

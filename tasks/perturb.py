@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from tasks.perturbations import SECOND, Item, Perturbation, perturbation_named
-from tasks.perturbations._checks import sham_failure, words_kept
+from tasks.rewriting.checks import sham_failure, words_kept
 
 PERTURBED_SLOT = 2
 NOT_BROUGHT = "the dataset brings no version of this answer"

@@ -8,28 +8,23 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
-from tasks._heads import is_person, simulated_sentence
-from tasks._page import drawings, page
-from tasks._position_finding import POSITION
-from tasks._report_adjustments import adjustment_rows
-from tasks._report_contrasts import contrast_groups
-from tasks._report_exclusions import rule, without
-from tasks._report_jury import jury_sentence
-from tasks._report_models import model_rows
-from tasks._report_numbers import all_rows
-from tasks._report_position import position_table
-from tasks._report_rows import (
-    dropped_rows,
-    result_groups,
-    scorecard_rows,
-    validity_rows,
+from tasks.conclusions.exclusions import exclude
+from tasks.conclusions.position_bias import POSITION
+from tasks.conclusions.scorecard import scorecard
+from tasks.reporting.comparison_rows import (
+    adjustment_rows,
+    all_rows,
+    contrast_groups,
+    position_table,
 )
-from tasks._summary import GLOSSARY, summary, undiscerning
-from tasks._words import GROUPS, count, formulas, listing, number, thousands
-from tasks.exclude import exclude
-from tasks.scorecard import scorecard
+from tasks.reporting.exclusions import rule, without
+from tasks.reporting.juries_and_models import jury_sentence, model_rows
+from tasks.reporting.page import drawings, page
+from tasks.reporting.rows import dropped_rows, result_groups, scorecard_rows, validity_rows
+from tasks.reporting.summary import GLOSSARY, is_person, simulated_sentence, summary, undiscerning
+from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
 
-TEMPLATE = "_report.html.j2"
+TEMPLATE = "report.html.j2"
 MODES = {
     "balanced": "balanced: each order has the same weight, a verdict needs a valid vote in each",
     "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",

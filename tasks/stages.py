@@ -1,9 +1,11 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
-from tasks import aggregate, calibrate, conclude, curate, drift, judge, pair, perturb, report
-from tasks import agree as agreeing
+from tasks import aggregate, conclude, curate, judge, pair, perturb, report
 from tasks import annotate as annotating
-from tasks._stage import errand, remembered, stage
+from tasks.calibration import agreement as agreeing
+from tasks.calibration import calibrate
+from tasks.drift import alerts
+from tasks.kit.stage import errand, remembered, stage
 
 # Not cached: its input is a name, and the file of that name may have changed.
 import_dataset = errand(curate.import_dataset)
@@ -20,7 +22,7 @@ annotate = stage(annotating.annotate)
 match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
 # No task: a study of many waves has many of them each night.
-measure_wave = remembered(drift.measure_wave)
+measure_wave = remembered(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
 # Not cached: a report names its run, so no other run could use it, and it is kept as a file.
 write_report = errand(report.report)

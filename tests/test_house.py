@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from flows._calibration import Calibration
+from flows.results.calibration import Calibration
 from flows.studies import STUDIES, Study
 from tasks.datasets import DATASETS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
-from tasks.providers._offline import read_prompt
 from tasks.scorings import SCORINGS
+from tasks.simulation.judge import read_prompt
 from tasks.statistics import STATISTICS
 
 REPO = Path(__file__).parents[1]
@@ -79,7 +79,7 @@ def test_one_file_imports_litellm() -> None:
         for file in [*SOURCES, *TESTS]
         if any(name.split(".")[0] == "litellm" for name in _imported(file))
     ]
-    assert importers == ["tasks/providers/_litellm.py"]
+    assert importers == ["tasks/engine/litellm_adapter.py"]
 
 
 @pytest.mark.parametrize("file", [*SOURCES, *TESTS], ids=_name)

@@ -11,7 +11,7 @@ from warehouse._ddl import FRAMES, mart_names
 __all__ = ["FRAMES", "Copy", "marts", "write_copy"]
 FORMULA = r"^[=+\-@\t\r'']"
 """How a cell begins that spreadsheets would compute, or that has to be told from one that is
-guarded (the rule of ``flows/_sheets.py``); as a literal of SQL."""
+guarded (the rule of ``flows/publishing/csv_escaping.py``); as a literal of SQL."""
 
 
 class Copy(NamedTuple):

@@ -10,11 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from schemas.keys import content_key
-from tasks._catalogue import Catalogue, tables, unknown
-from tasks._code import code_digest
-from tasks._entry import entry
-from tasks._home import own_folder
-from tasks.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.kit.catalogue import Catalogue, entry, tables, unknown
+from tasks.kit.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.kit.home import own_folder
+from tasks.kit.stage import code_digest
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base

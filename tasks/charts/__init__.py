@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks._catalogue import Catalogue, modules
+from tasks.kit.catalogue import Catalogue, modules
 
 
 @dataclass(frozen=True)

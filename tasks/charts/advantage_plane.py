@@ -8,22 +8,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages
-from tasks._words import clean, clip, number, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import (
-    BAND,
-    BIG,
-    BLUE,
-    LINE,
-    RED,
-    SMALL,
-    SOFT,
-    WIDTH,
-    Sheet,
-    settings,
-)
-from tasks.charts._rows import tick_label
 from tasks.charts.position_plane import spread
+from tasks.drawing.canvas import BAND, BIG, BLUE, LINE, RED, SMALL, SOFT, WIDTH, Sheet, settings
+from tasks.drawing.row_panels import tick_label
+from tasks.reporting.wording import clean, clip, number, with_who
 
 LEFT, PLOT, FOOT, HEAD = 60, 320, 52, 58
 MOST = 12

@@ -4,11 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
-from tasks._words import number, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, INK, LINE, SOFT, Sheet, settings
-from tasks.charts._names import names
-from tasks.charts._rows import Row, not_estimable, row_sheet, scale, write_result
+from tasks.drawing.canvas import BLUE, INK, LINE, SOFT, Sheet, names, settings
+from tasks.drawing.row_panels import Row, not_estimable, row_sheet, scale, write_result
+from tasks.reporting.wording import number, with_who
 
 
 @chart(

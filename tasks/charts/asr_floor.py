@@ -4,10 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._words import CELL, number
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, FAINT, INK, LINE, SOFT, Sheet, settings
-from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.canvas import BLUE, FAINT, INK, LINE, SOFT, Sheet, settings
+from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.reporting.wording import CELL, number
 
 SUBTITLES = {
     "promote": "promote: close to its floor is good, right of it is bad",

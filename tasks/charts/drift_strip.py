@@ -7,11 +7,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Drifts
-from tasks._words import clean, clip, number, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, FAINT, LINE, RED, SMALL, SOFT, Sheet, settings
-from tasks.charts._names import Name
-from tasks.charts._rows import NAMES, RIGHT, Row, row_sheet, write_result
+from tasks.drawing.canvas import BLUE, FAINT, LINE, RED, SMALL, SOFT, Name, Sheet, settings
+from tasks.drawing.row_panels import NAMES, RIGHT, Row, row_sheet, write_result
+from tasks.reporting.wording import clean, clip, number, with_who
 
 NIGHTS = 30
 """Waves that fit beside each other; the last ones are shown."""

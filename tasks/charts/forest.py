@@ -4,11 +4,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
-from tasks._summary import REFUSED
-from tasks._words import number
 from tasks.charts import chart
-from tasks.charts._canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
-from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
+from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.reporting.summary import REFUSED
+from tasks.reporting.wording import number
 
 SUBTITLES = {
     "promote": "promote: a fair judge lies inside the band",

@@ -7,12 +7,23 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._endpoint import primary
-from tasks._words import clean, clip, number
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, INK, LINE, MIDDLE, RED, SMALL, SOFT, Sheet, settings
-from tasks.charts._names import Name, names
-from tasks.charts._rows import write_name
+from tasks.counting.primary_endpoint import primary
+from tasks.drawing.canvas import (
+    BLUE,
+    INK,
+    LINE,
+    MIDDLE,
+    RED,
+    SMALL,
+    SOFT,
+    Name,
+    Sheet,
+    names,
+    settings,
+)
+from tasks.drawing.row_panels import write_name
+from tasks.reporting.wording import clean, clip, number
 
 GROUP = ("dataset", "prompt", "wave", "mode")
 LEFT, CELL, ROW, HEAD, FOOT = 160, 78, 40, 74, 14

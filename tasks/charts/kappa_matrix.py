@@ -7,11 +7,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._words import number, short_names, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, settings
-from tasks.charts._names import names
-from tasks.charts._rows import write_name
+from tasks.drawing.canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, names, settings
+from tasks.drawing.row_panels import write_name
+from tasks.reporting.wording import number, short_names, with_who
 
 LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 74, 10
 ACROSS = 5

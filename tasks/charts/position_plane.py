@@ -8,20 +8,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._words import CELL, clean, clip, count, listing, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import (
-    BAND,
-    BLUE,
-    LINE,
-    SMALL,
-    SOFT,
-    WIDTH,
-    Sheet,
-    settings,
-)
-from tasks.charts._names import names
-from tasks.charts._rows import tick_label
+from tasks.drawing.canvas import BAND, BLUE, LINE, SMALL, SOFT, WIDTH, Sheet, names, settings
+from tasks.drawing.row_panels import tick_label
+from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
 
 LEFT, PLOT, FOOT, HEAD = 44, 262, 62, 26
 NAMES, WIDE = 322, 20

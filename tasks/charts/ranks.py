@@ -7,10 +7,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._words import CELL, clip, number
 from tasks.charts import chart
-from tasks.charts._canvas import BLUE, Sheet, settings
-from tasks.charts._rows import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.canvas import BLUE, Sheet, settings
+from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.reporting.wording import CELL, clip, number
 
 SUBTITLES = {
     "promote": "promote: rank 1 is moved least, whatever the direction",

@@ -7,11 +7,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
-from tasks._words import clean, number, short_names, with_who
 from tasks.charts import chart
-from tasks.charts._canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, WIDTH, Sheet, settings
-from tasks.charts._rows import tick_label
 from tasks.charts.position_plane import spread
+from tasks.drawing.canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, WIDTH, Sheet, settings
+from tasks.drawing.row_panels import tick_label
+from tasks.reporting.wording import clean, number, short_names, with_who
 
 LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
 NAMES, WIDE, GAP = 304, 18, 46

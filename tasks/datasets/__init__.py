@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Questions, Versions
-from tasks._catalogue import Catalogue, modules
+from tasks.kit.catalogue import Catalogue, modules
 
 
 class Imported(NamedTuple):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks._catalogue import read_toml
 from tasks.datasets import Imported, dataset
-from tasks.datasets._sample import Sample, Version, imported
+from tasks.kit.catalogue import read_toml
+from tasks.readers.samples import Sample, Version, imported
 
 FOLDER = Path(__file__).parent / "_bloom"
 AUTHOR = "voirdire"

@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
 from tasks.datasets import Imported, dataset
-from tasks.datasets._read import Problems, clip, existing_file, json_lines, text_fault
-from tasks.datasets._sample import Sample, Version, imported
+from tasks.readers.bounded import Problems, clip, existing_file, json_lines, text_fault
+from tasks.readers.samples import Sample, Version, imported
 
 RAW = "raw.jsonl"
 PERTURBED = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tasks._catalogue import Catalogue, modules
+from tasks.kit.catalogue import Catalogue, modules
 
 
 class Item(NamedTuple):

@@ -1,8 +1,8 @@
 """Misinformation oversight: an answer with wrong facts, which should cost it votes."""
 
 from tasks.perturbations import Item, perturbation
-from tasks.perturbations._checks import detracting
-from tasks.perturbations._neutral import paraphrase, respace
+from tasks.rewriting.checks import detracting
+from tasks.rewriting.shams import paraphrase, respace
 
 
 @perturbation(

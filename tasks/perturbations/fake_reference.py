@@ -1,10 +1,10 @@
 """Authority: an answer with a list of references that do not exist."""
 
-from tasks._random import pick, shuffle, uniform
+from tasks.kit.random_numbers import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
-from tasks.perturbations._checks import additive
-from tasks.perturbations._neutral import closing, note
-from tasks.perturbations._topic import topic_of
+from tasks.rewriting.checks import additive
+from tasks.rewriting.shams import closing, note
+from tasks.rewriting.words import topic_of
 
 MOST_ENTRIES = 3
 FIRST_YEAR, LAST_YEAR = 1987, 2021

@@ -1,8 +1,8 @@
 """Gender bias: an answer with stereotypes, which should cost it votes."""
 
 from tasks.perturbations import Item, perturbation
-from tasks.perturbations._checks import detracting
-from tasks.perturbations._neutral import addition, note
+from tasks.rewriting.checks import detracting
+from tasks.rewriting.shams import addition, note
 
 
 @perturbation(

@@ -1,11 +1,11 @@
 """Verbosity: an answer that says its own sentences twice."""
 
-from tasks._random import shuffle
+from tasks.kit.random_numbers import shuffle
 from tasks.perturbations import Item, perturbation
-from tasks.perturbations._bank import PADDING_LEADS
-from tasks.perturbations._checks import additive
-from tasks.perturbations._sentences import led
-from tasks.perturbations._words import plain, sentences, words
+from tasks.rewriting.checks import additive
+from tasks.rewriting.phrases import PADDING_LEADS
+from tasks.rewriting.shams import led
+from tasks.rewriting.words import plain, sentences, words
 
 LONGEST = 2.0
 FEWEST_WORDS = 4

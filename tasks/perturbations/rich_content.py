@@ -2,11 +2,11 @@
 
 import re
 
-from tasks._random import pick, shuffle, uniform
+from tasks.kit.random_numbers import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
-from tasks.perturbations._checks import same_words
-from tasks.perturbations._neutral import respace, ruled
-from tasks.perturbations._words import sentences
+from tasks.rewriting.checks import same_words
+from tasks.rewriting.shams import respace, ruled
+from tasks.rewriting.words import sentences
 
 EMOJI = ("✨", "💡", "🌟", "📌", "🔍", "✅", "📘", "🎯", "🚀", "🧩", "🌱", "🔑")
 BOLD_SENTENCE = 2

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks._catalogue import Catalogue, tables
+from tasks.kit.catalogue import Catalogue, tables
 
 PLACE = re.compile(r"\{(question|answer_a|answer_b|mark)\}")
 MARK_DIGITS = 12

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks._catalogue import Catalogue, modules
-from tasks.scorings._labels import Kind
-from tasks.scorings._panel import Codes, Floats, Panel
+from tasks.calibration.label_values import Codes, Floats, Kind, Panel
+from tasks.kit.catalogue import Catalogue, modules
 
 Gaps = Callable[[Codes], Floats]
 """From a judge's label per item (all are there) to a gap per row of the panel's table."""

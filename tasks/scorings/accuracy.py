@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tasks.calibration.label_values import Codes, Floats, Panel
 from tasks.scorings import Gaps, scoring
-from tasks.scorings._panel import Codes, Floats, Panel
 
 
 @scoring(labels="text", source="https://arxiv.org/abs/2501.10970")

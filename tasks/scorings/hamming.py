@@ -1,9 +1,8 @@
 """Of how many labels two sets say the same."""
 
+from tasks.calibration.label_values import Codes, Floats, Panel, Sets
+from tasks.calibration.similarity import mean_similarity
 from tasks.scorings import Gaps, scoring
-from tasks.scorings._panel import Codes, Floats, Panel
-from tasks.scorings._sets import Sets
-from tasks.scorings._similarity import mean_similarity
 
 
 @scoring(labels="set", source="Hamming (1950), Bell System Technical Journal 29")

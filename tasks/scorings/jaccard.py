@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from tasks.calibration.label_values import Codes, Floats, Panel, Sets
+from tasks.calibration.similarity import mean_similarity
 from tasks.scorings import Gaps, scoring
-from tasks.scorings._panel import Codes, Floats, Panel
-from tasks.scorings._sets import Sets
-from tasks.scorings._similarity import mean_similarity
 
 
 @scoring(labels="set", source="Jaccard (1912), New Phytologist 11")

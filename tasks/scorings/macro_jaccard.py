@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from tasks.calibration.label_values import Bits, Codes, Floats, Panel, Sets, count_bits, neighbours
+from tasks.calibration.similarity import PAIRS
 from tasks.scorings import Gaps, scoring
-from tasks.scorings._panel import Codes, Floats, Panel, neighbours
-from tasks.scorings._sets import Bits, Sets, count_bits
-from tasks.scorings._similarity import PAIRS
 
 
 @scoring(labels="set", source="https://arxiv.org/abs/2501.10970")

@@ -13,7 +13,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks._catalogue import Catalogue, modules
+from tasks.kit.catalogue import Catalogue, modules
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Statistic:
 
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
         """Measure, and leave the check of the rows to whoever puts them together."""
-        from tasks.statistics._reasons import explained
+        from tasks.counting.reasons import explained
 
         rows = self.measure(**{frame: frames[frame] for frame in self.reads})
         return cast("DataFrame[Estimates]", explained(rows))

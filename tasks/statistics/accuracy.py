@@ -7,9 +7,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import portions, stopped_early
+from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions, stopped_early
-from tasks.statistics._groups import Groups, grouped
 
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 SHARES = {

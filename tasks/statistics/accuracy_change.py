@@ -6,9 +6,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._groups import Groups, grouped
 from tasks.statistics.accuracy import right_votes
 
 SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")

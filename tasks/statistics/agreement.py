@@ -6,29 +6,27 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
-    NO_SCALE,
-    ONE_LABEL,
-    Block,
-    Row,
-    blocks,
-    collected,
-    estimates,
-    over,
-)
-from tasks.statistics._intervals import Sums
-from tasks.statistics._pairs import (
+from tasks.counting.annotations import (
     AGREE,
     AGREE_DECIDED,
     FIRST,
     LINEAR,
     N_DECIDED,
+    NO_SCALE,
+    ONE_LABEL,
     QUADRATIC,
+    Block,
     N,
+    Row,
+    blocks,
+    collected,
+    estimates,
+    over,
     pairs_of,
     sums_of,
 )
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadratic": QUADRATIC}
 

@@ -5,11 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import shares
+from tasks.counting.equal_votes import with_votes_of
+from tasks.counting.verdicts import may_win, wins
+from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares
-from tasks.statistics._even import with_votes_of
-from tasks.statistics._groups import groups_of
-from tasks.statistics._success import may_win, wins
 
 
 @statistic(source="arXiv:2402.10669, equations 2 and 3")

@@ -5,12 +5,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.counting.arms import GROUP, unreadable
+from tasks.counting.cells import portions, ratios, shares
+from tasks.counting.verdicts import may_win, wins
+from tasks.counting.worst_votes import with_ends
+from tasks.inference.cluster_sums import PART, Groups, groups_of
 from tasks.statistics import statistic
-from tasks.statistics._arms import GROUP, unreadable
-from tasks.statistics._cells import portions, ratios, shares
-from tasks.statistics._filled import with_ends
-from tasks.statistics._groups import PART, Groups, groups_of
-from tasks.statistics._success import may_win, wins
 
 ARMS = ("control", "experimental", "sham")
 ALL_LOST = "no sample that the attack may win has an experimental verdict"

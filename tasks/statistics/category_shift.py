@@ -10,13 +10,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.counting.arms import mean_shift
+from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.bootstrap import by_chance
+from tasks.inference.cluster_sums import Groups, grouped, groups_of, numbered
+from tasks.inference.linearised_errors import have_enough
+from tasks.inference.permutation import sign_flip_test
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import by_chance
-from tasks.statistics._cluster_variance import have_enough
-from tasks.statistics._flips import sign_flip_test
-from tasks.statistics._groups import Groups, grouped, groups_of, numbered
-from tasks.statistics._primary import over_shams
-from tasks.statistics._shift import mean_shift
 
 Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
@@ -53,10 +53,11 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     Notes
     -----
     Nothing where no question has a category. A question whose samples name several has none. The
-    test takes the categories with enough questions (:mod:`tasks.enough`), of judges that saw both
-    orders. Residuals from the common mean keep their size, and their signs are flipped by question:
-    unlike permuted labels this keeps its size (simulated .04 to .06, with ten questions a category
-    up to .07) where shifts vary more in one category than in another, permuted labels .13 to .17.
+    test takes the categories with enough questions (:mod:`tasks.inference.linearised_errors`), of
+    judges that saw both orders. Residuals from the common mean keep their size, and their signs
+    are flipped by question: unlike permuted labels this keeps its size (simulated .04 to .06, with
+    ten questions a category up to .07) where shifts vary more in one category
+    than in another, permuted labels .13 to .17.
 
     References
     ----------

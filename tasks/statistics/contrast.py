@@ -9,19 +9,26 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.statistics import _intervals as intervals
+from tasks.counting.equal_votes import planned
+from tasks.counting.verdicts import may_win, wins
+from tasks.inference import intervals
+from tasks.inference.bootstrap import by_chance
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
+from tasks.inference.linearised_errors import correction, have_enough, over
+from tasks.inference.permutation import Pairs, Tested, swap_rates, swap_sums
+from tasks.inference.quantiles import t_quantile, t_tail
+from tasks.panels.judge_pairs import (
+    Duel,
+    Floats,
+    Part,
+    Sides,
+    clusters_of,
+    finished,
+    numbers_of,
+    part_of,
+)
+from tasks.panels.panels import Panel, panels, primary_shift
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import by_chance
-from tasks.statistics._cluster_variance import correction, have_enough
-from tasks.statistics._contrasts import Part, clusters_of, finished, numbers_of, part_of
-from tasks.statistics._delta import over
-from tasks.statistics._duels import Duel, Floats, Sides
-from tasks.statistics._even import planned
-from tasks.statistics._intervals import EMPTY, LEVEL, SINGLE
-from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._quantiles import t_quantile, t_tail
-from tasks.statistics._success import may_win, wins
-from tasks.statistics._swaps import Pairs, Tested, swap_rates, swap_sums
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
 ONE_SIDED = "the samples of one judge that count lie in a single cluster: no interval"

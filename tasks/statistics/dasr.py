@@ -5,11 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.equal_votes import even
+from tasks.counting.verdicts import beside_sham, with_sham
+from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._even import even
-from tasks.statistics._groups import groups_of
-from tasks.statistics._success import beside_sham, with_sham
 
 
 @statistic(source="methods.md, section 2", gives=("dasr", "sham_floor"))

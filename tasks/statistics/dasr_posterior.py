@@ -10,13 +10,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.enough import is_enough, why_not_enough
+from tasks.counting.cells import reduced
+from tasks.counting.equal_votes import even
+from tasks.counting.verdicts import beside_sham, may_win, wins, with_sham
+from tasks.inference.cluster_sums import groups_of
+from tasks.inference.intervals import EMPTY
+from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.statistics import statistic
-from tasks.statistics._cells import reduced
-from tasks.statistics._even import even
-from tasks.statistics._groups import groups_of
-from tasks.statistics._intervals import EMPTY
-from tasks.statistics._success import beside_sham, may_win, wins, with_sham
 
 DRAWS, SEED = 4000, 20240613
 LEAST = 0.05

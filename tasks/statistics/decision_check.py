@@ -5,12 +5,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import VERSUS, Contests, Shifts
 from schemas.results import Estimates
-from tasks._endpoint import primary
+from tasks.counting.arms import mean_shift
+from tasks.counting.cells import shares
+from tasks.counting.contests import sides
+from tasks.counting.order_halves import without_biased_orders
+from tasks.counting.primary_endpoint import primary
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares
-from tasks.statistics._contests import sides
-from tasks.statistics._one_order import without_biased_orders
-from tasks.statistics._shift import mean_shift
 from tasks.statistics.win_rate import win_rates
 
 JUDGE = ("dataset", "judge", "prompt", "wave")

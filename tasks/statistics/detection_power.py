@@ -9,14 +9,15 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.equal_votes import even
+from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.verdicts import PROMOTE, symmetric
+from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
+from tasks.inference.intervals import EMPTY, LEVEL
+from tasks.inference.linearised_errors import Sums, over
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
-from tasks.statistics._even import even
-from tasks.statistics._groups import PART, grouped
-from tasks.statistics._intervals import EMPTY, LEVEL
-from tasks.statistics._primary import over_shams
-from tasks.statistics._success import PROMOTE, symmetric
 
 SUMS = ("attacked", "unattacked")
 ENDS = ("estimate", "low", "high")

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.drift.changes import JUDGE, changes
 from tasks.statistics import statistic
-from tasks.statistics._drift import JUDGE, changes
 
 
 @statistic(
@@ -40,12 +40,12 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     Notes
     -----
     Waves come in the order of their names, as dates do. p-values are raw: which of them are alerts
-    is for ``tasks/drift.py`` to say. A wave whose votes all come from a cache has no p-value: it is
-    not measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
-    interval; its p is one-sided, as M is 0 in the mean without drift and above it with any.
-    Where all questions changed alike, as where none did, the interval is Newcombe's of how far they
-    rose and fell. ``agreement_drift`` needs a ``label``, a valid vote in each order, and as many
-    votes per pair as the first wave had, as more votes are right more often; so does
+    is for ``tasks/drift/alerts.py`` to say. A wave whose votes all come from a cache has no
+    p-value: it is not measured. ``verdict_drift`` needs two votes per prompt and order in both
+    waves, and has no interval; its p is one-sided, as M is 0 in the mean without drift and above it
+    with any. Where all questions changed alike, as where none did, the interval is Newcombe's of
+    how far they rose and fell. ``agreement_drift`` needs a ``label``, a valid vote in each order,
+    and as many votes per pair as the first wave had, as more votes are right more often; so does
     ``dasr_drift``. ``clusters`` are those in which something counts: a sample in V, a first pick.
 
     References

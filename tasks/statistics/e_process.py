@@ -7,10 +7,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.defaults import ALPHA
+from tasks.counting.question_order import LARGEST, evidence, in_turn
+from tasks.inference.intervals import EMPTY
+from tasks.kit.defaults import ALPHA
 from tasks.statistics import statistic
-from tasks.statistics._intervals import EMPTY
-from tasks.statistics._sequence import LARGEST, evidence, in_turn
 
 UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
 

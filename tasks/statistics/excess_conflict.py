@@ -5,9 +5,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, stopped_early, weighted_shares
+from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, stopped_early, weighted_shares
-from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 
 SINGLE_VOTES = "no pair has two valid votes in each order"
 

@@ -9,12 +9,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
+from tasks.inference.cluster_sums import CELL, Groups
+from tasks.inference.intervals import LEVEL, SINGLE, clopper_pearson
 from tasks.statistics import statistic
-from tasks.statistics._beta import clopper_pearson
-from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._groups import CELL, Groups
-from tasks.statistics._intervals import LEVEL, SINGLE
-from tasks.statistics._position import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
 
 ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
 NO_CONFLICT = "no match of repeat 0 differs"

@@ -6,17 +6,9 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
+from tasks.counting.annotations import ONE_LABEL, Row, blocks, collected, estimates, over, some
+from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
-from tasks.statistics._annotations import (
-    ONE_LABEL,
-    Row,
-    blocks,
-    collected,
-    estimates,
-    over,
-    some,
-)
-from tasks.statistics._intervals import Sums
 
 N, ALIKE, FIRST = 0, 1, 2
 

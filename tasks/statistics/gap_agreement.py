@@ -6,8 +6,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
     HUMANS,
     NO_SCALE,
     Block,
@@ -18,7 +17,8 @@ from tasks.statistics._annotations import (
     estimates,
     over,
 )
-from tasks.statistics._intervals import Sums
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 TERTILES = ("small", "middle", "large")
 NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)

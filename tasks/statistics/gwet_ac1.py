@@ -5,18 +5,22 @@ from functools import partial
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
+    AGREE,
+    FIRST,
     ONE_LABEL,
     Block,
+    N,
     Row,
     blocks,
     collected,
     estimates,
     over,
+    pairs_of,
+    sums_of,
 )
-from tasks.statistics._intervals import Sums
-from tasks.statistics._pairs import AGREE, FIRST, N, pairs_of, sums_of
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 
 @statistic(source="methods.md, section 9; Gwet (2008)")

@@ -6,15 +6,16 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.counting.arms import GROUP, order_scores
+from tasks.counting.positions import ORDERS
+from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.bootstrap import BOOT, by_chance
+from tasks.inference.cluster_sums import PART, Groups, groups_of
+from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
+from tasks.inference.intervals import LEVEL
+from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.permutation import sign_flip_test
 from tasks.statistics import statistic
-from tasks.statistics._arms import GROUP, order_scores
-from tasks.statistics._bootstrap import BOOT, by_chance
-from tasks.statistics._delta import Linear, Sums, linearised, over, ratio_limits, summed
-from tasks.statistics._flips import sign_flip_test
-from tasks.statistics._groups import PART, Groups, groups_of
-from tasks.statistics._intervals import LEVEL
-from tasks.statistics._position import ORDERS
-from tasks.statistics._primary import over_shams
 
 ARMS = ("experimental", "sham", "control")
 TOO_FEW = "no sample has a valid vote in each order of both arms"

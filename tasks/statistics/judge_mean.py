@@ -10,9 +10,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.exclude import left_out
-from tasks.statistics import statistic
-from tasks.statistics._bootstrap import (
+from tasks.conclusions.exclusions import left_out
+from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.verdicts import beside_sham, may_win, wins
+from tasks.inference.bootstrap import (
     BOOT,
     MOST_CLUSTERS,
     by_chance,
@@ -20,13 +21,11 @@ from tasks.statistics._bootstrap import (
     percentiles,
     resampled,
 )
-from tasks.statistics._cluster_variance import correction
-from tasks.statistics._even import UNEQUAL, planned
-from tasks.statistics._intervals import EMPTY, LEVEL, proportions, ratios
-from tasks.statistics._models import of_models
-from tasks.statistics._panels import GROUP, Panel, panels, primary_shift
-from tasks.statistics._quantiles import widened
-from tasks.statistics._success import beside_sham, may_win, wins
+from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
+from tasks.inference.linearised_errors import correction
+from tasks.inference.quantiles import widened
+from tasks.panels.panels import GROUP, Panel, of_models, panels, primary_shift
+from tasks.statistics import statistic
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
 from tasks.statistics.validity import of_judges

@@ -10,12 +10,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.counting.equal_votes import planned
+from tasks.kit.memo import measured_together
+from tasks.panels.error_correlation import correlation, products, size_rows, untold
+from tasks.panels.panels import Panel, of_models, panels
 from tasks.statistics import statistic
-from tasks.statistics._correlation import correlation, products, size_rows, untold
-from tasks.statistics._even import planned
-from tasks.statistics._models import of_models
-from tasks.statistics._once import measured_together
-from tasks.statistics._panels import Panel, panels
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power

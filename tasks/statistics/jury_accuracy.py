@@ -5,10 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import shares
+from tasks.counting.positions import ORDERS
+from tasks.panels.panels import ALL, ITEM, jurors
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares
-from tasks.statistics._jurors import ALL, ITEM, jurors
-from tasks.statistics._position import ORDERS
 
 WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
 

@@ -10,9 +10,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.panels.error_correlation import correlation, products, size_rows
+from tasks.panels.panels import ALL, ITEM, JURY, jurors
 from tasks.statistics import statistic
-from tasks.statistics._correlation import correlation, products, size_rows
-from tasks.statistics._jurors import ALL, JURY, ITEM, jurors
 
 NAMES = ("jury_error_correlation", "jury_error_size")
 UNVARIED = "errors of the members do not vary"

@@ -6,8 +6,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
     NO_SCALE,
     ONE_LABEL,
     Block,
@@ -18,7 +17,8 @@ from tasks.statistics._annotations import (
     over,
     some,
 )
-from tasks.statistics._intervals import Sums
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 MOST_LABELS = 30
 NAMES = {

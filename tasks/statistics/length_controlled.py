@@ -6,14 +6,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
+from tasks.counting.contests import sides
+from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
+from tasks.inference.cluster_sums import PART
+from tasks.inference.linearised_errors import effective_clusters
+from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, rate_row, refits
 from tasks.statistics import statistic
-from tasks.statistics._cluster_variance import effective_clusters
-from tasks.statistics._contests import sides
-from tasks.statistics._fitted import TIES, Row, logit_row, rate_row
-from tasks.statistics._groups import PART
-from tasks.statistics._halves import HALVES, NOTE, ONE_HALF
-from tasks.statistics._logistic import Floats, fit, refits
-from tasks.statistics._one_order import without_biased_orders
 
 FEW = "fewer than three contests with a score and both lengths"
 EQUAL = "all length differences are equal: length cannot be told from quality"

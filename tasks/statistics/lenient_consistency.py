@@ -5,9 +5,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import portions
+from tasks.counting.positions import arm_groups, matches
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions
-from tasks.statistics._position import arm_groups, matches
 
 
 @statistic(source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only")

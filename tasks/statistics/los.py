@@ -6,11 +6,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.arms import beside_control, beside_sham
+from tasks.inference.delta_method import Linear, linearised, summed
+from tasks.inference.intervals import EMPTY
+from tasks.inference.linearised_errors import Sums, over
+from tasks.kit.memo import once
 from tasks.statistics import statistic
-from tasks.statistics._arms import beside_control, beside_sham
-from tasks.statistics._delta import Linear, Sums, linearised, over, summed
-from tasks.statistics._intervals import EMPTY
-from tasks.statistics._once import once
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5

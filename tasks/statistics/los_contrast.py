@@ -8,14 +8,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.inference.bootstrap import boot_ends
+from tasks.inference.delta_method import METHOD
+from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE
+from tasks.inference.linearised_errors import correction, over
+from tasks.inference.quantiles import t_quantile, t_tail
+from tasks.panels.judge_pairs import Duel, Floats, Sides
+from tasks.panels.panels import panels
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import boot_ends
-from tasks.statistics._cluster_variance import correction
-from tasks.statistics._delta import METHOD, over
-from tasks.statistics._duels import Duel, Floats, Sides
-from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, SINGLE
-from tasks.statistics._panels import panels
-from tasks.statistics._quantiles import t_quantile, t_tail
 from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
 
 MIDDLE = (1 + LEVEL) / 2

@@ -4,9 +4,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.arms import mean_shift
+from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
-from tasks.statistics._groups import groups_of
-from tasks.statistics._shift import mean_shift
 
 
 @statistic(source="methods.md, section 2 (primary endpoint)")

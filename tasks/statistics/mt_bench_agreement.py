@@ -7,18 +7,20 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
     HUMANS,
     Block,
     Row,
+    among,
+    between,
     blocks,
     collected,
+    decided,
     estimates,
     over,
 )
-from tasks.statistics._humans import among, between, decided
-from tasks.statistics._intervals import Sums
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 SETUPS = ("s1", "s2")
 NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))

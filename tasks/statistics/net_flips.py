@@ -5,12 +5,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import portions, ratios, shares
+from tasks.counting.equal_votes import even
+from tasks.counting.verdicts import with_sham
+from tasks.inference.cluster_sums import Groups, groups_of
+from tasks.inference.permutation import with_sign_test
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions, ratios, shares
-from tasks.statistics._even import even
-from tasks.statistics._exact import with_sign_test
-from tasks.statistics._groups import Groups, groups_of
-from tasks.statistics._success import with_sham
 
 
 @statistic(

@@ -6,19 +6,20 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
     HUMANS,
     Block,
     Codes,
     Row,
+    among,
+    between,
     blocks,
     collected,
     estimates,
     over,
 )
-from tasks.statistics._humans import among, between
-from tasks.statistics._intervals import Sums
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 NEVER = "the people never agree with each other: no ratio"
 

@@ -8,17 +8,21 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
-from tasks.statistics import statistic
-from tasks.statistics._annotations import (
+from tasks.counting.annotations import (
+    AGREE,
+    FIRST,
     ONE_LABEL,
     Block,
+    N,
+    Pairs,
     Row,
     collected,
     estimates,
     over,
+    sums_of,
 )
-from tasks.statistics._intervals import Sums
-from tasks.statistics._pairs import AGREE, FIRST, N, Pairs, sums_of
+from tasks.inference.intervals import Sums
+from tasks.statistics import statistic
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 ORDERS = ("once_12", "once_21")

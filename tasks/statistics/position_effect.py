@@ -7,19 +7,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.order_halves import one_order_effect, only_order, without_biased_orders
+from tasks.counting.positions import arm_groups, first_matches, matches
+from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
+from tasks.inference.cluster_sums import CELL, Groups
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
+from tasks.inference.linearised_errors import Sums, correction, over
+from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
-from tasks.statistics._cluster_variance import correction
-from tasks.statistics._delta import Sums, over
-from tasks.statistics._groups import CELL, Groups
-from tasks.statistics._intervals import ALIKE, LEVEL, SINGLE
-from tasks.statistics._one_order import (
-    one_order_effect,
-    only_order,
-    without_biased_orders,
-)
-from tasks.statistics._position import arm_groups, first_matches, matches
-from tasks.statistics._quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 
 NEITHER = "no match with two votes for the same slot"
 ADDED = 0.5

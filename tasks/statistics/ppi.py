@@ -6,15 +6,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
-from tasks.defaults import TARGET_HALF_WIDTH
+from tasks.counting.contests import differences, sides
+from tasks.inference.bootstrap import BOOT, by_chance, redrawn
+from tasks.inference.cluster_sums import PART, totals
+from tasks.inference.intervals import ALIKE, LEVEL
+from tasks.inference.linearised_errors import correction
+from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
+from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import BOOT, by_chance
-from tasks.statistics._cluster_variance import correction
-from tasks.statistics._contests import differences, sides
-from tasks.statistics._groups import PART, totals
-from tasks.statistics._intervals import ALIKE, LEVEL
-from tasks.statistics._quantiles import normal_quantile, t_quantile, t_tail
-from tasks.statistics._rectified import redrawn
 
 WIDTH = f"half-width {TARGET_HALF_WIDTH}"
 FEW = "fewer than two labelled questions"

@@ -8,8 +8,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.inference.cluster_sums import CELL
 from tasks.statistics import statistic
-from tasks.statistics._groups import CELL
 
 UNIFORM = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))
 COIN = (Fraction(1, 2), Fraction(0), Fraction(1, 2))

@@ -9,17 +9,25 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks._families import holm
-from tasks.defaults import ALPHA
-from tasks.enough import too_few
+from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
+from tasks.inference.intervals import EMPTY, LEVEL
+from tasks.inference.linearised_errors import correction, too_few
+from tasks.inference.multiplicity import holm
+from tasks.kit.defaults import ALPHA
+from tasks.panels.letter_display import letter, letters
+from tasks.panels.panels import (
+    ALONE,
+    UNSHARED,
+    Panel,
+    Told,
+    enough,
+    panels,
+    people_of,
+    primary_shift,
+    seen,
+    sharing,
+)
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
-from tasks.statistics._cluster_variance import correction
-from tasks.statistics._intervals import EMPTY, LEVEL
-from tasks.statistics._models import people_of
-from tasks.statistics._panels import Panel, panels, primary_shift
-from tasks.statistics._shared import ALONE, UNSHARED, Told, enough, seen, sharing
-from tasks.statistics._tiers import letter, letters
 from tasks.statistics.contrast import compare_shifts
 
 Floats = NDArray[np.float64]

@@ -5,10 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import stopped_early, weighted_shares
+from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
+from tasks.inference.cluster_sums import Groups
 from tasks.statistics import statistic
-from tasks.statistics._cells import stopped_early, weighted_shares
-from tasks.statistics._groups import Groups
-from tasks.statistics._position import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 
 SINGLE_VOTES = "no order of any pair has two valid votes"
 

@@ -6,13 +6,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import weighted_shares
+from tasks.counting.equal_votes import even
+from tasks.counting.verdicts import symmetric, with_sham
+from tasks.inference.cluster_sums import CELL, groups_of
+from tasks.inference.delta_method import Linear, linearised, summed
+from tasks.inference.intervals import EMPTY
+from tasks.inference.linearised_errors import Sums, over
 from tasks.statistics import statistic
-from tasks.statistics._cells import weighted_shares
-from tasks.statistics._delta import Linear, Sums, linearised, over, summed
-from tasks.statistics._even import even
-from tasks.statistics._groups import CELL, groups_of
-from tasks.statistics._intervals import EMPTY
-from tasks.statistics._success import symmetric, with_sham
 
 FLOORS = ("sham", "replicate")
 FIXED = "; replies never vary, so this floor means nothing"

@@ -7,13 +7,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
+from tasks.counting.contests import sides
+from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
+from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.intervals import LEVEL, moments
+from tasks.inference.linearised_errors import effective_clusters
+from tasks.inference.quantiles import t_quantile
 from tasks.statistics import statistic
-from tasks.statistics._bootstrap import BOOT, boot_ends, bounds_of
-from tasks.statistics._cluster_variance import effective_clusters
-from tasks.statistics._contests import sides
-from tasks.statistics._groups import PART, grouped
-from tasks.statistics._intervals import LEVEL, moments
-from tasks.statistics._quantiles import t_quantile
 
 LEAST = 0.2
 """Smallest se + sp - 1: below, dividing by it makes nothing but noise."""

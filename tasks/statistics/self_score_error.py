@@ -5,10 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
-from tasks.statistics import _intervals, statistic
-from tasks.statistics._cells import reduced
-from tasks.statistics._contests import sides
-from tasks.statistics._intervals import LEVEL
+from tasks.counting.cells import reduced
+from tasks.counting.contests import sides
+from tasks.inference import intervals
+from tasks.inference.intervals import LEVEL
+from tasks.statistics import statistic
 
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
@@ -65,7 +66,7 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         den=pl.when("counted").then("others").otherwise(0.0),
     )
     cells = reduced(items, bounded=True)
-    found = pl.concat([cells, _intervals.ratios(cells)], how="horizontal")
+    found = pl.concat([cells, intervals.ratios(cells)], how="horizontal")
     return Estimates.draft(
         found.with_columns(
             pl.col("low").clip(lower_bound=-1.0),

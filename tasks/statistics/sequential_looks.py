@@ -8,12 +8,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.enough import is_enough
+from tasks.counting.question_order import Turns, in_turn
+from tasks.inference.cluster_sums import CELL, totals
+from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
+from tasks.inference.linearised_errors import is_enough
+from tasks.inference.quantiles import normal_tail, t_quantile
 from tasks.statistics import statistic
-from tasks.statistics._groups import CELL, totals
-from tasks.statistics._intervals import ALIKE, EMPTY, LEVEL, moments, ratios
-from tasks.statistics._quantiles import normal_tail, t_quantile
-from tasks.statistics._sequence import Turns, in_turn
 
 LOOKS = ("1/3", "2/3", "3/3")
 BOUNDS = (3.471, 2.454, 2.004)
@@ -47,8 +47,8 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     ``sequential_stop`` is null if no look crosses its bound. A look at too few questions
-    (:mod:`tasks.enough`) stops nothing. Where all questions shift alike there is no repeated
-    interval.
+    (:mod:`tasks.inference.linearised_errors`) stops nothing. Where all questions shift alike there
+    is no repeated interval.
 
     References
     ----------

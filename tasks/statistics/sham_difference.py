@@ -5,10 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.arms import mean_shift
+from tasks.inference.cluster_sums import grouped
 from tasks.perturbations import SECOND
 from tasks.statistics import statistic
-from tasks.statistics._groups import grouped
-from tasks.statistics._shift import mean_shift
 
 SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 

@@ -4,10 +4,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.arms import mean_shift
+from tasks.counting.verdicts import with_sham
+from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
-from tasks.statistics._groups import groups_of
-from tasks.statistics._shift import mean_shift
-from tasks.statistics._success import with_sham
 
 
 @statistic(source="methods.md, section 16 (sham neutrality)")

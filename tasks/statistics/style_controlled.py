@@ -9,12 +9,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import FORMATS, Contests
 from schemas.results import Estimates
+from tasks.counting.contests import TEXTS, all_excess, excess
+from tasks.counting.order_halves import ONE_ORDER_NOTE
+from tasks.inference.linearised_errors import effective_clusters
+from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, refits
 from tasks.statistics import statistic
-from tasks.statistics._cluster_variance import effective_clusters
-from tasks.statistics._contests import TEXTS, all_excess, excess
-from tasks.statistics._fitted import TIES, Row, logit_row
-from tasks.statistics._logistic import Floats, fit, refits
-from tasks.statistics._one_order import ONE_ORDER_NOTE
 
 CELL = ("dataset", "judge", "prompt", "wave")
 APART = "models are not connected by contests with a score"

@@ -5,9 +5,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import portions, weighted_shares
+from tasks.counting.positions import arm_groups, matches
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions, weighted_shares
-from tasks.statistics._position import arm_groups, matches
 
 
 @statistic(

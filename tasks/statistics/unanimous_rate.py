@@ -5,9 +5,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
+from tasks.counting.cells import shares
+from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
-from tasks.statistics._cells import shares
-from tasks.statistics._groups import groups_of
 
 
 @statistic(source="methods.md, section 16 (both scales)")

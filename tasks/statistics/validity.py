@@ -7,10 +7,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.cells import portions
+from tasks.inference.cluster_sums import Groups, grouped
+from tasks.kit.memo import once
 from tasks.statistics import statistic
-from tasks.statistics._cells import portions
-from tasks.statistics._groups import Groups, grouped
-from tasks.statistics._once import once
 
 NEEDED = pl.col("planned") - pl.col("stopped")
 OUTCOMES = {

@@ -5,12 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.contests import differences, scored, sides
+from tasks.counting.order_halves import by_order, without_biased_orders
+from tasks.inference.cluster_sums import Groups
 from tasks.statistics import statistic
-from tasks.statistics._cells import ratios, weighted_shares
-from tasks.statistics._contests import differences, scored, sides
-from tasks.statistics._groups import Groups
-from tasks.statistics._halves import by_order
-from tasks.statistics._one_order import without_biased_orders
 
 
 @statistic(

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only
 
 Import = Callable[[str], ModuleType]
 REPO = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
 
 Import = Callable[[str], ModuleType]
 STUDIES = 120

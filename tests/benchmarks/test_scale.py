@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from flows._remeasure import _frames
+from flows.results.remeasure import _frames
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks._masks import count_masks
 from tasks.aggregate import (
     count_votes,
     match_groups,
@@ -21,7 +20,8 @@ from tasks.aggregate import (
     tally_votes,
 )
 from tasks.annotate import annotate
-from tasks.statistics._bootstrap import formulas_only
+from tasks.counting.masks import count_masks
+from tasks.inference.bootstrap import formulas_only
 from warehouse.store import Warehouse
 
 

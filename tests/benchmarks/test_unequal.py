@@ -7,7 +7,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
 
 Import = Callable[[str], ModuleType]
 STUDIES, SEED = 400, 1

@@ -17,13 +17,13 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from booth._booth import Booth, open_booth
-from flows._row import first_row
+from flows.running.run_row import first_row
 from flows.studies import Study
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Verdicts, VoteLog, Votes
 from tasks.aggregate import count_votes, log_votes, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
-from tasks.sequential import Schedule, mark_stops
+from tasks.judging.sequential_stopping import Schedule, mark_stops
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]

@@ -10,7 +10,7 @@ from booth import _booth
 from booth._booth import Booth
 from booth._seats import STILL_OPEN, Seat, write_choice
 from schemas.judging import Votes
-from tasks.people import CHOSEN
+from tasks.judging.people import CHOSEN
 from warehouse.store import Warehouse, WarehouseError
 
 Open = Callable[..., Booth]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from booth.cli import booth as command
-from flows.cli import main
+from flows.cli.main import main
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]

@@ -10,10 +10,10 @@ from prefect.logging import disable_run_logger
 from booth._booth import open_booth
 from booth._seats import write_choice
 from flows import calibrate as flow_of_calibrations
-from flows._calibration import Steps, make_calibration
-from flows.cli import main
+from flows.cli.main import main
+from flows.results.calibration import Steps, make_calibration
 from schemas.judging import Pairs, Verdicts, VoteLog
-from tasks.people import CHOSEN
+from tasks.judging.people import CHOSEN
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from flows._server import Server
+from flows.serving.server import Server
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -108,7 +108,7 @@ def emulated(tmp_path: Path, environment: dict[str, str]) -> Iterator[Emulated]:
     folder.mkdir()
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
     with subprocess.Popen(
-        [sys.executable, "-m", "tasks.providers._emulator"],
+        [sys.executable, "-m", "tasks.simulation.emulator"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout

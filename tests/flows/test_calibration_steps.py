@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows import _calibration as module
-from flows._calibration import Calibration, Steps, calibrate_labels, make_calibration
+from flows.results import calibration as module
+from flows.results.calibration import Calibration, Steps, calibrate_labels, make_calibration
 from schemas.results import Annotations
 from warehouse.store import Warehouse
 

@@ -17,14 +17,17 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from flows import _audit_here, _calibrate, _measure, _query, _remeasure, _serving, serve
-from flows._access import Access
-from flows._row import first_row
-from flows.cli import main
+from flows import serve
+from flows.cli import audit, calibrate, measure, query
+from flows.cli.main import main
+from flows.results import remeasure
+from flows.running.run_row import first_row
+from flows.serving import serve_loop
+from flows.serving.access import Access
 from flows.studies import LARGEST, make_study
 from schemas.judging import Verdicts, VoteLog
 from tasks.aggregate import count_votes, tally_votes
-from tasks.providers._simulate import PRESETS, simulate
+from tasks.simulation.studies import PRESETS, simulate
 from warehouse.store import Saving, Warehouse
 
 SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
@@ -85,13 +88,13 @@ def nothing_runs(
         "__init__": lambda *_, **__: None, "wait": lambda *_, **__: None, "stop": lambda *_: None,
     })  # fmt: skip
     for module, name, stub in (
-        (_audit_here, "_audit", end),
-        (_measure, "measures_of", end), (_calibrate, "calibrate_labels", end),
-        (_remeasure, "measure_all", end), (_query, "stored_page", lambda *_: "<p>"),
+        (audit, "_audit", end),
+        (measure, "measures_of", end), (calibrate, "calibrate_labels", end),
+        (remeasure, "measure_all", end), (query, "stored_page", lambda *_: "<p>"),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server), (serve, "require_answer", lambda _: None),
         (serve, "asks_for_authentication", lambda _: True),
-        (_serving, "serve", end_later), (_serving, "show_schedules", end_later),
+        (serve_loop, "serve", end_later), (serve_loop, "show_schedules", end_later),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, stub)
 
@@ -168,7 +171,7 @@ def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyP
         raise click.Abort
 
     stopped: list[int] = []
-    monkeypatch.setattr(_audit_here, "_audit", confirm)
+    monkeypatch.setattr(audit, "_audit", confirm)
     monkeypatch.setattr("flows.cli.leave", stopped.append)
     done = CliRunner().invoke(main, ["audit", *WORDS["audit"]])
     assert stopped == [130]

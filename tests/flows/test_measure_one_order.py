@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from flows.cli import main
+from flows.cli.main import main
 
 
 @pytest.mark.parametrize("seed", range(3))

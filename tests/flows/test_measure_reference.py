@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from flows._measure import estimates_of
-from flows.cli import main
+from flows.cli.main import main
+from flows.cli.measure import estimates_of
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.read_votes import read_votes
+from tasks.readers.votes import read_votes
 from tasks.statistics import STATISTICS
 
 Gold = dict[str, Any]

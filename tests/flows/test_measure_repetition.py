@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from flows.cli import main
+from flows.cli.main import main
 
 Gold = dict[str, Any]
 CHOICE = {"A": "first", "B": "second", "C": "tie", None: "invalid"}

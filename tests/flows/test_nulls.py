@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows._measure import measures_of
-from flows._measured import show_gates, show_rows, show_summary
-from flows._publish import artifact_rows
-from flows._sheets import csv_text
-from flows._terminal import legend, lost_lines, print_rows, result_table
+from flows.cli.measure import measures_of
+from flows.cli.measure_tables import show_gates, show_rows, show_summary
+from flows.cli.terminal import legend, lost_lines, print_rows, result_table
+from flows.publishing.artifacts import artifact_rows
+from flows.publishing.csv_escaping import csv_text
 from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
-from tasks._report_numbers import all_rows
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.drift import watch
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
+from tasks.conclusions.scorecard import scorecard
+from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, report
-from tasks.scorecard import scorecard
+from tasks.reporting.comparison_rows import all_rows
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from warehouse.store import Saving, Warehouse
 
 TRAITS = Traits(omega=1.5, nu=0.5, iota=0.05)

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows._measure import estimates_of
+from flows.cli.measure import estimates_of
 from schemas.judging import SIDES
 from schemas.results import Estimates
-from tasks.statistics._intervals import EMPTY
+from tasks.inference.intervals import EMPTY
 
 Make = Callable[..., Any]
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES
-from tasks.defaults import TOO_FEW
+from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]

@@ -41,7 +41,7 @@ def test_an_audit_ends_complete_and_soon(
     ) as audit:  # fmt: skip
         while audit.poll() is None and emulated.stats().get("replies", 0) < 5:
             time.sleep(0.05)
-        (server,) = _children(audit.pid, "flows._guarded")
+        (server,) = _children(audit.pid, "flows.serving.guarded_server")
         os.kill(server, fate)
         said, errors = audit.communicate(timeout=400)
     after = time.time()
@@ -56,7 +56,7 @@ def test_an_audit_ends_complete_and_soon(
     assert "Its results are complete without it." in said
     assert "the table in the Prefect UI was not written" in said.splitlines()[-1]
     assert not [word for word in ("Traceback", "httpx", "ERROR") if word in said + errors]
-    assert list(_children(audit.pid, "flows._guarded")) == []
+    assert list(_children(audit.pid, "flows.serving.guarded_server")) == []
 
 
 def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(

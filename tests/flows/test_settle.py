@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from prefect import get_client
 from prefect.states import Running
 
-from flows._deployments import KeptDeployment, settle, switch
+from flows.serving.deployments import KeptDeployment, settle, switch
 from flows.audit import audit
 from flows.studies import Study, StudyFile
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES, Study, StudyFile, _parse
-from tasks._catalogue import tables
+from tasks.kit.catalogue import tables
 
 Voirdire = Callable[..., Any]
 OWN = 'about = "Mine."\n[study]\nlimit = 2\njudges = ["offline/random"]\n'

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from schemas.results import Estimates
-from tasks._endpoint import primary
 from tasks.aggregate import count_votes
 from tasks.conclude import conclude
-from tasks.scorecard import acceptability
+from tasks.conclusions.scorecard import acceptability
+from tasks.counting.primary_endpoint import primary
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

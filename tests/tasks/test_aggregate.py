@@ -16,7 +16,7 @@ from tasks.aggregate import (
     tally_votes,
 )
 from tasks.annotate import annotate
-from tasks.providers._simulate import PRESETS, simulate
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.aggregate import count_votes, log_votes, tally_votes, text_sizes
-from tasks.sequential import Schedule, mark_stops
+from tasks.judging.sequential_stopping import Schedule, mark_stops
 
 Make = Callable[..., Any]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.agree import agree
-from tasks.calibrate import annotations_of, label_kind, labelled_by_files
-from tasks.read_labels import read_labels
-from tasks.statistics._bootstrap import formulas_only
+from tasks.calibration.agreement import agree
+from tasks.calibration.calibrate import annotations_of, label_kind, labelled_by_files
+from tasks.inference.bootstrap import formulas_only
+from tasks.readers.labels import read_labels
 
 NEAR = 1e-9
 DATASETS = ("wax", "mtbench", "cebab_aspects", "cebab_stars", "10k_prompts")

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.alt_test import CURVE, AltTest, alt_test
-from tasks.read_labels import read_labels
+from tasks.calibration.alt_test import CURVE, AltTest, alt_test
+from tasks.readers.labels import read_labels
 from tasks.scorings import SCORINGS
 
 NEAR = 1e-9

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 
 from schemas.results import FINDINGS, Estimates
 from tasks.conclude import conclude
-from tasks.defaults import MINIMUM
+from tasks.kit.defaults import MINIMUM
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 

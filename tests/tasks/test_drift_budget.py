@@ -5,10 +5,10 @@ import polars as pl
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.drift import watch
-from tasks.providers._offline import Traits, probabilities
-from tasks.providers._simulate import simulate
-from tasks.statistics._canary import canary
+from tasks.drift.alerts import watch
+from tasks.drift.canary import canary
+from tasks.simulation.judge import Traits, probabilities
+from tasks.simulation.studies import simulate
 
 CELLS, NIGHTS, ITEMS = 60, 8, 24
 

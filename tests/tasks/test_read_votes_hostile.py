@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.read_votes import COLUMNS, LIKE, read_votes
+from tasks.readers.votes import COLUMNS, LIKE, read_votes
 
 CONTROL: dict[str, Any] = {
     "judge": "ada", "perturbation": None, "kind": None, "arm": "control", "sample": "q1/a2",

@@ -11,7 +11,7 @@ from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Drifts, Estimates, Findings
-from tasks.enough import too_few
+from tasks.inference.linearised_errors import too_few
 from warehouse.store import Saving, Warehouse
 
 ROWS: dict[type[Frame], dict[str, Any]] = {

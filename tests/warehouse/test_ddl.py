@@ -8,7 +8,7 @@ import pytest
 from schemas.curation import Questions
 from schemas.judging import VoteLog
 from schemas.results import Findings
-from tasks import defaults
+from tasks.kit import defaults
 from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError

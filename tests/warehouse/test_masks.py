@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from schemas.judging import Tallies, VoteLog
-from tasks._masks import count_masks, with_compared
 from tasks.aggregate import count_votes
+from tasks.counting.masks import count_masks, with_compared
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]

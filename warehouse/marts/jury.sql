@@ -2,7 +2,7 @@
 with lone as (
     select
         study, dataset, judge as left_out, prompt, wave, mode, perturbation,
-        -- over the control where shams are a handful (tasks/_endpoint.py)
+        -- over the control where shams are a handful (tasks/counting/primary_endpoint.py)
         if(
             bool_and(too_few is not null) filter (statistic = 'mps_sham')
                 and bool_or(too_few is null) filter (statistic = 'mps'),

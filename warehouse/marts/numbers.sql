@@ -144,7 +144,7 @@ designs as (
 shammed as (
     select
         study, dataset, prompt, wave, mode, perturbation as about, true as shams,
-        -- over the control where shams are a handful (tasks/_endpoint.py); contrasts say which
+        -- over the control where shams are a handful (tasks/counting/primary_endpoint.py); contrasts say which
         coalesce(
             bool_or(statistic = 'mps_sham_contrast') filter (ends_with(statistic, '_contrast')),
             bool_or(too_few is null) filter (statistic = 'mps_sham')

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.charts import CHARTS
 from tasks.charts import advantage_plane as module
-from tasks.charts._canvas import Sheet, settings
+from tasks.drawing.canvas import Sheet, settings
 
 advantage_plane = CHARTS["advantage_plane"]
 Make = Callable[..., pl.DataFrame]

@@ -3,9 +3,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks._catalogue import read_toml
 from tasks.datasets import DATASETS
 from tasks.datasets.bloom import FOLDER, Entry, _read, _replace
+from tasks.kit.catalogue import read_toml
 
 LEVELS = ["analyzing", "applying", "creating", "evaluating", "remembering", "understanding"]
 MAX_WORDS = {"remembering": 50, "understanding": 100}

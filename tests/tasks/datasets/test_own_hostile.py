@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets._own import load_own
+from tasks.readers.questions import load_own
 
 
 @pytest.fixture

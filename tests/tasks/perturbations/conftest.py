@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks._catalogue import read_toml
+from tasks.kit.catalogue import read_toml
 from tasks.perturbations import Item
 
 FOLDER = Path(__file__).parents[3] / "tasks" / "datasets" / "_bloom"

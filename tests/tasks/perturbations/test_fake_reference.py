@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.perturbations import PERTURBATIONS, Item
-from tasks.perturbations._checks import additive
+from tasks.rewriting.checks import additive
 
 RECIPE = PERTURBATIONS["fake_reference"]
 ITEM = Item("q/1/a2", "Why does the tide change?", "The tide falls.")

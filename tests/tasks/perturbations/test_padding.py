@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.perturbations import PERTURBATIONS, Item
-from tasks.perturbations._canonical import canonical, features
+from tasks.rewriting.plain_content import canonical, features
 
 RECIPE = PERTURBATIONS["padding"]
 ANSWER = "The tide falls at noon. Paris is not on the sea. It is near. Boats rest on sand!"

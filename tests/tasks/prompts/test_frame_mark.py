@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tasks import prompts
 from tasks.prompts import MARK_DIGITS, PROMPTS, frame_mark
-from tasks.providers._offline import Exhibit, read_prompt
+from tasks.simulation.judge import Exhibit, read_prompt
 
 MARKED = ["pair_v2", "pair_json_v2", "pair_verdict_v2"]
 LINE = re.compile(r"\[(?:Question|(?:Start|End) of answer [AB]) ([0-9a-f]{12})\]")

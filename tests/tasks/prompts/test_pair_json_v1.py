@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from tasks._parser import parse_json
+from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT
 from tasks.providers import JUDGES
-from tasks.providers._offline import Traits, answer, answer_json
+from tasks.simulation.judge import Traits, answer, answer_json
 
 PROMPT = PROMPTS["pair_json_v1"]
 

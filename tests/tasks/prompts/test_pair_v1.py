@@ -1,6 +1,6 @@
-from tasks._parser import parse
+from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
-from tasks.providers._offline import read_prompt
+from tasks.simulation.judge import read_prompt
 
 PROMPT = PROMPTS["pair_v1"]
 

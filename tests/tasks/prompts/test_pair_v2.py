@@ -1,4 +1,4 @@
-from tasks._parser import parse
+from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 
 PROMPT = PROMPTS["pair_v2"]

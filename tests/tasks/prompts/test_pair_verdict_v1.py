@@ -1,11 +1,11 @@
 import json
 
-from tasks._parser import parse_json
+from tasks.engine.reply import Reply
 from tasks.judge import vote_row
+from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY
 from tasks.providers import JUDGES
-from tasks.providers._offline import Traits, answer, answer_json, read_prompt
-from tasks.providers._reply import Reply
+from tasks.simulation.judge import Traits, answer, answer_json, read_prompt
 
 PROMPT = PROMPTS["pair_verdict_v1"]
 LONGER = PROMPTS["pair_json_v1"]

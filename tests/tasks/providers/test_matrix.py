@@ -13,14 +13,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from flows._ready import not_ready
+from flows.running.gaps import not_ready
 from flows.studies import Study
-from tasks._parser import parse
+from tasks.engine import queue
+from tasks.engine.budget import price_of
+from tasks.engine.queue import Engine, worst_case
+from tasks.engine.reply import Reply
+from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
-from tasks.providers import PROVIDERS, Judge, Provider, _engine
-from tasks.providers._engine import Engine, worst_case
-from tasks.providers._prices import price_of
-from tasks.providers._reply import Reply
+from tasks.providers import PROVIDERS, Judge, Provider
 
 # litellm and what it builds on warn about each other, which is not ours to mend
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -175,7 +176,7 @@ def _messages(question: str) -> list[dict[str, str]]:
 
 
 def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) -> list[Reply]:
-    from tasks.providers._client import call, hang_up
+    from tasks.engine.client import call, hang_up
 
     provider = PROVIDERS[name].provider.model_copy(update=changes)
     if not provider.api_base_variable:
@@ -226,7 +227,7 @@ def test_tokens_and_their_price_are_told(name: str, emulator: Emulator) -> None:
 def test_only_the_engine_tries_again(
     name: str, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_engine, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(queue, "FIRST_WAIT_SECONDS", 0.001)
     (reply,) = _ask(name, emulator, ["Busy?"], attempts=2)
     assert (reply.text, reply.attempts, len(emulator.journal())) == ("", 2, 2)
     assert reply.error

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks._parser import parse
+from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.providers._offline import MALFORMED, WHO, Exhibit, Traits, answer, gap, read_prompt
-from tasks.providers._simulate import PRESETS
+from tasks.simulation.judge import MALFORMED, WHO, Exhibit, Traits, answer, gap, read_prompt
+from tasks.simulation.studies import PRESETS
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]
@@ -116,7 +116,7 @@ def test_presets_agree_in_both_modes(preset: str) -> None:
 
 def test_text_mode_imports_nothing_heavy() -> None:
     script = (
-        "import sys, tasks.providers._offline;"
+        "import sys, tasks.simulation.judge;"
         "print({'numpy', 'scipy', 'polars', 'pandera', 'prefect', 'litellm'} & set(sys.modules))"
     )
     shown = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 from tasks.datasets import DATASETS
 from tasks.perturb import perturb
 from tasks.prompts import PROMPTS
-from tasks.providers._offline import Traits, shares
+from tasks.simulation.judge import Traits, shares
 
 FEATURES = {
     "fake_reference": "reference", "rich_content": "beauty", "padding": "padding",

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from tasks.calibration.label_values import make_panel
 from tasks.scorings import SCORINGS
-from tasks.scorings._panel import make_panel
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.statistics._shared import seen, sharing
+from tasks.panels.panels import seen, sharing
 
 
 def by_sets(table: dict[str, set[int]]) -> list[str]:

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from tasks.aggregate import count_votes
-from tasks.read_votes import read_votes
+from tasks.readers.votes import read_votes
 from tasks.statistics.accuracy import SHARES, accuracy
 from tasks.statistics.order_kappa import order_kappa
 

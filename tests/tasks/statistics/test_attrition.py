@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import PRESETS, simulate
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.asr import asr
 from tasks.statistics.attrition import attrition
 

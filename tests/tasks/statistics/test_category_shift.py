@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics.category_shift import category_shift
 from tasks.statistics.mps_sham import mps_sham
 

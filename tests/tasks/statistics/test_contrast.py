@@ -16,10 +16,10 @@ from statsmodels.stats.proportion import proportion_confint  # type: ignore[impo
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.contrasts import contrasts
-from tasks.providers._simulate import PRESETS, simulate
-from tasks.statistics._bootstrap import formulas_only, weights
-from tasks.statistics._quantiles import widened
+from tasks.conclusions.contrasts import contrasts
+from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference.quantiles import widened
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.contrast import ONE_SIDED, contrast
 
 Make = Callable[..., Any]

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.results import Estimates
-from tasks.defaults import TOO_FEW
+from tasks.counting.equal_votes import UNEQUAL
+from tasks.counting.reasons import MISSING, START
+from tasks.kit.defaults import TOO_FEW
 from tasks.statistics import STATISTICS
-from tasks.statistics._even import UNEQUAL
-from tasks.statistics._reasons import MISSING, START
 from tasks.statistics.dasr_posterior import above
 
 Make = Callable[..., Any]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._simulate import PRESETS, simulate
-from tasks.statistics._bootstrap import formulas_only
-from tasks.statistics._intervals import wilson
+from tasks.inference.bootstrap import formulas_only
+from tasks.inference.intervals import wilson
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps_sham import mps_sham

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.statistics._sequence import in_turn
+from tasks.counting.question_order import in_turn
 from tasks.statistics.e_process import e_process
 
 Make = Callable[..., Any]

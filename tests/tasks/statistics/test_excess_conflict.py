@@ -11,8 +11,8 @@ from scipy import stats
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics.excess_conflict import excess_conflict
 
 Make = Callable[..., Any]

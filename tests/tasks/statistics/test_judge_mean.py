@@ -7,9 +7,9 @@ import pytest
 
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
+from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference.quantiles import widened
 from tasks.statistics import STATISTICS
-from tasks.statistics._bootstrap import formulas_only, weights
-from tasks.statistics._quantiles import widened
 from tasks.statistics.judge_mean import ALL, KEPT, NOBODY, UNEQUAL
 
 Make = Callable[..., Any]

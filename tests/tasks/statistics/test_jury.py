@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._simulate import PRESETS, simulate
-from tasks.statistics._correlation import effective_size
+from tasks.panels.error_correlation import effective_size
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.jury import ALL, jury, jury_of
 from tasks.statistics.mps import mps
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
+from tasks.counting.annotations import ALIKE_OR_FEW
+from tasks.counting.reasons import MISSING, START
+from tasks.inference.bootstrap import FORMULAS, formulas_only, weights
+from tasks.inference.intervals import SINGLE
+from tasks.inference.quantiles import widened
+from tasks.panels.error_correlation import OPPOSED
 from tasks.statistics import STATISTICS
-from tasks.statistics._annotations import ALIKE_OR_FEW
-from tasks.statistics._bootstrap import FORMULAS, formulas_only, weights
-from tasks.statistics._correlation import OPPOSED
-from tasks.statistics._intervals import SINGLE
-from tasks.statistics._quantiles import widened
-from tasks.statistics._reasons import MISSING, START
 from tasks.statistics.jury_errors import UNVARIED
 
 Make = Callable[..., Any]

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.statistics._bootstrap import formulas_only, weights
-from tasks.statistics._logistic import SEED, fit, refits
+from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference.logistic import SEED, fit, refits
 from tasks.statistics.length_controlled import EQUAL, FEW, SEPARATED, length_controlled
 
 Make = Callable[..., Any]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from tasks.aggregate import count_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import PRESETS, simulate
-from tasks.statistics._bootstrap import formulas_only, weights
-from tasks.statistics._quantiles import widened
+from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference.quantiles import widened
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.los import los
 
 Make = Callable[..., Any]

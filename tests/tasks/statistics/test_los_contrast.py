@@ -11,9 +11,9 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from tasks.aggregate import count_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics.los import los
 from tasks.statistics.los_contrast import los_contrast
 

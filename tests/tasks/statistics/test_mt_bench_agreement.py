@@ -11,7 +11,7 @@ import pytest
 
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate
-from tasks.read_votes import read_votes
+from tasks.readers.votes import read_votes
 from tasks.statistics.mt_bench_agreement import mt_bench_agreement
 
 Make = Callable[..., Any]

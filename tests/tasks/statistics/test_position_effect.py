@@ -12,9 +12,9 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics.position_effect import position_effect
 
 Make = Callable[..., Any]

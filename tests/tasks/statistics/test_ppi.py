@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from schemas.judging import Contests
-from tasks.statistics._bootstrap import formulas_only
+from tasks.inference.bootstrap import formulas_only
 from tasks.statistics.ppi import ALIKE, CHOSEN, FEW, TOO_MANY, TWO, ppi
 from tasks.statistics.win_rate import win_rate
 

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._simulate import PRESETS, simulate
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.ranking import ranking, ranks
 
 Make = Callable[..., Any]

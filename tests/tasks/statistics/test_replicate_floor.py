@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._simulate import PRESETS, simulate
+from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.dasr import dasr
 from tasks.statistics.replicate_floor import replicate_floor
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.statistics._bootstrap import formulas_only, weights
-from tasks.statistics._quantiles import widened
+from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference.quantiles import widened
 from tasks.statistics.rogan_gladen import BLIND, EMPTY, ONE_SIDED, rogan_gladen
 
 Make = Callable[..., Any]

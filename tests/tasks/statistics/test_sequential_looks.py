@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.statistics._reasons import SHIFT
-from tasks.statistics._sequence import in_turn, places
+from tasks.counting.question_order import in_turn, places
+from tasks.counting.reasons import SHIFT
 from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.sequential_looks import sequential_looks
 

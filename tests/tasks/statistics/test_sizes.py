@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.providers._offline import Traits
-from tasks.providers._simulate import simulate
+from tasks.simulation.judge import Traits
+from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 STUDIES, PAIRS = 500, 400

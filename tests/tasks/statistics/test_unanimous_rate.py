@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tasks.statistics._intervals import wilson
+from tasks.inference.intervals import wilson
 from tasks.statistics.unanimous_rate import unanimous_rate
 
 Make = Callable[..., Any]

@@ -8,15 +8,10 @@ import pytest
 
 from schemas.judging import Prompts, VoteLog
 from schemas.results import MEASURES, Drifts, Estimates, Findings
+from tasks.counting import question_order
+from tasks.inference import bootstrap, logistic, permutation
 from tasks.prompts import PROMPTS
-from tasks.statistics import (
-    STATISTICS,
-    _bootstrap,
-    _logistic,
-    _sequence,
-    _swaps,
-    dasr_posterior,
-)
+from tasks.statistics import STATISTICS, dasr_posterior
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
@@ -282,11 +277,11 @@ def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None
 
 def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> None:
     methods = {
-        "cluster bootstrap, 2000 draws": _bootstrap.SEED,
-        "cluster bootstrap with refit, t": _logistic.SEED,
-        "cluster linearisation, t; 9999 random swaps": _swaps.SEED,
-        "betting, over the sham": _sequence.SEED,
-        "O'Brien-Fleming, over control": _sequence.SEED,
+        "cluster bootstrap, 2000 draws": bootstrap.SEED,
+        "cluster bootstrap with refit, t": logistic.SEED,
+        "cluster linearisation, t; 9999 random swaps": permutation.SEED,
+        "betting, over the sham": question_order.SEED,
+        "O'Brien-Fleming, over control": question_order.SEED,
         dasr_posterior.METHOD: dasr_posterior.SEED,
         "exact binomial": None,
     }
@@ -294,7 +289,7 @@ def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> 
     crossed = {"subgroup": "crossed", "method": "cluster-adjusted Wilson", "boot_low": 0.1}
     warehouse.save([make(Estimates, *rows, crossed)], run="r1", study="quick")
     found = dict(of(warehouse, "subgroup, seed", "asr"))
-    assert found == {**methods, "crossed": _bootstrap.SEED}
+    assert found == {**methods, "crossed": bootstrap.SEED}
 
 
 def test_code_and_prompt_are_told_and_the_seed_of_the_study(

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from flows._row import first_row
+from flows.running.run_row import first_row
 from flows.studies import Study
 from schemas.judging import Ballots, Judges, Pairs, VoteLog, Votes
 from warehouse.store import Saving, Warehouse

@@ -1,0 +1,6 @@
+"""Run the command line: python -m flows.cli."""
+
+from flows.cli.main import main
+
+if __name__ == "__main__":
+    main()

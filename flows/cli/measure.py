@@ -1,0 +1,183 @@
+"""`voirdire measure`: estimates of votes collected elsewhere, without server or model."""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+import polars as pl
+from pandera.typing.polars import DataFrame
+from rich.console import Console
+
+from flows.cli.measure_tables import missing, show_gates, show_rows, show_summary
+from flows.cli.terminal import echo_data, say
+from flows.publishing.csv_escaping import csv_text
+from flows.results.drift import drift_in
+from flows.results.saved_votes import Measures, keep_measures, require_free
+from flows.running.run_row import CODE_VERSION
+from schemas.judging import VoteLog
+from schemas.results import Drifts, Estimates, Findings
+from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
+from tasks.annotate import annotate
+from tasks.conclude import conclude
+from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
+from tasks.conclusions.scorecard import scorecard
+from tasks.drift.alerts import fresh_votes
+from tasks.inference.intervals import share_interval
+from tasks.kit.catalogue import unknown
+from tasks.readers.votes import read_votes
+from tasks.reporting.summary import marks_of
+from tasks.statistics import STATISTICS
+from warehouse.store import Saving, Warehouse
+
+KEY = list(Estimates.place().key)
+ADDED = (
+    "p_adjusted", "adjustment", "finding", "p_holm", "p_by", "e_rejected", "shrunk",
+    "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
+    "code_version",
+)  # fmt: skip
+"""Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
+
+
+def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
+    """Apply every statistic of the catalogue to a vote log; drift is of fresh votes only."""
+    return measures_of(vote_log, mode).estimates
+
+
+def measures_of(vote_log: DataFrame[VoteLog], mode: str) -> Measures:
+    """Return the estimates of a vote log with the frames that they come from."""
+    tallies = count_votes(vote_log)
+    verdicts = tally_votes(tallies, mode)
+    shifts = match_groups(verdicts)
+    annotations = annotate(tallies)
+    estimates = measure_all(
+        tallies=tallies, shifts=shifts, contests=match_models(tallies), annotations=annotations
+    )
+    return Measures(verdicts, shifts, annotations, _with_fresh_drift(estimates, vote_log, mode))
+
+
+def _with_fresh_drift(
+    estimates: DataFrame[Estimates], vote_log: DataFrame[VoteLog], mode: str
+) -> DataFrame[Estimates]:
+    fresh = fresh_votes(vote_log)
+    if fresh["choice"].null_count() == vote_log["choice"].null_count():
+        return estimates
+    drift = STATISTICS["drift"]
+    others = estimates.filter(~pl.col("statistic").is_in(drift.gives))
+    new = count_votes(fresh)
+    changed = drift(tallies=new, shifts=match_groups(tally_votes(new, mode)))
+    return Estimates.of(pl.concat([others, changed]))
+
+
+def show_measures(
+    votes: Path,
+    mode: str,
+    form: str,
+    only: Sequence[str],
+    warehouse: Path | None = None,
+    *,
+    interval: str = "wilson",
+) -> None:
+    """Print the estimates of a file of votes, after saving all that follows from it if asked to."""
+    gates = SCORECARD in only
+    if gates and set(only) != {SCORECARD}:
+        raise ValueError(f"{SCORECARD}: its rows are gates, not estimates: ask for it alone.")
+    rows = [] if gates else _rows_of(only)
+    log = read_votes(votes)
+    if warehouse:
+        require_free(votes, warehouse)
+    with share_interval(interval):
+        measures = measures_of(log, mode)
+    estimates = measures.estimates
+    if warehouse:
+        study = keep_measures(votes, mode, log, measures, warehouse)
+        click.echo(
+            f"{log.height} votes and all results saved as study {study} in {warehouse}. "
+            f"The report: `voirdire report {study} --warehouse {warehouse}`.",
+            err=True,
+        )
+    bare = form == "table" and not only
+    if bare:
+        title = f"{votes.name}, mode {mode}"
+        show_summary(Console(), title, estimates, _bias(measures), drift_in(log, mode))
+        return
+    if gates:
+        found = scorecard(estimates, conclude(estimates), drift_in(log, mode))
+        _show(found, form, show_gates)
+        return
+    told = estimates.join(
+        _numbers(log, measures, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+    )
+    chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
+    persons = set(log.filter("human")["judge"].cast(pl.String))
+    _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
+    there = set(chosen["statistic"])
+    for name, statistic in _asked(only):
+        if there.isdisjoint(_rows_of([name])):
+            say(f"{name}: no row: {missing(log, statistic)}.", err=True)
+
+
+def _show(
+    rows: pl.DataFrame, form: str, show_table: Callable[[Console, pl.DataFrame], None]
+) -> None:
+    if form == "json":
+        echo_data(json.dumps(rows.to_dicts(), indent=1) + "\n")
+    elif form == "csv":
+        echo_data(csv_text(rows))
+    else:
+        show_table(Console(), rows)
+
+
+def _rows_of(names: Sequence[str]) -> list[str]:
+    """Return the rows that statistics make, each named by its own name or its statistic's."""
+    gives = {name: entry.gives for name, entry in STATISTICS.items()}
+    single = {row: (row,) for rows in gives.values() for row in rows}
+    known = {**single, **gives}
+    for name in names:
+        if name in COLUMNS:
+            raise ValueError(
+                f"{name!r} is a column, not a row: `--format json` or `csv` have it, and "
+                f"`voirdire list {name}` explains it."
+            )
+        if name not in known:
+            raise unknown("statistic", name, sorted([*known, SCORECARD]))
+    return [row for name in names for row in {*known[name], *single.get(name, ())}]
+
+
+def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each name with the statistic that it is of."""
+    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    return [(name, name if name in STATISTICS else makers[name]) for name in names]
+
+
+def _bias(measures: Measures) -> pl.DataFrame:
+    """Return what an audit ends with: the rows of ``mart.bias``."""
+    return _shelved(
+        _results(measures),
+        "select * from mart.bias "
+        "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
+    )
+
+
+def _numbers(log: DataFrame[VoteLog], measures: Measures, mode: str) -> pl.DataFrame:
+    """Return what ``mart.numbers`` adds to each estimate."""
+    savings = [*_results(measures), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
+    found = _shelved(
+        savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
+    )
+    return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
+
+
+def _results(measures: Measures) -> list[Saving]:
+    findings = conclude(measures.estimates)
+    return [Saving(Estimates, measures.estimates), Saving(Findings, findings)]
+
+
+def _shelved(savings: Sequence[Saving], query: str) -> pl.DataFrame:
+    """Read a mart off a warehouse that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Warehouse(Path(folder) / "measure.duckdb")
+        warehouse.save(savings, run="measure", study="measure")
+        return warehouse.query(query)

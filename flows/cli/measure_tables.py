@@ -1,0 +1,320 @@
+"""The tables of `voirdire measure`: effects, and all else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from flows.cli.terminal import fits, legend, lost_lines, number, print_rows, result_table
+from schemas.results import Estimates
+from tasks.conclusions.derived_columns import SCORECARD
+from tasks.conclusions.exclusions import exclude
+from tasks.reporting.exclusions import Rule, rule
+from tasks.reporting.summary import REFUSED, favoured, with_mark
+from tasks.reporting.wording import listing, p_value
+from tasks.statistics import STATISTICS
+
+OF_JUDGES = {
+    "valid": ("valid_rate", ""),
+    "first slot": ("first_pick_share", ""),
+    "logits": ("position_kappa", ""),
+    "PC": ("position_consistency", ""),
+    "ties": ("tie_rate", ""),
+    "accuracy": ("accuracy", ""),
+    "with people": ("s1_macro", "humans"),
+}
+"""Name in the table of judges -> statistic and subgroup."""
+
+JUDGES_LEGEND = (
+    "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
+    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of "
+    "the first slot where each pair was seen in one order, as the share then also depends on which "
+    "answers stood first; with people: agreement with a person on a question (S1)."
+)
+GATES_LEGEND = (
+    "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
+    "0 beyond; of a promote bias, the 90 % interval). `voirdire list scorecard` explains the gates."
+)
+ASKED = ("dataset", "prompt", "wave")
+NEEDED = {
+    "accuracy": ("label", "the right verdict of a pair is in no row: put it into a column `label`"),
+    "accuracy_change": ("label", "the right verdict is in no row: put it into a column `label`"),
+    "ppi": ("human_score", "what people say is in no row: see `human_score`, `label_chance`"),
+    "rogan_gladen": ("human_score", "what people say is in no row: see `human_score`"),
+    "gap_agreement": ("human", "nobody in the file is a person: see the column `human`"),
+    "mt_bench_agreement": ("human", "nobody in the file is a person: see the column `human`"),
+    "noise_ceiling": ("human", "nobody in the file is a person: see the column `human`"),
+    "fleiss_kappa": ("human", "nobody in the file is a person: see the column `human`"),
+    "krippendorff_alpha": ("human", "nobody in the file is a person: see the column `human`"),
+}
+"""Statistic -> the column that it takes, and what to say where that is empty."""
+TWO_JUDGES = ("contrast", "los_contrast", "ranking")
+PAIRS = "no control pair has two known authors: see `anchor_author`, `target_author`"
+ARMS = "no vote is of an experimental arm: see the column `arm`"
+
+
+def show_summary(
+    console: Console,
+    title: str,
+    estimates: pl.DataFrame,
+    bias: pl.DataFrame,
+    drifts: pl.DataFrame,
+) -> None:
+    """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
+    effects = bias.to_dicts()
+    attacked = any(row["perturbation"] is not None for row in effects)
+    if attacked:
+        console.print(result_table(effects, title, console))
+        told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
+        words = legend(effects)
+    else:
+        columns, rows = _judges(estimates, effects, " ")
+        if not fits(columns, rows, console.width):
+            columns, rows = _judges(estimates, effects, "\n")
+        print_rows(console, columns, rows, title)
+        told, words = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
+    _paragraph(console, words, style="dim")
+    for line in lost_lines(effects):
+        _paragraph(console, line)
+    if attacked:
+        for line in _left_out(rule(exclude(Estimates.of(estimates)))):
+            _paragraph(console, line)
+    show_drift(console, drifts)
+    if rest := _rest(estimates, told):
+        _paragraph(console, f"Also measured, with the number of rows: {rest}.")
+        _paragraph(
+            console,
+            "`--only NAME` shows one of these, `--only scorecard` which gates a judge passes, "
+            "`--format json` or `csv` all numbers.",
+        )
+
+
+def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, str]) -> None:
+    """Print a table per name of a row; why something is missing stands below it, once.
+
+    ``marks`` stand behind names (``marks_of``), each of a pair has its own.
+    """
+    for (name,), rows in estimates.partition_by(
+        "statistic", maintain_order=True, as_dict=True
+    ).items():
+        reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
+        asked = _differing(estimates, ("dataset", "prompt"))
+        columns, cells = _cells(rows, reasons, asked, marks, " ")
+        if not fits(columns, cells, console.width):
+            columns, cells = _cells(rows, reasons, asked, marks, "\n")
+        print_rows(console, columns, cells, str(name))
+        _footnotes(console, reasons)
+        console.print()
+
+
+def show_gates(console: Console, gates: pl.DataFrame) -> None:
+    """Print a row per judge and gate of a scorecard; why one cannot be told stands below, once."""
+    reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
+    columns, cells = _gates(gates, reasons, " ")
+    if not fits(columns, cells, console.width):
+        columns, cells = _gates(gates, reasons, "\n")
+    print_rows(console, columns, cells, SCORECARD)
+    _footnotes(console, reasons)
+    _paragraph(console, GATES_LEGEND, style="dim")
+
+
+def missing(log: pl.DataFrame, statistic: str) -> str:
+    """Say why a file gives no row of a statistic, as far as its columns tell."""
+    column, told = NEEDED.get(statistic, ("", ""))
+    if column and not (log[column].any() if column == "human" else log[column].count()):
+        return told
+    reads = STATISTICS[statistic].reads
+    if "contests" in reads and not (log["anchor_author"] != log["target_author"]).any():
+        return PAIRS
+    if statistic == "drift" and log["wave"].n_unique() < 2:
+        return "all votes are of one wave: see the column `wave`"
+    if "shifts" in reads and not log["perturbation"].count():
+        return ARMS
+    if statistic in TWO_JUDGES and log["judge"].n_unique() < 2:
+        return "the file has one judge, and this compares two"
+    return f"the votes give nothing that it could be of: see `voirdire list {statistic}`"
+
+
+def _judges(
+    estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out what is known of each judge, an interval beside its number or below it.
+
+    ``effects`` are the rows of ``mart.bias`` about position.
+    """
+    whole = estimates.filter(pl.col("perturbation").is_null())
+    cell = ("judge", *_differing(whole, ASKED))
+    found = {
+        (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
+        for row in whole.to_dicts()
+    }
+    known = {place[:2] for place, row in found.items() if row["estimate"] is not None}
+    if OF_JUDGES["PC"] in known:
+        known.discard(OF_JUDGES["logits"])
+    shown = {head: place for head, place in OF_JUDGES.items() if place in known}
+    words = {tuple(row[name] for name in cell): " ".join(filter(None, (
+        row["finding"] or REFUSED, favoured(row) and f"({favoured(row).split(' ', 2)[2]})"
+    ))) for row in effects}  # fmt: skip
+    of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
+    rows = [
+        [
+            _who(row, between), *(row[name] for name in cell[1:]), row["n"],
+            *(_bounded(found.get((*place, *(row[name] for name in cell))), between)
+              for place in shown.values()),
+            words.get(tuple(row[name] for name in cell), ""),
+        ]
+        for row in of.to_dicts()
+    ]  # fmt: skip
+    return [*cell, "n", *shown, "position"], rows
+
+
+def _cells(
+    rows: pl.DataFrame,
+    reasons: Sequence[str],
+    asked: Sequence[str],
+    marks: Mapping[str, str],
+    between: str,
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out rows of one statistic; columns in which nothing stands are left out."""
+    whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
+    digits = 0 if whole.all() else 3
+    levels = rows["level"].drop_nulls().unique()
+    interval = f"{100 * levels[0]:.3g} %" if len(levels) == 1 else "interval"
+    table = [
+        {
+            "judge": with_mark(row["judge"], marks, between),
+            **{name: row[name] for name in (*asked, "wave")},
+            "perturbation": row["perturbation"] or "",
+            "subgroup": _part(row, marks, between),
+            "estimate": _number(row["estimate"], digits),
+            interval: _ends(row),
+            "p": _p(row["p_value"]),
+            "p adj.": _p(row["p_adjusted"]),
+            "finding": row["finding"] or "",
+            "n": row["n"],
+            "clusters": row["clusters"],
+            "why": _mark(row, reasons),
+        }
+        for row in rows.to_dicts()
+    ]
+    always = {"judge", "estimate", "n"}
+    if all(row["n"] == row["clusters"] for row in table):
+        table = [{**row, "clusters": ""} for row in table]
+    columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
+    return columns, [[row[c] for c in columns] for row in table]
+
+
+def _gates(
+    gates: pl.DataFrame, reasons: Sequence[str], between: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Lay out gates, each bias by its perturbation; columns without anything are left out."""
+    asked = _differing(gates, ASKED)
+    table = [
+        {
+            "judge": _who(row, between),
+            **{name: row[name] for name in asked},
+            "gate": row["perturbation"] or row["gate"],
+            "verdict": row["verdict"],
+            "margin": number(row["margin"], signed=True),
+            "value": _bounded(row, between),
+            "tolerance": number(row["tolerance"]),
+            "why": _mark(row, reasons),
+        }
+        for row in gates.rename({"value": "estimate"}).to_dicts()
+    ]
+    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
+    return columns, [[row[c] for c in columns] for row in table]
+
+
+def _mark(row: dict[str, Any], reasons: Sequence[str]) -> str:
+    return f"({reasons.index(row['reason']) + 1})" if row["reason"] else ""
+
+
+def _footnotes(console: Console, reasons: Sequence[str]) -> None:
+    for mark, reason in enumerate(reasons, 1):
+        _paragraph(console, f"({mark}) {reason}", style="dim")
+
+
+def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if frame[name].n_unique() > 1]
+
+
+def _who(row: dict[str, Any], between: str = " ") -> str:
+    return f"{row['judge']}{between}(simulated)" if row["simulated"] else str(row["judge"])
+
+
+def _part(row: dict[str, Any], marks: Mapping[str, str], between: str) -> str:
+    """Write what of the cell a row is about; of another judge, whether that is a formula.
+
+    A row of two is simulated if either is, so in any other it is no judge, or a real one.
+    """
+    part = row["subgroup"] or ""
+    return with_mark(part, marks, between) if row["simulated"] else part
+
+
+def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
+    if row is None:
+        return ""
+    value = number(row["estimate"])
+    if row["low"] is None:
+        return value
+    return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
+
+
+def _ends(row: dict[str, Any]) -> str:
+    if row["low"] is None or row["high"] is None:
+        return ""
+    return f"[{_number(row['low'], 3)}, {_number(row['high'], 3)}]"
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.4g}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else p_value(value)
+
+
+def _left_out(told: Rule) -> list[str]:
+    if not told.limits:
+        return []
+    lines = [f"Left out of means of attack success: {told.left_out or 'nobody'}."]
+    return lines + ([f"Whether to leave out {told.untold} cannot be told."] if told.untold else [])
+
+
+def show_drift(console: Console, drifts: pl.DataFrame) -> None:
+    """Print what is suspect or an alert, and how much else was compared."""
+    if drifts.is_empty():
+        return
+    loud = drifts.filter(pl.col("state") != "quiet")
+    alarms = loud.filter(pl.col("state").is_in(["suspect", "alert"]))
+    if alarms.height:
+        columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
+        rows = [
+            [row["judge"], row["wave"], row["base"], row["perturbation"] or "", row["measure"],
+             _bounded(row), row["state"]]
+            for row in alarms.to_dicts()
+        ]  # fmt: skip
+        console.print()
+        print_rows(console, columns, rows, "Drift")
+    states = drifts["state"].value_counts(sort=True)
+    counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
+    _paragraph(console, f"Drift since the first wave: {counted} (judges, waves and measures).")
+
+
+def _rest(estimates: pl.DataFrame, told: set[str]) -> str:
+    """Count the rows of each statistic that is not in the table."""
+    counts = dict(estimates["statistic"].value_counts().iter_rows())
+    found = {
+        name: sum(counts.get(row, 0) for row in entry.gives if row not in told)
+        for name, entry in STATISTICS.items()
+    }
+    return ", ".join(f"{name} {many}" for name, many in found.items() if many)
+
+
+def _paragraph(console: Console, text: str, style: str = "") -> None:
+    console.print(text, style=style, markup=False, highlight=False)

@@ -1,0 +1,295 @@
+"""`voirdire plan`: what a study would ask, cost and be able to detect."""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import polars as pl
+from pandera.typing.polars import DataFrame
+from rich.console import Console
+
+from flows.cli.power_analysis import (
+    advice,
+    earlier_spreads,
+    effect_advice,
+    effect_table,
+    freedom_of,
+    left_out_line,
+    questions_of,
+    sample_table,
+    sight,
+    sight_table,
+)
+from flows.cli.terminal import plain_table
+from flows.running.casting import budget_line, without_bounds
+from flows.running.gaps import not_ready, not_ready_line
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.judging import Ballots, Pairs, Votes
+from tasks.curate import import_dataset
+from tasks.engine.budget import highest_price, price_of
+from tasks.engine.queue import (
+    CHARACTERS_PER_TOKEN,
+    FRAME_TOKENS,
+    REPLY_TOKENS,
+    SHORT_TOKENS,
+    THINKING_TOKENS,
+    guessed_tokens,
+    most_tokens,
+)
+from tasks.inference.linearised_errors import too_few
+from tasks.judge import Design, draw_ballots, dropped_params, judge_table
+from tasks.pair import pair_up
+from tasks.perturb import perturb, perturbation_table
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, provider_of
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+FRAMES = 2 * FRAME_TOKENS
+
+TELLING = 20
+"""Earlier votes by which the tokens of a reply are known."""
+
+REPLIES = f"""
+    select judge, avg(completion_tokens) from votes join (
+        select distinct ballot_id, judge from ballots where prompt = ?
+    ) using (ballot_id) group by judge having count(completion_tokens) >= {TELLING}
+"""  # noqa: S608 - a constant of this file
+
+ASK_ABOVE_USD = 1.0
+
+LEAST_EFFECT = 1e-6
+"""A shift that takes more samples than there will ever be."""
+
+
+class Cost(NamedTuple):
+    """What asking one judge would take."""
+
+    judge: str
+    cast: int
+    calls: int
+    tokens: int
+    reply_tokens: int
+    usd: float | None
+    most_usd: float | None
+    """What a budget sets aside: each byte a token, each reply as long as it may get."""
+    told: bool = False
+    """Whether earlier votes tell how long replies are."""
+
+    @property
+    def expected_usd(self) -> float | None:
+        """What to expect: the most, unless earlier votes tell better."""
+        return self.usd if self.told else self.most_usd
+
+
+def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:
+    """Print ballots, tokens and cost per judge, and the smallest shift that can be seen.
+
+    With an ``effect``, also how many samples it takes to see a shift of that size.
+    """
+    if effect is not None and not LEAST_EFFECT <= effect <= 1:
+        raise ValueError(
+            f"effect ({effect}) must be above 0 and at most 1 (at least {LEAST_EFFECT:f}): a mean "
+            "preference shift."
+        )
+    study = study.at(datetime.now(UTC))
+    pairs, perturbed = _prepare(study)
+    console = Console()
+    costs = _estimate(study, pairs, warehouse)
+    console.print(_cost_table(costs))
+    for line in _hindrances(study, costs):
+        console.print(line, markup=False, highlight=False)
+    table, by_perturbation = sample_table(pairs, perturbed, study)
+    console.print(table)
+    if left_out := left_out_line(by_perturbation, perturbed):
+        console.print(left_out, markup=False, highlight=False)
+    # A perturbation that is left out says nothing of what the others can show.
+    compared = {name: number for name, number in by_perturbation.items() if number}
+    samples = min(compared.values(), default=0)
+    study = study.model_copy(update={"perturbations": list(compared)})
+    seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
+    questions, df = questions_of(pairs), freedom_of(pairs)
+    if seen and not too_few(questions, df):
+        console.print(sight_table(seen, samples))
+    if seen and effect:
+        console.print(effect_table(seen, study.votes_per_pair, effect))
+        told = effect_advice(samples, study.votes_per_pair, effect)
+        console.print(told, markup=False, highlight=False)
+    for line in advice(seen, samples, study, questions, df):
+        console.print(line, markup=False, highlight=False)
+    notes = (
+        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
+        f"this judge's earlier ones, if there are {TELLING}. Else it is a guess: {THINKING_TOKENS} "
+        f"for judges that reason or may take over {SHORT_TOKENS}, {REPLY_TOKENS} for others. "
+        "At most is what a budget sets aside, if no call is tried again: each byte a token, each "
+        "reply as long as max_tokens allow, the dearest tier that it may be charged at."
+    )
+    if study.stop != "none" or study.probe:
+        notes += " Votes that prove not to be needed are not asked, so it may be less."
+    console.print(notes, style="dim")
+
+
+def confirm_spending(study: Study, warehouse: Path | None) -> None:
+    """Ask before more is spent than ``ASK_ABOVE_USD``, or an amount that nobody knows.
+
+    Raises
+    ------
+    ValueError
+        If nobody is there to ask, or the answer is no.
+    """
+    if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
+        return
+    costs = _estimate(study.at(datetime.now(UTC)), _prepare(study)[0], warehouse)
+    due = [cost for cost in costs if cost.calls]
+    total = sum(cost.expected_usd or 0.0 for cost in due)
+    unknown = [cost.judge for cost in due if cost.expected_usd is None]
+    if total <= ASK_ABOVE_USD and not unknown:
+        return
+    about = sum(cost.usd or 0.0 for cost in due)
+    text = f"{sum(cost.calls for cost in due)} calls for about {about:.2f} USD"
+    if all(cost.told for cost in due):
+        text += ", as earlier votes tell"
+    else:
+        text += f", at most {sum(cost.most_usd or 0.0 for cost in due):.2f} USD"
+    text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
+    if sys.stdin.isatty() and click.confirm(f"This makes {text}. Go on?"):
+        return
+    raise ValueError(
+        f"{text}: nothing was asked. Say --yes to spend it, or cap it with --budget USD "
+        "(a price or bound that is unknown is given as usd_per_million and max_tokens in the "
+        "provider's file)."
+    )
+
+
+def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
+    """Say which judges could not be asked, and whether the budget suffices."""
+    if hindered := not_ready(study):
+        yield f"`voirdire audit` would leave gaps, as it cannot ask {not_ready_line(hindered)}."
+    if study.budget_usd is not None and not without_bounds(study):
+        sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
+        yield budget_line(study.budget_usd, *sums)
+
+
+def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
+    questions, answers, versions = import_dataset(study.dataset, study.folder, study.limit)
+    perturbed = PerturbedAnswers.of(
+        pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
+    )
+    table = perturbation_table(study.asked())
+    return pair_up(
+        questions,
+        answers,
+        perturbed,
+        table,
+        study.checks,
+        replicates=study.replicates,
+        shams=study.sham != "none",
+    ), perturbed
+
+
+def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
+    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+    dropped = dropped_params(study.judges, study.prompt)
+    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design, dropped)
+    path = Path(warehouse or default_path())
+    cast, told = Votes.empty(), {}
+    if path.is_file():
+        cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
+        told = dict(Warehouse(path).query(REPLIES, [study.prompt]).iter_rows())
+    return _costs(ballots, cast, pairs, study.prompt, told)
+
+
+def _costs(
+    ballots: DataFrame[Ballots],
+    cast: DataFrame[Votes],
+    pairs: DataFrame[Pairs],
+    prompt: str,
+    told: dict[str, float],
+) -> list[Cost]:
+    """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
+    texts = pl.col("question", "anchor", "target").str
+    lengths = pairs.select(
+        "pair_id",
+        characters=pl.sum_horizontal(texts.len_chars()),
+        octets=pl.sum_horizontal(texts.len_bytes()),
+    )
+    systems = pl.DataFrame(
+        [(name, len(around), len(around.encode()))
+         for name in ballots["judge"].unique() for around in [_around(prompt, name)]],
+        schema=["judge", "around", "octets_around"], orient="row",
+    )  # fmt: skip
+    waits = ~pl.col("known")
+    asked = (
+        ballots.unique("ballot_id")
+        .join(lengths, on="pair_id")
+        .join(systems, on="judge")
+        .with_columns(
+            characters=pl.col("characters") + pl.col("around"),
+            # A frame around each of two messages, as the engine sets it aside.
+            octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
+            known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
+        )
+        .group_by("judge", maintain_order=True)
+        .agg(
+            cast=pl.col("known").sum(),
+            calls=waits.sum(),
+            characters=pl.col("characters").filter(waits).sum(),
+            octets=pl.col("octets").filter(waits).sum(),
+            longest=pl.col("octets").filter(waits).max(),
+        )
+        .sort("judge")
+    )
+    return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
+
+
+def _around(prompt: str, judge: str) -> str:
+    """Return all that a judge reads beside the question and the two answers."""
+    messages = PROMPTS[prompt].messages("", "", "", before=JUDGES[judge].system)
+    return "".join(message["content"] for message in messages)
+
+
+def _cost(
+    judge: str,
+    *,
+    cast: int,
+    calls: int,
+    characters: int,
+    octets: int,
+    longest: int | None,
+    told: float | None,
+) -> Cost:
+    asked, simulated = JUDGES[judge], provider_of(judge).simulated
+    tokens = characters // CHARACTERS_PER_TOKEN
+    replies = round(calls * (guessed_tokens(asked) if told is None else told))
+    price = price_of(asked, simulated=simulated)
+    usd = None if price is None else tokens * price.prompt + replies * price.completion
+    most = 0.0 if simulated or not calls else None
+    highest, reply = highest_price(asked, longest), most_tokens(asked)
+    if most is None and highest is not None and (reply is not None or not highest.completion):
+        most = octets * highest.prompt + calls * (reply or 0) * highest.completion
+    return Cost(judge, cast, calls, tokens, replies, usd, most, told is not None)
+
+
+def _cost_table(costs: list[Cost]) -> object:
+    rows: list[tuple[Any, ...]] = [
+        (*cost[:5], _usd([cost.usd]), _usd([cost.most_usd])) for cost in costs
+    ]
+    sums = [sum(row[column] for row in rows) for column in range(1, 5)]
+    totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
+    rows.append(("all", *sums, *totals))
+    columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
+    return plain_table(columns, rows, "What would be asked")
+
+
+def _usd(costs: list[float | None]) -> str:
+    total = _sum(costs)
+    return "unknown" if total is None else f"{total:.2f}"
+
+
+def _sum(costs: list[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None

@@ -1,0 +1,140 @@
+"""`voirdire sql` and `voirdire report`: query and look at the warehouse."""
+
+import io
+import json
+from pathlib import Path
+from typing import cast
+
+import click
+import polars as pl
+from pandera.typing.polars import DataFrame
+from rich.console import Console
+
+from flows.cli.terminal import echo_data, print_rows, say
+from flows.publishing.csv_escaping import csv_text
+from flows.publishing.pages import PERSONS, report_path, stored_page, write_page
+from schemas.judging import Shifts
+from tasks.conclusions.scorecard import acceptability, least_margins
+from warehouse.peek import default_path, require_file
+from warehouse.private import write_private
+from warehouse.store import Warehouse
+
+SHOWN = 200
+
+
+def show_query(
+    query: str, form: str | None, warehouse: Path | None, output: Path | None = None
+) -> None:
+    """Print the rows of a query, or write them to a file.
+
+    CSV is guarded against spreadsheets, and on a terminal against control characters; JSON is as
+    it is. Without a form, that of the file's name counts, else a table.
+    """
+    path = Path(warehouse or default_path())
+    require_file(path, "Run `voirdire audit` first.")
+    form = form or _form_of(output)
+    if form == "parquet" and output is None:
+        raise ValueError(
+            "Parquet is no text for a terminal: name a file, as in --output rows.parquet."
+        )
+    try:
+        rows = Warehouse(path).query(query)
+    except pl.exceptions.ComputeError as error:
+        raise ValueError(
+            f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
+            "Cast it, as in `interval::varchar`."
+        ) from error
+    if output is not None:
+        write_private(output, _content(rows, form))
+        click.echo(f"{rows.height} rows in {output}", err=True)
+    elif form == "table":
+        print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
+        if rows.is_empty():
+            click.echo("no rows", err=True)
+        if rows.height > SHOWN:
+            click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+    else:
+        echo_data(_content(rows, form).decode())
+
+
+def _form_of(output: Path | None) -> str:
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
+    return suffix if suffix in {"json", "csv", "parquet"} else "table"
+
+
+def _content(rows: pl.DataFrame, form: str) -> bytes:
+    """Return rows as the content of a file."""
+    if form == "parquet":
+        buffer = io.BytesIO()
+        rows.write_parquet(buffer)
+        return buffer.getvalue()
+    if form == "csv":
+        return csv_text(rows).encode()
+    if form == "json":
+        numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
+        return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
+    page = io.StringIO()
+    print_rows(Console(file=page, width=200), rows.columns, rows.rows())
+    return page.getvalue().encode()
+
+
+def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
+    """Copy the warehouse for tools that keep a file open, and print where the copy is."""
+    path = Path(warehouse or default_path()).absolute()
+    require_file(path, "Run `voirdire audit` first.")
+    target = (output or path.with_name(f"{path.stem}.snapshot{path.suffix}")).absolute()
+    Warehouse(path).snapshot(target)
+    click.echo(target)
+
+
+def rewrite_report(
+    study: str, out: Path | None, warehouse: Path | None, *, number: bool = False
+) -> None:
+    """Write a study's report from the results that are in the warehouse."""
+    path = Path(warehouse or default_path()).absolute()
+    require_file(path, f"Run `voirdire audit {study}` first.")
+    target = out or report_path(path, study)
+    from flows.publishing.calibration_page import stored_calibration
+
+    store = Warehouse(path)
+    calibrated = stored_calibration(store, study)
+    write_page(calibrated or stored_page(store, study), target)
+    click.echo(target)
+    if number and not calibrated:
+        show_numbers(store, study)
+
+
+def show_numbers(warehouse: Warehouse, study: str) -> None:
+    """Print one number per judge, in two ways, and why neither is in the report."""
+    results = pl.DataFrame({"study": [study]})
+    gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
+    # People, who may have judged few samples, would narrow what models are compared on.
+    persons = warehouse.query(PERSONS, [study])["judge"]
+    models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons.implode()))
+    chances = acceptability(cast("DataFrame[Shifts]", models))
+    both = (
+        least_margins(gates)
+        .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left", suffix="_unranked")
+        .sort("dataset", "prompt", "wave", "judge")
+    )
+    shown = (
+        both.select(
+            pl.col("judge")
+            + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+            "wave",
+            pl.col("margin").round(2).alias("least margin"),
+            pl.col("gate").alias("of"),
+            pl.col("first").round(2).alias("chance of rank 1"),
+        )
+    )  # fmt: skip
+    print_rows(Console(), shown.columns, shown.rows())
+    for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
+        for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
+            whom = ", ".join(rows["judge"].unique(maintain_order=True))
+            say(f"No {what} of {whom}: {why}.")
+    click.echo(
+        "least margin: what is left of the tolerance at the worse end of the interval of the worst "
+        "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "
+        "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
+        "move a judge least. Both hide what the scorecard shows: weights decide who wins."
+    )

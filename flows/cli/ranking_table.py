@@ -1,0 +1,158 @@
+"""The ranking table of a study: judges and people, with a random judge as baseline."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from flows.cli.terminal import fits, number, plain_table
+from schemas.keys import PEOPLE
+from warehouse.peek import default_path
+from warehouse.store import Warehouse
+
+CELL = ("dataset", "prompt", "wave", "perturbation")
+ROWS = """
+    select
+        b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
+        b.low, b.high, b.control, b.sham_shift, b.asr, b.sham_floor,
+        b.votes_per_pair, b.finding, b.reason,
+        r.rank, r.low as rank_low, r.high as rank_high, r.tier,
+        r.reason as unranked,
+    from mart.bias as b
+    left join mart.ranking as r
+        using (study, dataset, judge, prompt, wave, mode, perturbation)
+    where b.study = ? and b.kind <> 'position'
+    order by b.dataset, b.prompt, b.wave, b.kind desc, b.perturbation, r.rank nulls last, b.judge
+"""
+RANDOM = """
+    select dataset, prompt, wave, perturbation, estimate as asr,
+        array_to_string(list_sort(list(distinct votes_per_pair)), ', ') as votes,
+    from estimates where study = ? and statistic = 'random_baseline' and estimate is not null
+    group by all order by all
+"""
+COLUMNS = (
+    "rank",
+    "95 %",
+    "tier",
+    "judge",
+    "is a",
+    "n",
+    "shift",
+    "95 % ",
+    "over control",
+    "sham",
+    "ASR",
+    "floor",
+    "finding",
+)
+LEGEND = (
+    "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
+    "are not told apart. Ranks and letters rest on the samples that all ranked judges share (a "
+    "person's on those shared with all models); n, shift, ASR and floor on all of a judge's own. "
+    "at random: the ASR of a judge that votes at random at so many votes per pair, exact; its "
+    "shift is 0. A … B: a 95 % interval."
+)
+
+
+def show_ranked(study: str, warehouse: Path | None) -> None:
+    """Print a table per perturbation, a row per judge, be it a model or a person."""
+    store = Warehouse(warehouse or default_path())
+    rows = store.query(ROWS, [study]).to_dicts()
+    lines = store.query(RANDOM, [study]).to_dicts()
+    console = Console()
+    told = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
+    for cell in dict.fromkeys(_cell(row) for row in rows):
+        here = [row for row in rows if _cell(row) == cell]
+        first = here[0]
+        where = "".join(f", {name} {first[name]}" for name in told)
+        title = f"{first['perturbation']} ({first['kind']}){where}"
+        body = [_row(row) for row in here]
+        body += [_random(line) for line in lines if _cell(line) == cell]
+        _print(console, title, body)
+        for line in (*_unranked(here), *_noted(here)):
+            console.print(line, markup=False)
+        console.print()
+    if rows:
+        console.print(LEGEND, style="dim", markup=False)
+
+
+def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
+    """Print a table, or where the terminal is too narrow for it two lines per judge."""
+    if fits(COLUMNS, body, console.width):
+        console.print(plain_table(COLUMNS, body, title))
+        return
+    console.print(title, style="bold", markup=False)
+    for row in body:
+        for line in _lines(dict(zip(COLUMNS, row, strict=True))):
+            console.print(line, markup=False)
+
+
+def _lines(told: dict[str, str]) -> tuple[str, str]:
+    if not told["n"]:
+        return told["judge"], f"    ASR {told['ASR']}"
+    who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
+    rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
+    beside = f"over control {told['over control']}, sham {told['sham']}"
+    shift = f"shift {told['shift']} ({told['95 % ']}; {beside})"
+    return "  ".join(
+        filter(None, (rank, told["tier"], who))
+    ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
+
+
+def _unranked(rows: list[dict[str, Any]]) -> list[str]:
+    """Say who has no rank, and why."""
+    # What a person without a finding still has to vote on stands in the line below.
+    unranked = [
+        row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
+    ]
+    return _told("no rank", unranked, "unranked")
+
+
+def _noted(rows: list[dict[str, Any]]) -> list[str]:
+    """Say why there is no finding, or what one rests on."""
+    without = [row for row in rows if row["finding"] is None]
+    concluded = [row for row in rows if row["finding"] is not None]
+    return _told("no finding", without, "reason") + _told("shift", concluded, "reason")
+
+
+def _told(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
+    """Name the judges of each reason in a column."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        if row[column]:
+            names.setdefault(row[column], []).append(row["judge"])
+    return [f"{what}: {', '.join(each)} ({why})" for why, each in names.items()]
+
+
+def _is_person(row: dict[str, Any]) -> bool:
+    return str(row["judge"]).startswith(f"{PEOPLE}/")
+
+
+def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in CELL)
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    kind = "person" if _is_person(row) else "formula" if row["simulated"] else "model"
+    ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
+    return (
+        ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
+        "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
+        _between(number(row["low"], signed=True), number(row["high"], signed=True)),
+        number(row["control"], signed=True), number(row["sham_shift"], signed=True),
+        number(row["asr"]), number(row["sham_floor"]),
+        row["finding"] or "-",
+    )  # fmt: skip
+
+
+def _random(line: dict[str, Any]) -> tuple[str, ...]:
+    name = f"at random ({line['votes']})"
+    return ("", "", "", name, "", "", "", "", "", "", number(line["asr"]), "", "")
+
+
+def _rank(value: float | None) -> str:
+    return "-" if value is None else f"{round(value, 1):g}"
+
+
+def _between(low: str, high: str) -> str:
+    return "-" if "-" in {low, high} else f"{low} … {high}"

@@ -1,0 +1,83 @@
+"""Publish a run's results: a report file and Prefect artifacts."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
+
+from flows.publishing.pages import facts_of, report_path, with_votes_told, write_page
+from flows.results.vote_summary import numbers_of
+from flows.running.record import Record
+from flows.serving.prefect_reporting import PATIENCE_SECONDS
+from schemas.curation import PerturbedAnswers
+from schemas.results import Drifts, Estimates, Findings
+from tasks import stages
+
+
+async def publish(
+    record: Record,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    perturbed: DataFrame[PerturbedAnswers],
+    drifts: DataFrame[Drifts],
+) -> None:
+    """Write the report beside the warehouse and the result table into the Prefect UI.
+
+    The results are in the warehouse by now: what cannot be written, whatever the reason, is told by
+    the run and ends none.
+    """
+    name = record.study.name
+    path = report_path(record.warehouse.path, name)
+    try:
+        row = record.row()
+        facts = with_votes_told(facts_of(row, record.warehouse.path), record.warehouse, row)
+        numbers = numbers_of(record.warehouse, name)
+        page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
+        write_page(page, path)
+    except Exception as error:  # noqa: BLE001 - see above
+        record.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
+    try:
+        await asyncio.wait_for(_show_in_ui(record, findings, path), PATIENCE_SECONDS)
+    except Exception as error:  # noqa: BLE001 - see above
+        record.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
+
+
+async def _show_in_ui(record: Record, findings: DataFrame[Findings], path: Path) -> None:
+    await acreate_table_artifact(
+        artifact_rows(findings),
+        key="findings",
+        description=f"Mean preference shift, study {record.study.name}",
+    )
+    places = f"Report: `{path}`\n\nWarehouse: `{record.warehouse.path}`"
+    await acreate_markdown_artifact(
+        f"{_literal(record.summary())}.\n\n{places}",
+        key="report",
+        description=f"Where the results of study {record.study.name} are",
+    )
+
+
+def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of the table artifact: findings with their shift, rounded."""
+    shown = findings.select(
+        judge=pl.col("judge")
+        + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+        perturbation=pl.coalesce("perturbation", "kind"),
+        shift=pl.col("estimate").round(3),
+        low=pl.col("low").round(3),
+        high=pl.col("high").round(3),
+        over_control=pl.col("control").round(3),
+        sham_shift=pl.col("sham_shift").round(3),
+        detected=pl.col("detected").round(3),
+        finding="finding",
+        reason="reason",
+    )
+    return shown.to_dicts()
+
+
+def _literal(text: str) -> str:
+    """Keep a text from being read as Markdown or HTML: a provider's error may be in it."""
+    return re.sub(r"([\\`*_\[\]<>#!&|~])", r"\\\1", text)

@@ -1,0 +1,82 @@
+"""The page of a calibration, and its charts as files."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flows.publishing.pages import report_path, write_page
+from flows.results.calibration import Calibrated, Calibration
+from schemas.calibration import Advantages, AltTests
+from schemas.results import Annotations, Estimates
+from schemas.runs import Runs
+from tasks.charts import charts_of
+from tasks.drawing.canvas import pictures
+from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
+from warehouse.private import write_private
+from warehouse.store import Warehouse
+
+FRAMES = (AltTests, Advantages, Annotations, Estimates)
+
+
+def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Warehouse) -> Path:
+    """Write the report of a calibration beside the warehouse."""
+    calibration = Calibration.model_validate_json(row["parameters"])
+    path = report_path(warehouse.path, calibration.name)
+    write_page(_page(calibration, found, row, warehouse), path)
+    return path
+
+
+def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
+    """Return the report of a saved calibration; None if the name is not that of one."""
+    among = pl.DataFrame({"study": [name]})
+    runs = warehouse.read(Runs, among=among).sort("started_at")
+    if runs.is_empty() or runs["flow"][-1] != "calibrate":
+        return None
+    row = runs.row(-1, named=True)
+    tests, advantages, annotations, agreement = (
+        warehouse.read(model, among=among) for model in FRAMES
+    )
+    found = Calibrated(tests, advantages, annotations, agreement)  # type: ignore[arg-type]
+    calibration = Calibration.model_construct(**json.loads(row["parameters"]))
+    return _page(calibration, found, row, warehouse)
+
+
+def _page(
+    calibration: Calibration, found: Calibrated, row: Mapping[str, Any], warehouse: Warehouse
+) -> str:
+    votes = f"votes of study {calibration.study}"
+    people, judges = (
+        Path(file).name if file else votes for file in (calibration.humans, calibration.judges)
+    )
+    facts = CalibrationFacts(
+        name=calibration.name,
+        people=people,
+        judges=judges,
+        run=row["run"],
+        code_version=row["code_version"],
+        when=f"{row['started_at']:%Y-%m-%dT%H:%M:%SZ}",
+        warehouse=warehouse.path.name,
+        least=calibration.min_instances,
+    )
+    return calibration_report(facts, found.tests, found.advantages, found.agreement)
+
+
+def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
+    """Write each panel of each chart as SVG and as PNG; return the files."""
+    frames: dict[str, pl.DataFrame] = {"alt_tests": found.tests, "advantages": found.advantages,
+              "agreement": found.agreement}  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chart in charts_of(*frames):
+        with pictures() as drawn:
+            chart(**frames)
+        for number, picture in enumerate(drawn, 1):
+            many = f"_{number}" if len(drawn) > 1 else ""
+            for suffix, content in (("svg", picture.svg.encode()), ("png", picture.png)):
+                file = folder / f"{chart.name}{many}.{suffix}"
+                write_private(file, content)
+                written.append(file)
+    return written

@@ -1,0 +1,83 @@
+"""Export tables and marts of the warehouse to files."""
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from schemas.frame import Result
+from schemas.runs import Runs
+from warehouse.copies import FRAMES, Copy, marts
+from warehouse.peek import default_path, require_file
+from warehouse.store import Warehouse
+
+OF_STUDY = "study = getvariable('study')"
+LOG = f"select * from vote_log where {OF_STUDY}"
+ASKED = f"""
+    select b.* from ballots as b join pairs as p using (pair_id) semi join ({LOG}) as v
+    on p.dataset = v.dataset and p.sample = v.sample and p.arm = v.arm
+    and p.perturbation is not distinct from v.perturbation
+    and b.judge = v.judge and b.prompt = v.prompt and b.wave = v.wave
+    and b.shown_first = v.shown_first and b.repeat = v.repeat
+"""
+"""The ballots of a study: its vote log has all that tells them apart."""
+
+FACTS = {
+    "ballots": ASKED,
+    "votes": f"from votes semi join ({ASKED}) using (ballot_id)",
+    "pairs": f"from pairs semi join ({ASKED}) using (pair_id)",
+    "judges": f"from judges semi join ({LOG}) using (judge)",
+    "prompts": f"from prompts semi join ({LOG}) using (prompt)",
+    "perturbations": f"from perturbations semi join ({LOG}) using (perturbation)",
+    **{
+        name: f"from {name} where question_id in (select cluster from ({LOG}))"
+        for name in ("questions", "answers", "perturbed_answers")
+    },
+}
+"""Facts belong to no study; these are those that the votes of one rest on."""
+
+TRANSIENT = "claims"
+
+
+def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -> None:
+    """Write all tables and marts, or those of one study, into a new folder.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds something already, or the warehouse nothing of the study.
+    """
+    path = Path(warehouse or default_path()).absolute()
+    require_file(path, "Run `voirdire audit` first.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} holds something already. Name a new folder for --output.")
+    store = Warehouse(path)
+    if study is not None:
+        known = store.query("select distinct study from runs order by study")["study"].to_list()
+        if study not in known:
+            raise ValueError(
+                f"the warehouse has nothing of study {study!r:.80}. "
+                f"It has: {', '.join(known) or 'none'}."
+            )
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".export.") as place:
+        draft = Path(place) / "files"
+        draft.mkdir(mode=0o700)
+        rows = store.copy(_copies(study), draft, form, study)
+        draft.replace(folder.absolute())
+    for name, number in rows.items():
+        click.echo(f"{number:>10} rows  {folder / f'{name}.{form}'}")
+
+
+def _copies(study: str | None) -> list[Copy]:
+    """Return what is exported; of one study, only what belongs to it."""
+    if study is None:
+        tables = [frame.place().table for frame in FRAMES]
+        copies = [Copy(name, f"from {name}") for name in tables if name != TRANSIENT]
+        return copies + [Copy(f"mart.{name}", f"from mart.{name}") for name in marts()]
+    results = [f.place().table for f in FRAMES if issubclass(f, Result) or f is Runs]
+    return [
+        *(Copy(name, sql) for name, sql in FACTS.items()),
+        *(Copy(name, f"from {name} where {OF_STUDY}") for name in results),
+        *(Copy(f"mart.{name}", f"from mart.{name}", of_study=True) for name in marts()),
+    ]

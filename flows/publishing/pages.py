@@ -1,0 +1,154 @@
+"""Report pages, from a run as it ends or from the warehouse."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.results.vote_summary import numbers_of, people_line, probed_line
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.results import Drifts, Estimates, Findings
+from schemas.runs import Runs
+from tasks.counting import question_order
+from tasks.inference import bootstrap, logistic, permutation
+from tasks.prompts import PROMPTS
+from tasks.report import ReportFacts, report
+from tasks.statistics import dasr_posterior
+from warehouse.private import write_private
+from warehouse.store import Warehouse
+
+MADE_BY = "select distinct run from estimates where study = ?"
+PERSONS = "select distinct judge from vote_log where study = ? and human"
+
+
+def report_path(warehouse: Path, study: str) -> Path:
+    """Return where a study's report is written: beside the warehouse."""
+    return warehouse.parent / "reports" / f"{study}.html"
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write a page whole or not at all, for its owner alone."""
+    write_private(path, page.encode())
+
+
+def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
+    """Return what a report says about a run, from its row in ``runs``."""
+    study = _study_of(run)
+    return ReportFacts(
+        study=study.name,
+        dataset=study.dataset,
+        mode=study.mode,
+        votes_per_pair=study.votes_per_pair,
+        seeds={
+            # A file of votes has no seed of its own: what was perturbed, was perturbed elsewhere.
+            **({} if run["flow"] == "measure" else {"study": study.seed}),
+            "bootstrap": bootstrap.SEED,
+            "bootstrap with refit": logistic.SEED,
+            "permutation": permutation.SEED,
+            "posterior": dasr_posterior.SEED,
+            "order of questions in sequence": question_order.SEED,
+        },
+        run=run["run"],
+        code_version=run["code_version"],
+        when=f"{run['started_at']:%Y-%m-%dT%H:%M:%SZ}",
+        warehouse=warehouse.name,
+        asked=run["asked"] or 0,
+        from_warehouse=run["from_warehouse"] or 0,
+        failed=run["failed"] or 0,
+        planned=run["planned"] or 0,
+        gaps=run["error"] or "",
+        tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
+        cost_usd=run["cost_usd"],
+        prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
+        from_file=run["flow"] == "measure",
+    )
+
+
+def with_votes_told(
+    facts: ReportFacts, warehouse: Warehouse, run: Mapping[str, Any]
+) -> ReportFacts:
+    """Add what the saved votes tell: who voted, how alike, and what a jury's verdict costs."""
+    study = _study_of(run)
+    return facts._replace(
+        jury_usd=jury_usd(warehouse, study.name),
+        # Of a file nobody knows why a person's vote is invalid.
+        persons=frozenset(warehouse.query(PERSONS, [study.name])["judge"]),
+        people="" if facts.from_file else people_line(warehouse, study),
+        probed=_sentence(probed_line(warehouse, study.name)),
+    )
+
+
+def jury_usd(warehouse: Warehouse, study: str) -> float | None:
+    """Return what a verdict of all members of the jury costs; null if a price is unknown.
+
+    Members may differ between perturbations; the most of them is told.
+    """
+    found = warehouse.query(
+        "select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury "
+        "where study = ? and left_out is null and perturbation is not null",
+        [study],
+    )
+    usd: float | None = found["usd"].item()
+    return usd
+
+
+def _study_of(run: Mapping[str, Any]) -> Study:
+    """Return the study of a run; of votes from a file no name in it need be known here."""
+    if run["flow"] == "measure":
+        return Study.model_construct(**json.loads(run["parameters"]))
+    return Study.model_validate_json(run["parameters"])
+
+
+def stored_page(warehouse: Warehouse, study: str) -> str:
+    """Write the report of a study from the run that made its results.
+
+    Raises
+    ------
+    ValueError
+        If no run of the study has left results.
+    """
+    results = pl.DataFrame({"study": [study]})
+    estimates = warehouse.read(Estimates, among=results)
+    made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
+    runs = warehouse.read(Runs, among=results).filter(pl.col("run").is_in(made_by))
+    if estimates.is_empty() or runs.is_empty():
+        known = warehouse.query("select distinct study from estimates order by study")["study"]
+        raise ValueError(
+            f"the warehouse has no results of study {study!r}. "
+            f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
+        )
+    run = runs.sort("started_at").row(-1, named=True)
+    page: str = report(
+        with_votes_told(facts_of(run, warehouse.path), warehouse, run),
+        estimates,
+        warehouse.read(Findings, among=results),
+        _perturbed(warehouse, _study_of(run), estimates),
+        warehouse.read(Drifts, among=results),
+        numbers=numbers_of(warehouse, study),
+    )
+    return page
+
+
+def _perturbed(
+    warehouse: Warehouse, study: Study, estimates: DataFrame[Estimates]
+) -> DataFrame[PerturbedAnswers]:
+    """Read the perturbed answers of the study's perturbations, seed and dataset."""
+    datasets = estimates["dataset"].unique().implode()
+    rows = warehouse.read(
+        PerturbedAnswers,
+        among=pl.DataFrame(
+            {"perturbation": study.asked(), "seed": [study.seed] * len(study.asked())},
+            schema={"perturbation": pl.String, "seed": pl.Int64},
+        ),
+    )
+    return PerturbedAnswers.of(
+        rows.filter(pl.col("question_id").str.split("/").list.first().is_in(datasets))
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text else ""

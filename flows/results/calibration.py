@@ -1,0 +1,389 @@
+"""A calibration: its inputs and parameters, and its run from start to end."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from uuid import uuid4
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from flows.results.people import newer_line
+from flows.running.run_row import NOTHING_ASKED, first_row
+from schemas.calibration import Advantages, AltTests
+from schemas.keys import content_key
+from schemas.results import Annotations, Estimates
+from tasks.annotate import annotate
+from tasks.calibration.agreement import agree
+from tasks.calibration.calibrate import (
+    Labelled,
+    Terms,
+    Trial,
+    annotations_of,
+    label_kind,
+    labelled_by_files,
+    labelled_by_votes,
+    require_tested,
+    require_two_names,
+    try_judges,
+)
+from tasks.calibration.non_inferiority import check_epsilon
+from tasks.calibration.similarity import find_scoring
+from tasks.counting.masks import count_masks
+from tasks.kit.stage import code_digest
+from tasks.readers.labels import read_labels
+from tasks.scorings import SCORINGS
+from warehouse.peek import require_file
+from warehouse.store import Saving, Warehouse
+
+TAKEN = """
+    select count(*) as n from runs where study = ? and flow <> 'calibrate'
+        and (state <> 'failed' or run in (select run from vote_log))
+"""
+VOTERS = """
+    select distinct judge from vote_log
+    where study = ? and human and choice in ('first', 'second', 'tie')
+"""
+LAST = """
+select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
+order by started_at desc limit 1
+"""
+SOURCES = {
+    "study": "the votes of study",
+    "humans": "people's labels in",
+    "judges": "judges' labels in",
+}
+NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+SUFFIX = "-people"
+"""Ends the name of a calibration by a study's own votes: its results replace none of the study."""
+
+
+class Calibration(BaseModel):
+    """Which judges are held against which people, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(
+        default="calibration",
+        pattern=NAME,
+        description="Results are kept, and replaced, under this name.",
+    )
+    study: str | None = Field(
+        default=None,
+        description="Labels for which no file is given are the votes of this study, of the "
+        "warehouse: control pairs, anchor, tie or target.",
+    )
+    humans: str | None = Field(
+        default=None, description="Labels of people: path of a .json, .csv or .parquet file."
+    )
+    judges: str | None = Field(default=None, description="Labels of judges, in the same form.")
+    metric: str = Field(
+        default="accuracy",
+        description="How well a label fits those of others.",
+        json_schema_extra={"enum": list(SCORINGS)},
+    )
+    epsilon: float = Field(
+        default=0.1,
+        description="How much worse than a person a judge may be: experts .2, skilled .15, "
+        "crowd .1.",
+    )
+    epsilon_kind: Literal["additive", "multiplicative"] = "additive"
+    test: Literal["auto", "score", "t"] = Field(
+        default="auto", description="auto: the score test where there are few instances, else t."
+    )
+    min_instances: int = Field(
+        default=30, ge=1, description="Instances that an annotator needs to be tested."
+    )
+
+    def terms(self) -> Terms:
+        """Return what the test is run with.
+
+        Raises
+        ------
+        ValueError, LookupError
+            For an epsilon outside its range or an unknown metric.
+        """
+        check_epsilon(self.epsilon, self.epsilon_kind)
+        find_scoring(self.metric)
+        path = Path(self.metric.rpartition(":")[0])
+        digest = _digest(path) if ":" in self.metric else ""
+        return Terms(
+            self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
+        )
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides its results, but for votes in a warehouse."""
+        files = [_digest(Path(file)) for file in (self.humans, self.judges) if file]
+        return content_key(self.model_dump(), files, code_digest())
+
+    def require_own_metric_elsewhere(self) -> None:
+        """Refuse a metric that is a file of the user's: a form must not name a program to run."""
+        if ":" in self.metric:
+            raise ValueError(
+                f"metric {self.metric!r:.80}: a function of your own runs from the command line "
+                f"only, with `voirdire calibrate --metric`. Known: {', '.join(SCORINGS)}."
+            )
+
+
+class Steps(NamedTuple):
+    """The steps of a calibration: plain functions, or the same as cached stages."""
+
+    try_judges: Callable[[Labelled, Terms], Trial] = try_judges
+    annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
+    agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
+
+
+class Calibrated(NamedTuple):
+    """What a calibration found."""
+
+    tests: DataFrame[AltTests]
+    advantages: DataFrame[Advantages]
+    annotations: DataFrame[Annotations]
+    agreement: DataFrame[Estimates]
+
+
+def make_calibration(**given: Any) -> Calibration:
+    """Return a calibration; its name, if none is given, is that of its study or file.
+
+    Raises
+    ------
+    ValueError
+        For a value that is not allowed, in one line per problem.
+    """
+    source = ""
+    if not given.get("name"):
+        given["name"] = _name(given.get("study"), given.get("humans"), given.get("judges"))
+        if file := given.get("humans"):
+            source = f" (of the file {Path(file).name!r:.80})"
+    try:
+        return Calibration(**given)
+    except ValidationError as error:
+        problems = error.errors()
+        if any(problem["loc"] == ("name",) for problem in problems):
+            raise ValueError(
+                f"results are kept under a name, and {given['name']!r:.80}{source} cannot be one: "
+                "1 to 64 letters, digits, '_', '.' and '-'. Give one with --name."
+            ) from error
+        raise ValueError("; ".join(
+            f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems
+        ) + ".") from error  # fmt: skip
+
+
+def _name(study: str | None, humans: str | None, judges: str | None) -> str:
+    if humans:
+        return Path(humans).stem
+    file = f"-{Path(judges).stem}" if judges else ""
+    return f"{study}{file}{SUFFIX}" if study else "calibration"
+
+
+def calibrate_labels(
+    calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None
+) -> Calibrated:
+    """Read the labels, hold judges against people, and measure their agreement.
+
+    Raises
+    ------
+    ValueError
+        If no judge can be tested against anybody.
+    """
+    steps = steps or Steps()
+    terms = calibration.terms()
+    labelled = labels_of(calibration, warehouse)
+    # Neither needs the other, and of millions of labels either takes seconds.
+    with ThreadPoolExecutor(1) as pool:
+        annotating = [
+            pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
+        ]
+        trials = [steps.try_judges(each, terms) for each in labelled]
+        require_tested(labelled, trials, terms)
+        parts = [each.result() for each in annotating]
+    # Each is checked already, and datasets share no key.
+    annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
+    agreement = steps.agree(annotations, label_kind(terms.metric))
+    return Calibrated(
+        AltTests.of(pl.concat(trial.judges for trial in trials)),
+        Advantages.of(pl.concat(trial.annotators for trial in trials)),
+        annotations,
+        agreement,
+    )
+
+
+def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
+    """Return the labels of people and judges, from files or from votes in the warehouse.
+
+    Raises
+    ------
+    ValueError
+        If there is neither, or nobody is in it; with the next step.
+    """
+    files = [read_labels(Path(file)) if file else None
+             for file in (calibration.humans, calibration.judges)]  # fmt: skip
+    humans, judges = files
+    if humans is not None and judges is not None:
+        return [labelled_by_files(calibration.name, humans, judges)]
+    if calibration.study is None:
+        missing = "--judges FILE" if calibration.humans else "--humans FILE"
+        whose = "judges'" if calibration.humans else "people's"
+        raise ValueError(
+            f"name the {whose} labels: {missing}, or the STUDY of the warehouse whose votes they "
+            "are."
+        )
+    voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
+    newer = newer_votes(calibration, warehouse)
+    if humans is None:
+        _require_labels(voted, calibration.study, newer, warehouse)
+    return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
+    """Refuse votes of people of which fewer than two people's are on unperturbed pairs."""
+    labelled = {name for each in voted for name in each.humans["annotator"]}
+    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
+    if len(labelled) > 1 or not others:
+        return
+    some = f"only {min(labelled)} has" if labelled else "nobody has"
+    raise ValueError(
+        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, whose votes are "
+        f"the labels, and it takes two people. {', '.join(others)} voted on other versions only. "
+        + (f"{newer}." if newer else f"Go on in the booth: `voirdire booth {study}`.")
+    )
+
+
+def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
+    """Say how many votes the labels of people lack; empty if none, or if a file has them."""
+    if calibration.humans or calibration.study is None:
+        return ""
+    return newer_line(calibration.study, warehouse)
+
+
+def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
+    """Return what a study's votes say of each sample; else the labels saved under its name."""
+    require_file(
+        warehouse.path,
+        f"Run `voirdire audit {study}` first, or give files: --humans FILE --judges FILE.",
+    )
+    tallies = count_masks(warehouse.masks(study)[0])
+    if not tallies.is_empty():
+        return annotate(tallies)  # type: ignore[arg-type]
+    saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
+    if saved.is_empty():
+        known = warehouse.query(
+            "select study from vote_log union select study from annotations order by study"
+        )["study"]
+        raise ValueError(
+            f"there are no votes of a study {study!r} in {warehouse.path}. Its studies are: "
+            f"{', '.join(known) or 'none'}."
+        )
+    return saved
+
+
+def _completed(
+    voted: Labelled,
+    humans: pl.DataFrame | None,
+    judges: pl.DataFrame | None,
+    study: str,
+    newer: str,
+) -> Labelled:
+    """Put the labels of a file in the place of those of votes."""
+    if judges is not None:
+        ours = labelled_by_files(voted.dataset, voted.humans, judges)
+        voted = voted._replace(judges=ours.judges, who=ours.who)
+    if humans is not None:
+        return require_two_names(voted._replace(humans=humans))
+    if voted.humans.is_empty():
+        if newer:
+            raise ValueError(f"{newer}.")
+        raise ValueError(
+            f"nobody has labelled study {study!r}: all its votes are by models. Let people vote "
+            f"(`voirdire booth {study}`), or give their labels with --humans FILE."
+        )
+    if voted.who.is_empty():
+        raise ValueError(
+            f"study {study!r} has votes of people and none of judges. Run `voirdire audit {study}` "
+            "or give the judges' labels with --judges FILE."
+        )
+    return voted
+
+
+def require_free(
+    calibration: Calibration, warehouse: Warehouse, *, name_given: bool = True
+) -> None:
+    """Refuse a name under which other results are kept.
+
+    Those of an audit or of measured votes always; those of a calibration from other labels unless
+    the user gave the name.
+    """
+    if not warehouse.path.is_file():
+        return
+    if warehouse.query(TAKEN, [calibration.name])["n"].item():
+        raise ValueError(
+            f"{warehouse.path} holds a study named {calibration.name!r}, whose results would be "
+            "replaced. Give the calibration another name with --name."
+        )
+    last = warehouse.query(LAST, [calibration.name])["parameters"].to_list()
+    if name_given or not last:
+        return
+    before = _sources(json.loads(last[0]))
+    if before != _sources(calibration.model_dump()):
+        told = " and ".join(f"{SOURCES[what]} {where}" for what, where in before.items())
+        raise ValueError(
+            f"{warehouse.path} holds a calibration named {calibration.name!r} from {told}, whose "
+            "results would be replaced. Give this one another name with --name, or replace them "
+            f"with --name {calibration.name}."
+        )
+
+
+def _sources(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return where the labels of a calibration are from, files by their whole path."""
+    given = {what: parameters.get(what) for what in SOURCES}
+    return {
+        what: where if what == "study" else str(Path(where).resolve())
+        for what, where in given.items()
+        if where
+    }
+
+
+def keep_calibration(
+    calibration: Calibration, found: Calibrated, warehouse: Warehouse, run: str | None = None
+) -> dict[str, Any]:
+    """Save labels and results at once; return the run's row."""
+    run, began = run or str(uuid4()), datetime.now(UTC)
+    row = {
+        **first_row("calibrate", run, calibration, began), **NOTHING_ASKED,
+        "state": "running", "planned": 0, "from_warehouse": 0,
+    }  # fmt: skip
+    warehouse.start_run(row)
+    savings = (
+        (Annotations, found.annotations), (Estimates, found.agreement), (AltTests, found.tests),
+        (Advantages, found.advantages),
+    )  # fmt: skip
+    warehouse.save(
+        [Saving(model, frame) for model, frame in savings], run=run, study=calibration.name,
+        counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )  # fmt: skip
+    return row
+
+
+def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
+    """Say in one line how many judges may replace people."""
+    asked = tests.filter("asked")
+    passed, told = int(asked["passed"].sum()), asked["passed"].count()
+    unknown = asked.height - told
+    more = f", {unknown} cannot be told" if unknown else ""
+    doubtful = asked.filter("passed", pl.col("reason").is_not_null()).height
+    more = f", {doubtful} of them doubtful{more}" if doubtful else more
+    return (
+        f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
+        f"{calibration.epsilon_kind} epsilon {calibration.epsilon:g}){more}"
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,127 @@
+"""Drift of a study's judges, from its votes of all waves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.judging import Ballots, VoteLog, Votes
+from schemas.results import Drifts
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.drift.alerts import fresh_votes, watch
+from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
+from warehouse.store import Warehouse
+
+ASKED = """
+    from ballots as b
+    join pairs as p using (pair_id)
+    join judges as j using (judge)
+    left join votes as v using (ballot_id)
+    where b.prompt = $prompt and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
+        and b.pair_id in (
+            select pair_id from ballots
+            where prompt = $prompt and judge in $judges and wave = $wave
+        )
+"""
+# The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
+LOG = f"""
+    select b.ballot_id, b.pair_id, p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster,
+        p.arm, p.perturbation, p.kind, b.shown_first, b.repeat, v.choice, j.simulated,
+        false as cached
+    {ASKED}
+"""
+TEXTS = f"""
+    select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
+        md5(lower(regexp_replace(trim(v.raw), '\\s+', ' ', 'g'))) as outcome, count(*) as votes
+    {ASKED} and v.choice is not null group by all
+"""
+TOKENS = f"""
+    select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
+        v.first_token, v.first_probability
+    {ASKED} and v.choice is not null and v.first_probability is not null
+"""
+WAVES = f"""
+    select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
+"""
+RUNS = """
+    select parameters from runs
+    where study = ? and flow = 'audit' and (state <> 'failed' or asked > 0) order by started_at
+"""
+
+
+def drift_of(
+    study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
+) -> DataFrame[Drifts]:
+    """Return what changed since each baseline, for a study that has waves.
+
+    Baselines and epochs follow from the votes alone, and are found anew each time; ``measure``, in
+    place of ``measure_wave``, may remember the changes of earlier waves.
+    """
+    # At random positions all votes may fall into one order; replicates count on from control.
+    orders = 1 if study.mode == "paper" else 2
+    asked = {
+        "prompt": study.prompt, "judges": study.judges, "wave": study.wave,
+        "repeats": study.votes_per_pair * (1 + study.replicates) // orders,
+    }  # fmt: skip
+    if not study.wave:
+        return Drifts.empty()
+    waves = warehouse.query(WAVES, asked)["wave"].to_list()
+    if len(waves) < 2:
+        return Drifts.empty()
+    tallies = count_votes(_log(study, warehouse, asked))
+    shifts = match_groups(tally_votes(tallies, study.mode))
+    texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
+    return watch(tallies, shifts, texts, tokens, waves=waves, measure=measure)
+
+
+def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:
+    """Return what changed between the waves of a file of votes, in the order of their names."""
+    if log["wave"].n_unique() < 2:
+        return Drifts.empty()
+    tallies = count_votes(fresh_votes(log))
+    return watch(tallies, match_groups(tally_votes(tallies, mode)))
+
+
+def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:
+    """Return the votes of all waves, and which ballots were not needed by each wave's own rule."""
+    voted = pl.col("choice").is_not_null().any().over("judge", "wave")
+    log = warehouse.query(LOG, asked).filter(voted)
+    rules = _schedules(study, warehouse)
+    own = _schedule(study)
+    stops = pl.concat(
+        mark_stops(
+            Ballots.of(wave), Votes.draft(wave.filter(pl.col("choice").is_not_null())),
+            rules.get(str(name), own),
+        )
+        for (name,), wave in log.partition_by("wave", as_dict=True).items()
+    )  # fmt: skip
+    return VoteLog.of(log.join(stops.select(*KEY, "stopped"), on=KEY))
+
+
+def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:
+    """Return how the last audit of each wave asked: the study may have changed since."""
+    runs = warehouse.query(RUNS, [study.name])["parameters"]
+    studies = map(Study.model_validate_json, runs)
+    return {each.wave: _schedule(each) for each in studies}
+
+
+def _schedule(study: Study) -> Schedule:
+    return Schedule(study.votes_per_pair, study.stop, study.probe)
+
+
+def drift_line(drifts: DataFrame[Drifts], wave: str) -> str:
+    """Say what of this wave is an alert or suspect; empty if nothing is."""
+    said = []
+    for state in ("alert", "suspect"):
+        rows = drifts.filter(pl.col("wave") == wave, pl.col("state") == state)
+        cells = [
+            f"{judge} {measure}{f' of {of}' if of else ''} {change:+.2f}"
+            for judge, measure, of, change in rows.select(
+                "judge", "measure", "perturbation", "estimate"
+            ).iter_rows()
+        ]
+        if cells:
+            said.append(f"Drift, {state}: {'; '.join(cells)}")
+    return ". ".join(said)

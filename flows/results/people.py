@@ -1,0 +1,64 @@
+"""Add people's votes in a study to its vote log."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.judging import Pairs, VoteLog
+from schemas.keys import PEOPLE
+from tasks.judging.people import log_people
+from warehouse.people import pairs_of, people_of
+from warehouse.store import Warehouse
+
+VOTERS = """
+    select exists(from judges where provider = ?)
+        and exists(from runs where study = ? and flow = 'audit') as there
+"""
+LOGGED = "select count(*) as n from vote_log where study = ?"
+
+
+def of_people(column: str = "judge") -> str:
+    """Return SQL that is true of the rows of people in a result."""
+    return f"starts_with({column}, '{PEOPLE}/')"
+
+
+def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
+    """Return the votes that people have cast on the pairs of a study."""
+    people = people_of(warehouse, pairs)
+    return log_people(
+        pairs, people.ballots, people.votes,
+        prompt=study.prompt, wave=study.wave, too_fast_seconds=study.too_fast_seconds,
+    )  # fmt: skip
+
+
+def with_people(
+    vote_log: DataFrame[VoteLog], pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse
+) -> DataFrame[VoteLog]:
+    """Add the votes of people to those of models."""
+    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
+
+
+def newer_line(study: str, warehouse: Warehouse) -> str:
+    """Say how many votes of people came after a study was last measured; empty if none did."""
+    if not warehouse.query(VOTERS, [PEOPLE, study])["there"].item():
+        return ""
+    cast = people_of(warehouse, pairs_of(warehouse, study)).votes.height
+    newer = cast - warehouse.query(f"{LOGGED} and {of_people()}", [study])["n"].item()
+    if newer <= 0:
+        return ""
+    return (
+        f"{newer} votes of people came after {study} was last measured: "
+        f"run `voirdire remeasure {study}` first, which adds them"
+    )
+
+
+def left_out_line(log: pl.DataFrame, study: Study) -> str:
+    """Say how many people voted and what of it is left out; empty if nobody did."""
+    if log.is_empty():
+        return ""
+    choices = log["choice"]
+    hasty, unknown = (int((choices == name).sum()) for name in ("invalid", "abstain"))
+    return (
+        f"{log['judge'].n_unique()} people, {log.height} votes; left out: {hasty} too fast (below "
+        f"{study.too_fast_seconds:g} s), {unknown} not familiar"
+    )

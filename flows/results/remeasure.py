@@ -1,0 +1,183 @@
+"""Recompute a study's results from its saved votes; no judge is asked."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.results.drift import drift_of
+from flows.results.people import left_out_line, of_people, people_in
+from flows.running.dead_runs import mark_dead_runs
+from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
+from flows.studies import PATIENCE_SECONDS, Study
+from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
+from schemas.keys import PEOPLE
+from schemas.results import Annotations, Drifts, Estimates, Findings
+from tasks.aggregate import contests_of, count_votes, match_groups, measure_all, tally_votes
+from tasks.annotate import annotate
+from tasks.conclude import conclude, endpoints
+from tasks.counting.masks import count_masks, with_compared
+from tasks.counting.verdicts import shifts_of, verdicts_of
+from tasks.inference.bootstrap import formulas_only
+from tasks.judging.people import open_ballots, with_open_ballots
+from warehouse.peek import default_path, require_file
+from warehouse.people import pairs_of
+from warehouse.store import Saving, Warehouse
+
+VERDICTS = ("anchor", "tie", "target")
+LAST = """
+    select * from runs
+    where study = $study and flow = 'audit'
+        and run in (select run from vote_log where study = $study)
+    order by started_at desc limit 1
+"""
+"""The audit that the votes are of: later ones may have failed, or left results as they were."""
+
+PERSONS = "select count(*) as n from judges where provider = ?"
+MODE = "select distinct mode from verdicts where study = ?"
+
+
+def measure_anew(
+    study: str,
+    path: Path | str | None,
+    *,
+    formulas: bool,
+    run: str | None = None,
+    too_fast_seconds: float | None = None,
+) -> str:
+    """Replace a study's estimates, findings and drifts by this version's; return what was done.
+
+    Votes that people have cast since the last audit join those of the judges.
+    """
+    place = Path(path or default_path())
+    require_file(place, f"Run `voirdire audit {study}` first.")
+    warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
+    mark_dead_runs(warehouse)
+    modes = warehouse.query(MODE, [study])["mode"].to_list()
+    if not modes:
+        known = warehouse.query("select distinct study from vote_log order by study")["study"]
+        there = ", ".join(known) or "none"
+        raise ValueError(
+            f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
+        )
+    row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
+    with failure_recorded(lambda: row, warehouse):
+        return _replace(warehouse, row, modes[0], formulas=formulas)
+
+
+def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
+    """Measure and save, as the run of this row; return what was done."""
+    study = row["study"]
+    parameters = Study.model_validate_json(row["parameters"])
+    voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
+    pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
+    people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
+    warehouse.start_run(row)
+    if voted:
+        warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
+    with ThreadPoolExecutor(1) as pool:
+        # Statistics need it later; DuckDB leaves Python idle meanwhile.
+        pool.submit(import_module, "scipy.special")
+        masks, compared = warehouse.masks(study)
+    # Names are numbers from here on, as there may be millions of rows.
+    tallies = count_masks(masks)
+    del masks
+    with formulas_only() if formulas else nullcontext():
+        estimates = measure_all(**_frames(tallies, compared, mode))
+    missing = open_ballots(pairs, people)
+    concluded = conclude(endpoints(estimates), parameters.detects_at)
+    findings = with_open_ballots(concluded, missing)
+    drifts = drift_of(parameters, warehouse)
+    warehouse.save(
+        [
+            Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts),
+            *(_results_of_people(people, mode) if voted else ()),
+        ],
+        run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )  # fmt: skip
+    shifted = findings.filter(pl.col("perturbation").is_not_null())
+    unseen = missing.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
+    notes = [
+        left_out_line(people, parameters),
+        *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
+    ]
+    told = "".join(f"{note}. " for note in notes if note)
+    return (
+        f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
+        f"{findings.height} findings saved anew. {told}"
+        f"The report: `voirdire report {study}`."
+    )
+
+
+def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
+    """Return what is kept of each judge besides estimates; that of models stands."""
+    verdicts, shifts, annotations = Verdicts.empty(), Shifts.empty(), Annotations.empty()
+    if not people.is_empty():
+        tallies = count_votes(people)
+        verdicts = tally_votes(tallies, mode)
+        shifts, annotations = match_groups(verdicts), annotate(tallies)
+    return [
+        Saving(Verdicts, verdicts, part=of_people()),
+        Saving(Shifts, shifts, part=of_people()),
+        Saving(Annotations, annotations, part=of_people("annotator")),
+    ]
+
+
+def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[str, pl.DataFrame]:
+    """Return what the statistics read; unchecked, as all of it follows from checked votes.
+
+    What is known of the answers of control pairs stands in the contests alone.
+    """
+    control = cast(
+        "DataFrame[Tallies]",
+        with_compared(tallies.filter(pl.col("arm") == "control"), compared),
+    )
+    with ThreadPoolExecutor(2) as pool:
+        contests, annotations = pool.submit(contests_of, control), pool.submit(annotate, control)
+        verdicts = verdicts_of(tallies, mode).with_columns(
+            pl.col("verdict").cast(pl.Enum(VERDICTS))
+        )
+        shifts = shifts_of(verdicts)
+    return {
+        "tallies": _with_categories(tallies, compared),
+        "shifts": shifts,
+        "contests": contests.result(),
+        "annotations": annotations.result(),
+    }
+
+
+def _with_categories(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
+    """Add the categories of control pairs, as far as there are any."""
+    category = compared["category"]
+    if category.null_count() == len(category):
+        # Of millions of rows none has to be joined.
+        return tallies.with_columns(category=pl.lit(None, category.dtype))
+    return with_compared(tallies, compared.select("dataset", "sample", "arm", "category"))
+
+
+def _run_row(
+    warehouse: Warehouse, name: str, run: str, too_fast_seconds: float | None
+) -> dict[str, Any]:
+    """Return the row of this run: the study is that of its last audit."""
+    found = warehouse.query(LAST, {"study": name}).to_dicts()
+    if not found:
+        raise ValueError(
+            f"study {name!r} was measured from a file, not asked. "
+            f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
+        )
+    (last,) = found
+    study = Study.model_validate_json(last["parameters"])
+    if too_fast_seconds is not None:
+        study = study.model_copy(update={"too_fast_seconds": too_fast_seconds})
+    began = datetime.now(UTC)
+    return {
+        **first_row("remeasure", run, study, began, last["fingerprint"]),
+        **NOTHING_ASKED, "state": "running", "planned": last["planned"],
+        "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
+    }  # fmt: skip

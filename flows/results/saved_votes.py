@@ -1,0 +1,103 @@
+"""Save the results of a file of votes, as an audit's are saved."""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from pydantic import ValidationError
+
+from flows.results.drift import drift_in
+from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.studies import Study
+from schemas.judging import Shifts, Verdicts, VoteLog
+from schemas.keys import content_key
+from schemas.results import Annotations, Drifts, Estimates, Findings
+from tasks.conclude import conclude
+from tasks.kit.stage import code_digest
+from warehouse.peek import require_folder
+from warehouse.store import Saving, Warehouse
+
+AUDITED = """
+    select count(*) as n from runs where study = ? and flow <> 'measure'
+        and (state <> 'failed' or run in (select run from vote_log))
+"""
+
+
+class Measures(NamedTuple):
+    """What follows from a vote log."""
+
+    verdicts: DataFrame[Verdicts]
+    shifts: DataFrame[Shifts]
+    annotations: DataFrame[Annotations]
+    estimates: DataFrame[Estimates]
+
+
+def require_free(votes: Path, warehouse: Path) -> None:
+    """Refuse a file whose name no study can have, or an audit has.
+
+    Raises
+    ------
+    ValueError
+        Before anything is saved.
+    """
+    require_folder(warehouse)
+    try:
+        Study(name=votes.stem)
+    except ValidationError as error:
+        raise ValueError(
+            f"{votes.name}: results are kept under the file's name, and {votes.stem!r} cannot be "
+            "that of a study: 1 to 64 letters, digits, '_', '.' and '-'. Rename the file."
+        ) from error
+    if not warehouse.is_file():
+        return
+    if Warehouse(warehouse).query(AUDITED, [votes.stem])["n"].item():
+        raise ValueError(
+            f"{votes.name}: {warehouse} holds another study named {votes.stem!r}, whose results "
+            "would be replaced. Rename the file, or name another warehouse."
+        )
+
+
+def keep_measures(
+    votes: Path, mode: str, log: DataFrame[VoteLog], measures: Measures, warehouse: Path
+) -> str:
+    """Save a file's votes and all that follows from them at once; return the study's name."""
+    findings, drifts = conclude(measures.estimates), drift_in(log, mode)
+    study = _study(votes.stem, mode, log)
+    run, began = str(uuid4()), datetime.now(UTC)
+    with votes.open("rb") as file:
+        digest = content_key(hashlib.file_digest(file, "sha256").hexdigest(), mode, code_digest())
+    place = Warehouse(warehouse)
+    place.start_run(
+        {**first_row("measure", run, study, began, digest), "state": "running",
+         "planned": log.height, "from_warehouse": log["choice"].count(), **NOTHING_ASKED}
+    )  # fmt: skip
+    place.save(
+        [
+            Saving(VoteLog, log), Saving(Verdicts, measures.verdicts),
+            Saving(Shifts, measures.shifts), Saving(Annotations, measures.annotations),
+            Saving(Estimates, measures.estimates), Saving(Findings, findings),
+            Saving(Drifts, drifts),
+        ],
+        run=run, study=study.name, counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )  # fmt: skip
+    return study.name
+
+
+def _study(name: str, mode: str, log: DataFrame[VoteLog]) -> Study:
+    """Describe a file as a study; unchecked, as its judges need not be in the catalogue."""
+    each: dict[str, Any] = {
+        column: log[column].drop_nulls().unique().sort().to_list()
+        for column in ("dataset", "perturbation", "judge", "prompt")
+    }
+    pair = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
+    sizes = log.group_by(pair).agg(asked=pl.col("stopped").is_null().sum())["asked"]
+    described: dict[str, Any] = {
+        "name": name, "mode": mode, "dataset": ", ".join(each["dataset"]), "judges": each["judge"],
+        "perturbations": each["perturbation"], "prompt": ", ".join(each["prompt"]),
+        "votes_per_pair": sizes.mode().max(),
+    }  # fmt: skip
+    return Study.model_construct(**described)

@@ -1,0 +1,49 @@
+"""A study without anything new to ask: its results stand, and no flow needs to run."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from flows.results.vote_summary import probed_line
+from flows.running.gaps import SAVED_AT
+from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.studies import Study
+from warehouse.peek import Standing
+from warehouse.store import Warehouse
+
+
+def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
+    """Record a run that finds nothing to do; return what to say about it."""
+    now = datetime.now(UTC)
+    counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}
+    warehouse.start_run(
+        {
+            **first_row("audit", str(uuid4()), study, now), **counts, "state": "completed",
+            "ended_at": now,
+        }
+    )  # fmt: skip
+    spared = last.planned - last.cast
+    not_needed = f", {spared} not needed" if spared else ""
+    if spared and (alike := probed_line(warehouse, study.name)):
+        not_needed += f" ({alike})"
+    return (
+        f"{last.planned} ballots: {last.cast} from the warehouse, 0 cast, 0 without a "
+        f"reply{not_needed}. Nothing is new since {last.ended_at:%Y-%m-%d %H:%M} UTC: "
+        "the results stand."
+    )
+
+
+def restore_report(study: Study, warehouse: Warehouse) -> Path:
+    """Return the place of the report; write it anew if it is missing or older than the results."""
+    # Drawing takes a second to import.
+    from flows.publishing.pages import report_path, stored_page, write_page
+
+    path = report_path(warehouse.path, study.name)
+    if not path.is_file() or path.stat().st_mtime < _saved_at(study, warehouse):
+        write_page(stored_page(warehouse, study.name), path)
+    return path
+
+
+def _saved_at(study: Study, warehouse: Warehouse) -> float:
+    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
+    return saved_at.timestamp() if saved_at else 0.0

@@ -1,0 +1,137 @@
+"""Gaps: needed ballots without a vote, and the judges that cannot be asked."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.judging import VoteLog
+from tasks.engine.endpoints import diverting
+from tasks.providers import JUDGES, provider_of
+from warehouse.store import Warehouse
+
+GAPS = "CompletedWithGaps"
+"""Name of the Prefect state."""
+
+STANDING = """
+    select judge, choice, stopped, human from vote_log
+    where study = $study and wave = $wave and prompt = $prompt and dataset in $datasets
+"""
+SAVED_AT = "select max(saved_at) from estimates where study = ?"
+
+
+class Gap(NamedTuple):
+    """How many ballots of a judge have no vote."""
+
+    missing: int
+    planned: int
+
+    def is_above(self, share: float) -> bool:
+        """Tell whether more than a share of the ballots is missing."""
+        return self.missing > share * self.planned
+
+
+def gaps_of(log: pl.DataFrame) -> dict[str, Gap]:
+    """Count by judge the ballots of a vote log that have no vote; people owe none."""
+    missing = pl.col("choice").is_null() & pl.col("stopped").is_null()
+    counted = (
+        log.filter(~pl.col("human").fill_null(value=False))
+        .group_by(pl.col("judge").cast(pl.String))
+        .agg(missing.sum().alias("missing"), pl.len().alias("planned"))
+    )
+    return {
+        judge: Gap(missing, planned) for judge, missing, planned in counted.sort("judge").rows()
+    }
+
+
+def partial_judges(log: pl.DataFrame, allowed: float) -> dict[str, Gap]:
+    """Return the judges that lack more than the allowed share of their ballots."""
+    return {judge: gap for judge, gap in gaps_of(log).items() if gap.is_above(allowed)}
+
+
+def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse) -> datetime | None:
+    """Return when a complete result that this vote log would replace by a partial one was saved.
+
+    Null if none stands: complete is a judge's result in the same dataset, prompt and wave of the
+    study that lacks no more ballots than the study allows.
+    """
+    partial = partial_judges(log, study.gaps_allowed)
+    if not partial:
+        return None
+    asked = {
+        "study": study.name, "wave": study.wave, "prompt": study.prompt,
+        "datasets": log["dataset"].cast(pl.String).unique().to_list(),
+    }  # fmt: skip
+    standing = gaps_of(warehouse.query(STANDING, asked))
+    complete = {judge for judge, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
+    if complete.isdisjoint(partial):
+        return None
+    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
+    return saved_at
+
+
+def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:
+    """Say which judges lack too many ballots, and which results stand; empty if none lacks any."""
+    if not partial:
+        return ""
+    judges = ", ".join(
+        f"{judge} lacks {gap.missing} of {gap.planned} ballots" for judge, gap in partial.items()
+    )
+    told = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
+    if kept is None:
+        return f"Partial results: {told}; the results rest on the remaining votes"
+    return (
+        f"Results not replaced: {told}, so the complete results of {kept:%Y-%m-%d %H:%M} UTC "
+        "stand; the votes of this run are saved, and the same command asks the missing ones"
+    )
+
+
+def not_ready(study: Study) -> dict[str, str]:
+    """Return the judges that cannot be asked, each with the reason."""
+    unbounded = _without_bounds(study)
+    reasons = {
+        judge: "; ".join(
+            filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
+        )
+        for judge in study.judges
+    }
+    return {judge: reason for judge, reason in reasons.items() if reason}
+
+
+def not_ready_line(reasons: Mapping[str, str]) -> str:
+    """Say which judges cannot be asked, those with the same reason together."""
+    alike: dict[str, list[str]] = {}
+    for judge, reason in reasons.items():
+        alike.setdefault(reason, []).append(judge)
+    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in alike.items())
+
+
+def _diverted(judge: str) -> str:
+    try:
+        names = diverting(provider_of(judge), JUDGES[judge])
+    except ValueError as error:
+        # A variable that holds no address: the other judges are asked all the same.
+        return str(error).rstrip(".")
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} would send its calls elsewhere, without a trace in its ballots "
+        "(unset it, or give the address as api_base in a provider file of your own)"
+    )
+
+
+def _without_key(judge: str) -> str:
+    missing = provider_of(judge).needed()
+    return f"no API key or address in {' and '.join(missing)}" if missing else ""
+
+
+def _without_bounds(study: Study) -> dict[str, str]:
+    if study.budget_usd is None:
+        return {}
+    # Prices take litellm.
+    from flows.running.casting import without_bounds
+
+    return without_bounds(study)

@@ -1,0 +1,146 @@
+"""Save replies that ended runs left in their journals."""
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from schemas.judging import Ballots, Votes
+from tasks.engine.caller import Told
+from tasks.engine.journal import alone_with, read_journal
+from tasks.engine.redaction import redact
+from tasks.engine.reply import Reply
+from tasks.judge import vote_frame, vote_row
+from tasks.prompts import PROMPTS
+from warehouse.store import Saving, Warehouse
+
+COUNTS = """
+    select
+        count(*) as asked, sum(prompt_tokens)::bigint as prompt_tokens,
+        sum(completion_tokens)::bigint as completion_tokens,
+        case when count(*) = count(cost_usd) then sum(cost_usd) end as cost_usd,
+    from votes where run = ?
+"""
+
+ALL_SAVED = """
+    select b.batch from batches b
+    join batched_ballots h using (batch)
+    left join votes v on v.ballot_id = h.ballot_id and v.run = b.run
+    where b.state = 'sent' and b.run not in (select run from runs where state = 'running')
+    group by b.batch having count(*) = count(v.ballot_id)
+"""
+"""Batches of runs that were killed when they had saved all votes, and not yet said so."""
+
+PATIENCE_SECONDS = 3.0
+"""For the calling processes of runs that were just killed: they end as soon as they notice."""
+
+SECONDS_BETWEEN_LOOKS = 0.05
+REPLY = TypeAdapter(Reply)
+
+
+def journal_of(warehouse: Warehouse, run: str) -> Path:
+    """Return the place of a run's journal: beside the warehouse."""
+    return warehouse.path.with_name(f"{warehouse.path.name}.replies") / f"{run}.jsonl"
+
+
+def discard_journal(journal: Path) -> None:
+    """Remove a journal whose replies are all saved, and its folder with the last one."""
+    journal.unlink(missing_ok=True)
+    folder = journal.parent
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def recover(warehouse: Warehouse) -> list[str]:
+    """Save what runs that are over left in their journals; tell what could not be saved."""
+    for (batch,) in warehouse.query(ALL_SAVED).rows():
+        warehouse.update_batch(batch, state="completed", ended_at=datetime.now(UTC))
+    journals = sorted(journal_of(warehouse, "").parent.glob("*.jsonl"))
+    if not journals:
+        return []
+    running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
+    until = time.monotonic() + PATIENCE_SECONDS
+    notes = (_recover(warehouse, path, until) for path in journals if path.stem not in running)
+    return [note for note in notes if note]
+
+
+def _recover(warehouse: Warehouse, journal: Path, until: float) -> str | None:
+    try:
+        while True:
+            with alone_with(journal) as alone:
+                if alone:
+                    return _save_all(warehouse, journal)
+            # A run that is taken for dead may still get replies.
+            if time.monotonic() > until:
+                return None
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    except FileNotFoundError:
+        # Another run, which began at the same time, has just saved it.
+        return None
+    except Exception as error:  # noqa: BLE001 - what is wrong with one journal stops no run
+        why = redact(f"{type(error).__name__}: {error}")[:500]
+        return f"the replies in {journal} could not be saved: {why}. The next run tries again"
+
+
+def _save_all(warehouse: Warehouse, journal: Path) -> str | None:
+    """Save a journal and remove it; set it aside if not all of it can be saved."""
+    lines, unreadable = read_journal(journal)
+    replies = {}
+    for line in lines:
+        try:
+            ballot_id, told = _told(line)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            unreadable += 1
+        else:
+            replies[ballot_id] = told
+    save_late(warehouse, journal.stem, replies)
+    saved = warehouse.read(Votes, among=_among(replies))["ballot_id"]
+    homeless = len(replies.keys() - set(saved))
+    if not unreadable and not homeless:
+        discard_journal(journal)
+        return None
+    kept = _set_aside(journal)
+    return (
+        f"of the replies in {journal.name}, {len(saved)} are saved; {unreadable} lines cannot be "
+        f"read, and {homeless} replies are to ballots or judge prompts that are not there any "
+        f"more. It is kept as {kept}; give it its old name to have it tried again"
+    )
+
+
+def _told(line: dict[str, Any]) -> tuple[str, Told]:
+    """Read a line of a journal: the ballot, and what was told of it."""
+    ballot_id = line.pop("id").rsplit("/", 1)[0]
+    cast_at = datetime.fromisoformat(line.pop("cast_at"))
+    return ballot_id, Told(REPLY.validate_python(line), cast_at)
+
+
+def _set_aside(journal: Path) -> Path:
+    number = 0
+    while (kept := journal.with_suffix(f".{number}.bad" if number else ".bad")).exists():
+        number += 1
+    return journal.rename(kept)
+
+
+def _among(ballots: Iterable[str]) -> pl.DataFrame:
+    return pl.DataFrame({"ballot_id": list(ballots)}, schema={"ballot_id": pl.String})
+
+
+def save_late(warehouse: Warehouse, run: str, replies: dict[str, Told]) -> int:
+    """Save replies to ballots that an ended run asked, as its votes; return how many are new.
+
+    Left out are those to ballots or by prompts that are not there any more.
+    """
+    ballots = warehouse.read(Ballots, among=_among(replies))
+    prompts = dict(ballots.select("ballot_id", "prompt").unique().iter_rows())
+    rows = [
+        vote_row(ballot_id, prompt, replies[ballot_id].reply, replies[ballot_id].cast_at)
+        for ballot_id, prompt in prompts.items()
+        if prompt in PROMPTS
+    ]
+    new = warehouse.save([Saving(Votes, vote_frame(rows), first_wins=True)], run=run)
+    warehouse.update_run(run, **warehouse.query(COUNTS, [run]).to_dicts()[0])
+    return new

@@ -1,0 +1,70 @@
+"""Start a study when another one finds drift."""
+
+from logging import LoggerAdapter
+from typing import Any
+
+from prefect import get_client
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.flows import Flow
+from prefect.logging.loggers import flow_run_logger
+
+from flows.serving.allowed_paths import served_warehouse
+from flows.serving.deployments import read
+from flows.studies import STUDIES, Study
+from warehouse.store import Warehouse
+
+ALERTS = """
+    select r.parameters, count(d.state) as alerts
+    from runs as r
+    left join drifts as d
+        on d.study = r.study and d.wave = json_extract_string(r.parameters, '$.wave')
+        and d.state = 'alert'
+    where r.run = ? group by all
+"""
+
+
+async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Start the study that the run's deployment names, if the run found drift.
+
+    It is started as its schedule would, with the budget of its deployment; one whose schedule
+    nobody has switched on may not spend, and is not started.
+    """
+    if flow_run.deployment_id is None or not state.is_completed():
+        return
+    async with get_client() as client:
+        source = (await client.read_deployment(flow_run.deployment_id)).name
+        target = STUDIES[source].on_alert if source in STUDIES else None
+        if target is None:
+            return
+        # Prefect keeps the form as it was filled in; the run resolved the name in the same way.
+        place = served_warehouse(flow_run.parameters.get("warehouse"))
+        rows = Warehouse(place).query(ALERTS, [str(flow_run.id)]).rows()
+        if not rows or not rows[0][1]:
+            return
+        wave = Study.model_validate_json(rows[0][0]).wave
+        await _start(client, flow, flow_run, target, f"drift:{source}:{wave}:{target}")
+
+
+async def _start(
+    client: PrefectClient, flow: Flow[Any, Any], run: FlowRun, target: str, once: str
+) -> None:
+    logger: LoggerAdapter[Any] = flow_run_logger(run, flow)
+    try:
+        deployment = await read(client, f"{flow.name}/{target}")
+    except LookupError as error:
+        logger.warning("Drift, but %s is not run: %s", target, error)
+        return
+    if not deployment.on:
+        logger.warning(
+            "Drift, but %s is not run: its schedule is switched off. Switch it on with "
+            "`voirdire schedules --on %s`, or run it once in the Prefect UI.",
+            target, target,
+        )  # fmt: skip
+        return
+    study = deployment.study
+    if study and study.can_spend() and study.budget_usd is None:
+        logger.warning("Drift, but %s is not run: it can spend, and has no budget_usd.", target)
+        return
+    started = await client.create_flow_run_from_deployment(deployment.id, idempotency_key=once)
+    logger.warning("Drift: %s is run too (%s).", target, started.name)

@@ -1,0 +1,89 @@
+"""Messages to the Prefect server; no result depends on an answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+import httpx
+from prefect import get_client, get_run_logger
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
+from prefect.client.schemas.objects import State, StateType
+from prefect.events.worker import EventsWorker
+from prefect.logging.handlers import APILogHandler
+from prefect.states import Crashed
+
+from warehouse.store import Warehouse
+
+PATIENCE_SECONDS = 10.0
+"""So long one message may take, retries included."""
+
+PAUSE_SECONDS = 60.0
+"""So long nothing is sent after a message that did not get through."""
+
+SECONDS_FOR_LOGS = 10.0
+"""So long the server may take the rest of a run's log and events when the run has ended."""
+
+KILLED = "select run from runs where state = 'killed' and list_contains(?::varchar[], run)"
+outcomes: list[State[None]] = []
+"""How the runs of this process ended, whether or not the server was told."""
+
+
+class Messages:
+    """Messages to the Prefect server, which may be gone."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self.lost = 0
+        """How many messages did not get through, or were not sent meanwhile."""
+
+    async def send(self, message: Callable[[], Awaitable[object]]) -> object | None:
+        """Send a message; return null where the server does not take it."""
+        if monotonic() < self._until:
+            self.lost += 1
+            return None
+        try:
+            return await asyncio.wait_for(_awaited(message), PATIENCE_SECONDS)
+        except (httpx.HTTPError, OSError, TimeoutError) as error:
+            if not self.lost:
+                get_run_logger().warning(
+                    f"The Prefect server does not answer ({type(error).__name__}): its UI will "
+                    "lack the rest of this run. Votes and results are saved all the same."
+                )
+            self.lost += 1
+            self._until = monotonic() + PAUSE_SECONDS
+            return None
+
+
+async def report_killed_runs(warehouse: Warehouse) -> None:
+    """Tell the Prefect server of runs whose process is gone, which could not tell it themselves."""
+    running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))
+    async with get_client() as client:
+        runs = await client.read_flow_runs(flow_run_filter=FlowRunFilter(state=running))
+        known = {str(run.id): run.id for run in runs}
+        for run in warehouse.query(KILLED, [list(known)])["run"]:
+            crashed: State[None] = Crashed(message="Its process was killed.")
+            await client.set_flow_run_state(known[run], crashed, force=True)
+
+
+async def send_the_rest() -> bool:
+    """Wait for what goes to the server in the background, as it may be ours to stop.
+
+    Returns
+    -------
+    bool
+        Whether all was sent, or given up, in time.
+    """
+    try:
+        await asyncio.wait_for(APILogHandler.aflush(), SECONDS_FOR_LOGS)
+    except TimeoutError:
+        return False
+    return await asyncio.to_thread(_drain_events)
+
+
+def _drain_events() -> bool:
+    waited = EventsWorker.drain_all(timeout=SECONDS_FOR_LOGS)
+    return isinstance(waited, tuple) and not waited[1]
+
+
+async def _awaited(message: Callable[[], Awaitable[object]]) -> object:
+    return await message()

@@ -1,0 +1,171 @@
+"""Register all deployments, show them, and run what is due."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+
+import click
+from prefect import get_client
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.flows import Flow
+from prefect.runner import Runner
+from rich.console import Console
+
+from flows.audit import audit
+from flows.calibrate import calibrate
+from flows.cli.terminal import plain_table, say
+from flows.remeasure import remeasure
+from flows.running.dead_runs import mark_dead_runs
+from flows.serving.deployments import (
+    REGISTER,
+    KeptDeployment,
+    NotServedError,
+    Registered,
+    read,
+    served_studies,
+    settle,
+    switch,
+    told,
+)
+from flows.serving.prefect_reporting import report_killed_runs
+from flows.serving.run_labels import OURS, tags_of
+from flows.studies import STUDIES, Study, StudyFile
+from tasks.providers import JUDGES, provider_of
+from warehouse.peek import default_path
+from warehouse.store import Warehouse, WarehouseError
+
+TOOLS: dict[Flow[..., object], str] = {
+    remeasure: "A study's results again, from its saved votes; asks nobody.",
+    calibrate: "May a judge replace people? From files of labels, or a study's votes.",
+}
+SWITCH = (
+    "Schedules that can spend start off: `voirdire schedules --on NAME` switches one on, as does "
+    "its switch on the deployment's page."
+)
+
+
+class _Runner(Runner):
+    """Runs what is due; SIGTERM ends it like Ctrl-C. Prefect's own handler leaves tracebacks."""
+
+    serving: "asyncio.Task[None] | None" = None
+
+    def handle_sigterm(self, *_: object) -> None:
+        """Cancel what serves."""
+        if self.serving:
+            self.serving.get_loop().call_soon_threadsafe(self.serving.cancel)
+
+
+async def serve(*, alone: bool) -> None:
+    """Register all deployments, show them, and run what is due, one run at a time.
+
+    ``alone`` says that the server is our own, and nobody else runs what it has.
+    """
+    # Pausing at the end would leave no trace of what users had paused.
+    runner = _Runner(pause_on_shutdown=False, limit=1)
+    runner.serving = asyncio.current_task()
+    deployments = list(_deployments())
+    async with get_client() as client:
+        for deployment in deployments:
+            await runner.aadd_deployment(deployment)
+        registered = [deployment.registered for deployment in deployments]
+        for each in registered:
+            each.notes += await settle(client, each, alone=alone)
+    await _settle_runs()
+    _show(registered, keys=True)
+    for each in registered:
+        for note in each.notes:
+            _say(f"{each.name}: {note}")
+    _say("Deployments are served. Ctrl-C ends it.")
+    await runner.start()
+
+
+async def _settle_runs() -> None:
+    """Mark the runs whose process has ended, so that neither ``runs`` nor the UI has them running.
+
+    A warehouse that cannot be used hinders its runs, which say so, and not the others.
+    """
+    if (place := default_path()).is_file():
+        try:
+            await asyncio.to_thread(mark_dead_runs, Warehouse(place))
+            await report_killed_runs(Warehouse(place))
+        except WarehouseError as error:
+            _say(str(error))
+
+
+async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
+    """Switch schedules on and off, and show how all of them stand, wherever they are served from.
+
+    Raises
+    ------
+    LookupError
+        If a name is neither served nor a study of this folder.
+    """
+    async with get_client() as client:
+        served = await served_studies(client)
+        for name in {*on, *off} - set(served):
+            STUDIES.require(name)
+        for names, state in ((on, True), (off, False)):
+            for name in names:
+                await switch(client, f"{audit.name}/{name}", on=state)
+        found, missing = [], []
+        for name in dict.fromkeys([*STUDIES, *served]):
+            try:
+                found.append(await read(client, f"{audit.name}/{name}"))
+            except NotServedError:
+                missing.append(name)
+    _show([each for each in found if each.schedules], keys=False)
+    if missing:
+        _say(f"Not served yet: {', '.join(missing)}. {REGISTER}")
+
+
+def _deployments() -> Iterator[KeptDeployment]:
+    for problem in STUDIES.unusable.values():
+        _say(problem)
+    for name in STUDIES:
+        try:
+            yield _of_study(name, STUDIES[name])
+        except (ValueError, LookupError) as error:
+            _say(f"the study {name!r} is not served: {error}")
+    for flow, about in TOOLS.items():
+        tags = [OURS, f"kind:{flow.name}"]
+        yield KeptDeployment.of(flow, flow.name, about, tags, None)
+
+
+def _of_study(name: str, file: StudyFile) -> KeptDeployment:
+    file.study.check()
+    if file.on_alert:
+        STUDIES.require(file.on_alert)
+    if file.cron:
+        CronSchedule(cron=file.cron, timezone=file.study.timezone)
+    tags = tags_of(audit.name, file.study.name)
+    return KeptDeployment.of(audit, name, file.about, tags, file)
+
+
+def _show(registered: list[Registered], *, keys: bool) -> None:
+    rows = []
+    for each in registered:
+        when = "; ".join(told(schedule) for schedule in each.schedules)
+        state = ("on" if each.on else "off") if when else ""
+        budget = f"{each.study.budget_usd:g} USD" if each.study and each.study.budget_usd else ""
+        found = [_keys(each.study)] if keys else []
+        rows.append((each.name, when, state, budget, *found))
+    columns = ("deployment", "runs at", "schedule", "budget", *(["keys"] if keys else []))
+    Console().print(plain_table(columns, rows))
+    if any(each.schedules and not each.on for each in registered):
+        click.echo(SWITCH)
+
+
+def _keys(study: Study | None) -> str:
+    """Name the environment variables of a study's judges, set and missing."""
+    if study is None:
+        return ""
+    # A judge that a user set may be gone.
+    known = [judge for judge in study.judges if judge in JUDGES]
+    wanted = sorted({name for judge in known for name in provider_of(judge).wanted()})
+    groups = {"set": [n for n in wanted if os.environ.get(n, "").strip()]}
+    groups["missing"] = [name for name in wanted if name not in groups["set"]]
+    return "; ".join(f"{how}: {', '.join(names)}" for how, names in groups.items() if names)
+
+
+def _say(text: str) -> None:
+    say(text, err=True)

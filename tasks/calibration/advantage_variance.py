@@ -1,0 +1,142 @@
+"""Variance of an advantage probability between clusters of items."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.calibration.label_values import Codes, Floats
+from tasks.calibration.non_inferiority import Counts
+from tasks.inference.intervals import LEVEL, wilson
+from tasks.inference.linearised_errors import correction
+from tasks.inference.quantiles import normal_quantile, t_quantile
+
+Flags = NDArray[np.int8]
+
+
+class Spread(NamedTuple):
+    """Moments of an advantage over clusters, of each annotator left out, and of their mean."""
+
+    clusters: Floats
+    freedom: Floats
+    """Degrees of freedom of the clusters."""
+    squares: Floats
+    """Sum over clusters of (hits - share x items) squared, by CR2 weights of the items."""
+    sizes: Floats
+    """Sum over clusters of items squared."""
+    low: float
+    high: float
+    """Interval of the mean over annotators; not a number if it has none."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each human label counts: its annotator, its cluster, and the two together."""
+
+    size: Codes
+    """Labels of each annotator; labels are sorted by annotator."""
+    cluster: Codes
+    item: Codes
+    of_items: Codes | None
+    """The cluster of each item; None where each item is a cluster of its own."""
+    clusters: int
+    pair: Codes | None
+    """Of annotator and cluster; None where each item is a cluster of its own."""
+    owner: Codes
+    """Annotator of each pair."""
+
+    @classmethod
+    def of(cls, who: Codes, item: Codes, clusters: Codes | None, people: int) -> "Places":
+        """Find the places of labels, sorted by annotator."""
+        size = np.bincount(who, minlength=people)
+        if clusters is None:
+            many = int(item.max()) + 1 if item.size else 0
+            return cls(size, item, item, None, many, None, np.zeros(0, np.int64))
+        cluster, many = clusters[item], int(clusters.max()) + 1 if clusters.size else 0
+        found, pair = np.unique(who * many + cluster, return_inverse=True)
+        return cls(size, cluster, item, clusters, many, pair, found // max(many, 1))
+
+
+def no_spread(people: int) -> Spread:
+    """Return what is known where nothing was asked."""
+    nothing = np.zeros(people)
+    return Spread(nothing, nothing, nothing, nothing, np.nan, np.nan)
+
+
+def spread_of(
+    places: Places, rows: tuple[Flags, Flags], counts: tuple[Counts, Counts], least: int
+) -> Spread:
+    """Return the spread of an advantage: of what is there, label by label, what is a hit.
+
+    ``counts`` are the sums of both by annotator.
+    """
+    people = places.size.size
+    n, won = (each.astype(np.float64) for each in counts)
+    share = np.divide(won, n, out=np.zeros_like(n), where=n > 0)
+    weight = np.where(n >= max(least, 1), n, np.inf)
+    low, high = _mean_interval(places, rows, share, 1 / weight)
+    if places.pair is None:
+        several = n / np.maximum(n - 1, 1)
+        return Spread(n, n - 1, several * n * share * (1 - share), n, low, high)
+    items, got = (_sums(places.pair, row, places.owner.size) for row in rows)
+    present, starts = np.unique(places.owner, return_index=True)
+    known = correction(items, np.append(starts, items.size))
+    freedom = np.full(people, np.nan)
+    freedom[present] = known.df
+    clusters, squares, sizes = (
+        _sums(places.owner, each, people)
+        for each in (
+            items > 0,
+            known.weight * (got - share[places.owner] * items) ** 2,
+            items**2,
+        )
+    )
+    return Spread(clusters, freedom, squares, sizes, low, high)
+
+
+def _mean_interval(
+    places: Places, rows: tuple[Flags, Flags], share: Floats, weight: Floats
+) -> tuple[float, float]:
+    """Return Wilson's interval of the mean share of those tested, at its effective size.
+
+    The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``; its variance ``sum
+    a_g^2 u_g^2``, with CR2 weights by the items of each cluster, says how many
+    independent items the mean is worth, which is multiplied by ``(z / t)^2``, t with
+    Satterthwaite's degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
+    """
+    there, hits = rows
+    items = places.clusters if places.of_items is None else places.of_items.size
+    sums, asked = np.zeros(places.clusters), np.zeros(items)
+    ends = np.cumsum(places.size)
+    # One annotator's labels at a time stay in the cache.
+    for who in np.flatnonzero(weight):
+        own = slice(ends[who] - places.size[who], ends[who])
+        cluster = places.cluster[own]
+        off = hits[own] - share[who] * there[own]
+        off *= weight[who]
+        if places.pair is None:
+            sums[cluster] += off
+        else:
+            np.add.at(sums, cluster, off)
+        asked[places.item[own][there[own] > 0]] = 1.0
+    if places.of_items is not None:
+        asked = _sums(places.of_items, asked, places.clusters)
+    groups = int(np.count_nonzero(asked))
+    if groups < 2:
+        return np.nan, np.nan
+    sums /= np.count_nonzero(weight)
+    mean = float(share[weight > 0].mean())
+    known = correction(asked)
+    variance = float(known.weight @ sums**2)
+    size = float(groups)
+    if variance > 0 and 0 < mean < 1:
+        far = t_quantile(known.df, (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)
+        size = float(mean * (1 - mean) / variance / far**2)
+    low, high = wilson(mean * size, size, LEVEL)
+    return float(low), float(high)
+
+
+def _sums(place: Codes, values: NDArray[Any], many: int) -> Floats:
+    sums: Floats = np.bincount(place, values, minlength=many).astype(np.float64)
+    return sums

@@ -1,0 +1,222 @@
+"""Agreement of people with each other and with each judge."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Annotations, Estimates
+from tasks.calibration.label_values import Kind
+from tasks.counting.annotations import (
+    FIRST,
+    HUMANS,
+    NO_SCALE,
+    ONE_LABEL,
+    PERSON,
+    TIE,
+    Block,
+    Pairs,
+    Row,
+    blocks,
+    estimates,
+    over,
+    pairs_of,
+    some,
+)
+from tasks.inference.intervals import Sums
+from tasks.kit.memo import measured_together
+from tasks.statistics import STATISTICS
+from tasks.statistics.krippendorff_alpha import MOST_LABELS
+
+GROUPS = ("fleiss_kappa", "krippendorff_alpha", "noise_ceiling")
+PAIRS = ("agreement", "gwet_ac1")
+MOST_SUMS, MOST_AT_ONCE = 5e8, 5e7
+"""Sums of a matrix of pairs, and of one pair: seconds, and some hundred MB."""
+MOST_NAMES = 100
+"""Names in sets of which kappas are averaged."""
+MOST_SETS = 2000
+"""Different sets whose Jaccard is kept."""
+TOO_MANY = "too many pairs of annotators, or labels, for a matrix of agreement"
+MANY_NAMES = f"more than {MOST_NAMES} different names in sets"
+NO_KAPPA = "no name that some hold and some do not"
+MOST_LABELS_GIVEN = 1_000_000
+"""Above them only what is of all people, or of a judge and all of them, is measured."""
+
+
+def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimates]:
+    """Measure the agreement of people, and of each judge with them.
+
+    Of every pair raw agreement, Cohen's kappa (weighted too, where labels are numbers) and AC1; of
+    the people Fleiss' kappa and Krippendorff's alpha, the latter also with each judge among them
+    (``subgroup`` ``humans``); of each judge the noise ceiling. Sets agree as wholes; beside that
+    stand their mean Jaccard and the mean of Cohen's kappas of each name in them.
+
+    Notes
+    -----
+    Where there are too many pairs or labels for that, pairs are null with a reason.
+    """
+    with measured_together():
+        told = pl.concat(_measured(annotations, kind))
+    # What is by moments takes the place of what could not be told from coincidences.
+    told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
+    return Estimates.of(told.filter(~_pointless(annotations)))
+
+
+def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
+    for name in GROUPS:
+        yield STATISTICS[name].draft(annotations=annotations)
+    small = annotations.height <= MOST_LABELS_GIVEN
+    for block in blocks(annotations):
+        found: list[pl.DataFrame] = []
+        if kind == "number" and len(block.labels) > MOST_LABELS:
+            for name, chosen in block.groups():
+                found += interval_alpha(block, name, chosen)
+        if small and _affordable(block):
+            own = annotations.filter(pl.col("dataset") == block.dataset)
+            found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
+        else:
+            found += _refused(block)
+        yield from (Estimates.draft(each) for each in found)
+
+
+def _pointless(annotations: pl.DataFrame) -> pl.Expr:
+    """Tell rows that these labels cannot have: of an order, or of ties, that are none."""
+    pointless = (pl.col("reason") == NO_SCALE).fill_null(value=False)
+    if TIE not in annotations["label"].unique():
+        pointless |= pl.col("statistic") == "agreement_decided"
+    return pointless
+
+
+def _affordable(block: Block) -> bool:
+    people, pairs = block.codes.shape[1], block.codes.shape[1] ** 2 / 2
+    each = block.codes.shape[0] * (FIRST + 2.0 * len(block.labels))
+    return people < 2 or bool(pairs * each <= MOST_SUMS and each <= MOST_AT_ONCE)
+
+
+def _pairs(block: Block, own: pl.DataFrame, kind: Kind) -> Iterator[pl.DataFrame]:
+    for name in PAIRS:
+        yield STATISTICS[name].draft(annotations=own)
+    if kind == "set":
+        yield from _of_sets(block)
+
+
+def _refused(block: Block) -> Iterator[pl.DataFrame]:
+    """Say of each judge that its agreement with people was not measured pair by pair."""
+    judges = np.flatnonzero(~block.human)
+    for name in ("cohen_kappa", "krippendorff_alpha_nominal"):
+        yield block.cells(judges, HUMANS).select(
+            "prompt", "wave", "subgroup", "simulated", judge="annotator", votes_per_pair="votes",
+            statistic=pl.lit(name), dataset=pl.lit(block.dataset), mode=pl.lit("any"),
+            n=pl.lit(0), clusters=pl.lit(0), dropped=pl.lit(0), method=pl.lit("none"),
+            reason=pl.lit(TOO_MANY),
+        )  # fmt: skip
+
+
+def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the alpha of people and one judge among them."""
+    who = block.who.with_row_index("at").filter(~pl.col("human")).to_dicts()
+    for judge in who if block.human.any() else []:
+        chosen = block.human.copy()
+        chosen[judge["at"]] = True
+        if block.scale is not None and len(block.labels) > MOST_LABELS:
+            found = pl.concat(interval_alpha(block, HUMANS, chosen))
+        else:
+            asked = pl.col("annotator") == judge["annotator"]
+            for column in ("prompt", "wave"):
+                asked &= pl.col(column).fill_null(PERSON) == judge[column]
+            together = own.filter(pl.col("human") | asked).with_columns(human=pl.lit(value=True))
+            found = STATISTICS["krippendorff_alpha"].draft(annotations=together)
+        yield found.with_columns(
+            judge=pl.lit(judge["annotator"]), subgroup=pl.lit(HUMANS),
+            prompt=pl.lit(judge["prompt"]), wave=pl.lit(judge["wave"]),
+            simulated=pl.lit(judge["simulated"], dtype=pl.Boolean),
+        )  # fmt: skip
+
+
+def _of_sets(block: Block) -> list[pl.DataFrame]:
+    """Return mean Jaccard and mean kappa of names, of each pair."""
+    sets = [frozenset(json.loads(label)) for label in block.labels]
+    names = sorted({name for each in sets for name in each})
+    pairs = pairs_of(block)
+    held = np.array([[name in each for name in names] for each in sets], dtype=bool)
+    rows = {"mean_jaccard": Row(0)}
+    if len(sets) <= MOST_SETS:
+        common = held.astype(np.float64) @ held.T
+        sizes = held.sum(axis=1)
+        either = sizes[:, None] + sizes - common
+        alike = np.where(either == 0, 1.0, common / np.maximum(either, 1))
+        found = estimates(
+            block, pairs.cells, partial(_jaccards, block, pairs, alike), _mean, rows
+        )  # fmt: skip
+    else:
+        found = []
+    if len(names) > MOST_NAMES:
+        held = held[:, :0]
+    why = MANY_NAMES if len(names) > MOST_NAMES else NO_KAPPA
+    kappas = {"label_kappa": Row(0, undefined=why)}
+    return found + estimates(
+        block, pairs.cells, partial(_marginals, block, pairs, held), _mean_kappa, kappas
+    )
+
+
+def _jaccards(block: Block, pairs: Pairs, alike: Sums, part: slice) -> Sums:
+    one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
+    both = (one >= 0) & (other >= 0)
+    return np.stack([both, np.where(both, alike[one, other], 0.0)], axis=-1)
+
+
+def _mean(sums: Sums) -> dict[str, Sums]:
+    return {"mean_jaccard": over(sums[..., 1], sums[..., 0])}
+
+
+def _marginals(block: Block, pairs: Pairs, held: NDArray[np.bool_], part: slice) -> Sums:
+    """Return, per item and pair, whether both labelled it, and per name who of them holds it."""
+    one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
+    both = ((one >= 0) & (other >= 0))[..., None]
+    mine, theirs = held[one] & both, held[other] & both
+    return np.concatenate([both, mine, theirs, mine & theirs], axis=-1).astype(np.float64)
+
+
+def _mean_kappa(sums: Sums) -> dict[str, Sums]:
+    """Return the mean of the kappas of the names that have one."""
+    n = sums[..., :1]
+    one, other, both = np.split(sums[..., 1:], 3, axis=-1)
+    agreed = over(n - one - other + 2 * both, n)
+    chance = over(one * other + (n - one) * (n - other), n**2)
+    kappas = over(agreed - chance, 1 - chance)
+    told = np.isfinite(kappas)
+    return {"label_kappa": over(np.where(told, kappas, 0.0).sum(axis=-1), told.sum(axis=-1))}
+
+
+NAME = "krippendorff_alpha_interval"
+
+
+def interval_alpha(block: Block, name: str, chosen: NDArray[np.bool_]) -> list[pl.DataFrame]:
+    """Return the alpha of the chosen annotators, however many different numbers they gave.
+
+    Of an item with m >= 2 numbers v the squared distances of all pairs sum to
+    ``2 (m sum v^2 - (sum v)^2)``, which over m - 1 is its share of what is observed; of all N
+    numbers in such items ``2 (N sum v^2 - (sum v)^2)`` is what chance gives.
+    """
+    if block.scale is None:
+        return []
+    codes = block.codes[:, chosen]
+    values = np.where(codes >= 0, (block.scale - block.scale.mean())[codes], 0.0)
+    count = (codes >= 0).sum(axis=1)
+    paired = (count > 1).astype(np.float64)
+    total, squares = values.sum(axis=1), (values**2).sum(axis=1)
+    apart = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
+    sums = np.stack([paired, count, total, squares, apart], axis=1) * paired[:, None]
+    cell = block.group(name, chosen, dropped=int((count == 1).sum()))
+    rows = {NAME: Row(0, undefined=ONE_LABEL)}
+    return estimates(block, cell, partial(some, sums[:, None, :]), _solve, rows)
+
+
+def _solve(sums: Sums) -> dict[str, Sums]:
+    _, many, total, squares, apart = (sums[..., at] for at in range(5))
+    chance = 2 * (many * squares - total**2)
+    return {NAME: 1 - over((many - 1) * apart, chance)}

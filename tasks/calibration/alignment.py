@@ -1,0 +1,161 @@
+"""Labels of people and judges as arrays, and how often either fits the others better."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.calibration.advantage_variance import Places, Spread, no_spread, spread_of
+from tasks.calibration.label_values import Codes, Panel, make_panel, read_labels
+from tasks.calibration.non_inferiority import Counts
+from tasks.scorings import Gaps, Scoring
+
+Flags = NDArray[np.int8]
+
+
+class Labels(NamedTuple):
+    """Labels as numbers: who (sorted), which item, which value; and who gave unreadable ones."""
+
+    names: list[str]
+    who: Codes
+    item: Codes
+    code: Codes
+    unreadable: Codes
+
+
+class LeftOut(NamedTuple):
+    """Of one judge, by annotator: instances, and in how many people fit better, or worse."""
+
+    n: Counts
+    better: Counts
+    worse: Counts
+    spread: Spread
+    """How the advantage varies between clusters, of each annotator; and of their mean."""
+    instances: int
+    """With a label of the judge and of two people or more."""
+    dropped: int
+    """Others that someone labelled."""
+    labelled: bool
+    alike: bool
+    """Whether people give one and the same label throughout the instances."""
+    strange: bool = False
+    """Whether the judge names nothing that people name."""
+
+
+def encode(
+    humans: pl.DataFrame, judges: pl.DataFrame, scoring: Scoring
+) -> tuple[list[Any], pl.Series, Labels, Labels]:
+    """Give numbers to values and items (sorted), the same in both files."""
+    texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
+    read = read_labels(scoring.labels, [json.loads(text) for text in texts])
+    places = {value: None for value in read if value is not None}
+    values = list(places)
+    number = {value: code for code, value in enumerate(values)}
+    codes = np.array([-1 if v is None else number[v] for v in read], np.int64)
+    items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
+    return (
+        values, items, _labels(humans, items, texts, codes), _labels(judges, items, texts, codes)
+    )  # fmt: skip
+
+
+def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Codes) -> Labels:
+    names = frame["annotator"].unique().sort()
+    # An annotator without any label has a row without an item.
+    rows = frame.filter(pl.col("item").is_not_null())
+    who, item = _places(rows["annotator"], names), _places(rows["item"], items)
+    code = np.append(codes, -1)[_places(rows["label"], texts)]
+    key = who * len(items) + item
+    if not (np.diff(key) > 0).all():
+        order = np.argsort(key, kind="stable")
+        who, item, code = who[order], item[order], code[order]
+    twice = np.flatnonzero((np.diff(who) == 0) & (np.diff(item) == 0))
+    if twice.size:
+        raise ValueError(
+            f"{names[int(who[twice[0]])]!r:.60} labels item {items[int(item[twice[0]])]!r:.60} "
+            f"more than once ({twice.size} labels too many). Keep one label each."
+        )
+    kept = code >= 0
+    missing = np.bincount(who[~kept], minlength=len(names))
+    return Labels(names.to_list(), who[kept], item[kept], code[kept], missing)
+
+
+def _places(values: pl.Series, among: pl.Series) -> Codes:
+    """Return where each value stands among the sorted ones; null is -1, the last."""
+    found: Codes = values.cast(pl.Enum(among)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    return found
+
+
+def count_each(
+    values: list[Any],
+    people: Labels,
+    machines: Labels,
+    scoring: Scoring,
+    *,
+    least: int,
+    clusters: Codes | None = None,
+) -> Iterator[LeftOut]:
+    """Leave each annotator out, judge by judge.
+
+    ``clusters`` are those of the items; without them each item is one. The mean advantage is over
+    annotators with ``least`` items.
+    """
+    most = max((int(x.max()) + 1 for x in (people.item, machines.item) if x.size), default=0)
+    per_item = np.bincount(people.item, minlength=most)
+    shared = per_item >= 2
+    place = np.cumsum(shared) - 1
+    held = shared[people.item]
+    who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
+    panel = make_panel(values, place[people.item[held]], people.code[held])
+    gaps = scoring.prepare(panel) if held.any() else None
+    # Rows of an item are sorted by code.
+    lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
+    present, first = np.unique(who, return_index=True)
+    # Numbers may be near and equal none, and what a function of the user's is of, who knows.
+    named = scoring.labels in ("text", "set")
+    known = _names(values, panel.code) if named else set()
+    places = Places.of(who, people.item[held], clusters, len(people.names))
+    bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
+    for start, stop in pairwise(bounds):
+        item, code = machines.item[start:stop], machines.code[start:stop]
+        ours = shared[item]
+        kept = int(ours.sum())
+        alone = int((per_item[item] == 0).sum())
+        dropped = int(np.count_nonzero(per_item)) + alone - kept
+        if gaps is None or not kept:
+            none = no_spread(len(people.names))
+            yield LeftOut(nobody, nobody, nobody, none, kept, dropped, item.size > 0, alike=False)
+            continue
+        asked = np.full(panel.size.size, -1)
+        asked[place[item[ours]]] = code[ours]
+        n, better, worse = nobody.copy(), nobody.copy(), nobody.copy()
+        outcomes = [rows[panel.row] for rows in _outcomes(panel, gaps, asked)]
+        for total, rows in zip((n, better, worse), outcomes, strict=True):
+            total[present] = np.add.reduceat(rows, first, dtype=np.int64)
+        there, lost, _ = outcomes
+        spread = spread_of(places, (there, there - lost), (n, n - better), least)
+        alike = bool(lowest[asked >= 0].min() == highest[asked >= 0].max())
+        strange = named and known.isdisjoint(_names(values, asked[asked >= 0]))
+        yield LeftOut(
+            n, better, worse, spread, kept, dropped, labelled=True, alike=alike, strange=strange
+        )
+
+
+def _names(values: Sequence[Any], codes: Codes) -> set[Any]:
+    """Return the names in some labels; a set that is empty is a name of its own."""
+    labels = [values[code] for code in np.unique(codes).tolist()]
+    one = [label if isinstance(label, frozenset) and label else [label] for label in labels]
+    return {name for names in one for name in names}
+
+
+def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:
+    """Tell, per row of the panel, whether the judge labelled the item, and who fits better."""
+    labelled = (asked >= 0)[panel.item]
+    # Any label will do where the judge gave none: what comes of it is not counted.
+    gap = gaps(np.where(asked >= 0, asked, panel.code[panel.starts[:-1]]))
+    outcomes = labelled, labelled & (gap < 0), labelled & (gap > 0)
+    n, better, worse = (each.view(np.int8) for each in outcomes)
+    return n, better, worse

@@ -1,0 +1,295 @@
+"""The alternative annotator test of whether a judge may replace human annotators."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.calibration.alignment import LeftOut, count_each, encode
+from tasks.calibration.non_inferiority import (
+    Counts,
+    Floats,
+    Kind,
+    Test,
+    check_epsilon,
+    is_constant,
+    needs_score,
+    score_test,
+    t_test,
+)
+from tasks.inference.intervals import proportions
+from tasks.inference.multiplicity import benjamini_yekutieli
+from tasks.scorings import Scoring
+
+LEAST = 30
+"""Instances that an annotator needs, by default."""
+LEVEL = 0.05
+"""Of the false discovery rate over annotators."""
+PASSES = 0.5
+RECOMMENDED = 3
+FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
+ALIKE = "all labels of people are equal, so whoever always gives that one passes"
+STRANGE = "the judge names nothing that people name: are labels spelt alike?"
+ZERO_BY_ZERO = (
+    "judge and annotator always fit alike, and epsilon is 0: the test is 0/0, so no p-value"
+)
+CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+TESTS = ("auto", "score", "t")
+OWN_CLUSTER = pl.format("item {}", "item")
+
+JUDGES = pl.Schema({
+    "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
+    "test": pl.String, "winning_rate": pl.Float64, "advantage_probability": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "human_advantage_probability": pl.Float64,
+    "tied": pl.Float64, "passed": pl.Boolean,
+    "annotators": pl.Int64, "instances": pl.Int64, "dropped": pl.Int64, "unreadable": pl.Int64,
+    "reason": pl.String,
+})  # fmt: skip
+"""One row per judge and epsilon. ``instances`` have a label of the judge and of two people or more;
+``dropped`` are other instances that someone labelled; ``tied`` is a mean over annotators too.
+``low`` and ``high`` are the 95 % interval of the advantage probability, here and below."""
+
+ANNOTATORS = pl.Schema({
+    "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
+    "annotator": pl.String, "n": pl.Int64, "better": pl.Int64, "worse": pl.Int64,
+    "advantage_probability": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "human_advantage_probability": pl.Float64, "tied": pl.Float64, "test": pl.String,
+    "p_value": pl.Float64, "p_value_t": pl.Float64, "p_value_score": pl.Float64,
+    "p_adjusted": pl.Float64, "rejected": pl.Boolean, "unreadable": pl.Int64, "reason": pl.String,
+})  # fmt: skip
+"""One row per judge, epsilon and annotator left out, who does ``better`` than the judge, or
+``worse``, in so many of ``n`` instances; ``rejected``: the judge is not worse by epsilon."""
+
+
+class AltTest(NamedTuple):
+    """What became of each judge, and of each against every annotator."""
+
+    judges: pl.DataFrame
+    annotators: pl.DataFrame
+
+
+def alt_test(
+    humans: pl.DataFrame,
+    judges: pl.DataFrame,
+    scoring: Scoring,
+    *,
+    epsilons: Sequence[float] = (0.1,),
+    kind: Kind = "additive",
+    test: Test = "auto",
+    least: int = LEAST,
+    clusters: pl.DataFrame | None = None,
+) -> AltTest:
+    """Leave each annotator out, and ask whether the judge fits the others as well.
+
+    An annotator's hypothesis is that the judge fits at least as well as the annotator less often
+    than the reverse, by epsilon or more. It is tested on items with a label of the judge, of the
+    annotator and of another person. The winning rate is the share of annotators for whom it is
+    rejected (Benjamini-Yekutieli); a judge passes at .5. The advantage probability is the chance,
+    averaged over annotators, that the judge fits at least as well; its interval is Wilson's at the
+    size that the variance between clusters leaves.
+
+    Parameters
+    ----------
+    humans, judges
+        One label per row: ``annotator``, ``item`` and ``label``, which is JSON, or null if it
+        could not be read.
+    least
+        Instances below which an annotator is left out of the family, but not of the others.
+    clusters
+        ``cluster`` of each ``item``, where items are not independent of each other.
+
+    References
+    ----------
+    Calderon, Reichart & Dror (2025), arXiv:2501.10970.
+    """
+    for epsilon in epsilons:
+        check_epsilon(epsilon, kind)
+    if test not in TESTS:
+        raise ValueError(f"no test {test!r}. Known: {', '.join(TESTS)}.")
+    if least < 1:
+        raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
+    values, items, people, machines = encode(humans, judges, scoring)
+    grouped = None if clusters is None else _clusters(items, clusters)
+    counted = list(
+        count_each(values, people, machines, scoring, least=least, clusters=grouped)
+    )  # fmt: skip
+    shape = len(machines.names), len(epsilons), len(people.names)
+    counts = tuple(
+        np.array([each[i] for each in counted], np.int64).reshape(shape[0], shape[2])
+        for i in range(3)
+    )
+    each = _each(counts, epsilons, kind, test, least) | _intervals(counted, counts, len(epsilons))
+    same = {"metric": scoring.name, "epsilon_kind": kind}
+    key = {
+        "judge": np.repeat(np.array(machines.names, object), shape[1]),
+        "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),
+    }
+    rows = [
+        _verdict(each, at, left, least, int(lost)) | same | {"test": test}
+        for judge, (left, lost) in enumerate(zip(counted, machines.unreadable, strict=True))
+        for at in ((judge, margin) for margin in range(shape[1]))
+    ]
+    verdicts = pl.DataFrame(rows, schema={c: t for c, t in JUDGES.items() if c not in key})
+    cells = {name: np.repeat(column, shape[2]) for name, column in key.items()} | {
+        "annotator": np.tile(np.array(people.names, object), shape[0] * shape[1]),
+        "unreadable": np.tile(people.unreadable, shape[0] * shape[1]),
+    }
+    return AltTest(
+        verdicts.with_columns(_column(name, column) for name, column in key.items()).select(
+            *JUDGES
+        ),
+        pl.DataFrame([_column(name, column.ravel()) for name, column in (cells | each).items()])
+        .with_columns(**{name: pl.lit(value) for name, value in same.items()})
+        .select(*ANNOTATORS),
+    )
+
+
+def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the number of each item's cluster; an item without one is its own."""
+    found = pl.DataFrame({"item": items}).join(
+        clusters.select("item", "cluster").unique("item"), on="item", how="left",
+        maintain_order="left",
+    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
+    return (found["cluster"].rank("dense") - 1).cast(pl.Int64).to_numpy()
+
+
+def _intervals(
+    counted: Sequence[LeftOut], counts: tuple[Counts, ...], margins: int
+) -> dict[str, NDArray[Any]]:
+    """Return the interval of each advantage probability, the same at every margin."""
+    n, better, _ = counts
+    moments = {
+        "num": n - better, "den": n,
+        **{
+            name: np.array([getattr(left.spread, field) for left in counted]).reshape(n.shape)
+            for name, field in (
+                ("clusters", "clusters"), ("freedom", "freedom"), ("squares", "squares"),
+                ("den_squares", "sizes"),
+            )
+        },
+    }  # fmt: skip
+    found = proportions(pl.DataFrame({name: each.ravel() for name, each in moments.items()}))
+    shape = n.shape[0], margins, n.shape[1]
+    return {
+        side: np.broadcast_to(
+            found[side].cast(pl.Float64).fill_null(np.nan).to_numpy().reshape(n.shape)[:, None],
+            shape,
+        )
+        for side in ("low", "high")
+    }
+
+
+def _column(name: str, values: NDArray[Any]) -> pl.Series:
+    """Return a column of the frame of annotators; NaN and empty texts are null."""
+    kind = ANNOTATORS[name]
+    if kind == pl.String:
+        return pl.Series(name, [value or None for value in values.tolist()], kind)
+    if kind == pl.Boolean:
+        return pl.Series(name, values, pl.Float64).fill_nan(None).cast(kind)
+    column = pl.Series(name, values, kind)
+    return column.fill_nan(None) if kind == pl.Float64 else column
+
+
+def _each(
+    counts: tuple[Counts, ...], epsilons: Sequence[float], kind: Kind, test: Test, least: int
+) -> dict[str, NDArray[Any]]:
+    """Test every judge at every margin against each annotator, in this order of axes.
+
+    Below ``least`` instances there is no p, nor where the test is 0/0: there the hypothesis stands.
+    """
+    n, better, worse = counts
+    by_score = (
+        needs_score(n, better, worse) if test == "auto" else np.full(n.shape, test == "score")
+    )
+    both = np.array([
+        [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
+        for each in (t_test, score_test)
+    ]).swapaxes(1, 2)  # fmt: skip
+    t, score = np.where((n >= least)[:, None], both, np.nan)
+    p = np.where(by_score[:, None], score, t)
+    tested = np.broadcast_to(((n >= least) & (by_score | (n > 1)))[:, None], p.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = {
+            "advantage_probability": (n - better) / n,
+            "human_advantage_probability": (n - worse) / n,
+            "tied": (n - better - worse) / n,
+        }
+    undefined = np.isnan(p) & tested
+    # Still in the family, which would else be smaller at epsilon 0 and reject more.
+    adjusted = _adjusted(np.where(undefined, 1.0, p))
+    same = {
+        "n": n,
+        "better": better,
+        "worse": worse,
+        **shares,
+    }
+    wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
+    names = np.where(by_score[:, None], "score", "t").astype(object)
+    return wide | {
+        "test": np.where(tested, names, ""), "p_value": p, "p_value_t": t,
+        "p_value_score": score, "p_adjusted": np.where(undefined, np.nan, adjusted),
+        "rejected": np.where(tested, adjusted <= LEVEL, np.nan),
+        "reason": _reasons(counts, undefined, least),
+    }  # fmt: skip
+
+
+def _adjusted(p: Floats) -> Floats:
+    """Adjust p-values, each judge and margin a family; NaN without p."""
+    adjusted = np.empty(p.shape)
+    for at in np.ndindex(p.shape[:2]):
+        adjusted[at] = benjamini_yekutieli(pl.Series(p[at]).fill_nan(None)).to_numpy()
+    return adjusted
+
+
+def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: int) -> NDArray[Any]:
+    n, better, worse = (np.broadcast_to(each[:, None], undefined.shape) for each in counts)
+    reasons = {
+        "no instance shared with the judge and another person": n == 0,
+        f"fewer than {least} instances": n < least,
+        "one instance has no t": n == 1,
+        ZERO_BY_ZERO: undefined,
+        "all differences are alike: no t, its p is 0 or 1": is_constant(n, better, worse),
+    }
+    return np.select(list(reasons.values()), list(reasons), default="").astype(object)
+
+
+def _verdict(
+    each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
+) -> dict[str, Any]:
+    """Sum up the annotators that were tested."""
+    told = ~np.isnan(each["rejected"][at])
+    tested = int(told.sum())
+
+    def mean(name: str) -> float | None:
+        return float(each[name][at][told].mean()) if tested else None
+
+    rate = mean("rejected")
+    return {
+        "winning_rate": rate, "passed": None if rate is None else rate >= PASSES,
+        **{
+            name: mean(name)
+            for name in ("advantage_probability", "human_advantage_probability", "tied")
+        },
+        "low": _known(left.spread.low), "high": _known(left.spread.high),
+        "annotators": tested, "instances": left.instances, "dropped": left.dropped,
+        "unreadable": lost,
+        "reason": _reason(tested, left, least),
+    }  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _reason(tested: int, left: LeftOut, least: int) -> str | None:
+    """Say why there is no winning rate, or why to doubt it."""
+    if not left.labelled:
+        return "the judge gave no label that can be read"
+    if not left.instances:
+        return "no instance has a label of the judge and of two people"
+    if not tested:
+        return f"no annotator has {least} instances"
+    doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike, STRANGE: left.strange}
+    return "; ".join(doubt for doubt, there in doubts.items() if there) or None

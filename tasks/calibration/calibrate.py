@@ -1,0 +1,203 @@
+"""Calibrate judges: align their labels with people's and run the alternative annotator test."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Advantages, AltTests
+from schemas.results import Annotations
+from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
+from tasks.calibration.label_values import Kind as LabelKind
+from tasks.calibration.label_values import ListLabel, read_labels
+from tasks.calibration.non_inferiority import Kind, Test, why_untested
+from tasks.calibration.similarity import find_scoring
+from tasks.counting.annotations import PERSON
+from tasks.inference.intervals import LEVEL
+
+METHOD = "cluster-adjusted Wilson"
+WHO = ("judge", "prompt", "wave", "simulated")
+
+
+class Labelled(NamedTuple):
+    """What people and judges said about the items of one dataset."""
+
+    dataset: str
+    humans: pl.DataFrame
+    """``annotator``, ``item`` and ``label``, which is JSON, or null if it cannot be read."""
+    judges: pl.DataFrame
+    """The same; the annotator is a name of ``who``."""
+    who: pl.DataFrame
+    """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
+    clusters: pl.DataFrame | None = None
+    """``cluster`` of each ``item``, if items are not independent."""
+
+
+class Terms(NamedTuple):
+    """What the test is run with, see :func:`tasks.calibration.alt_test.alt_test`."""
+
+    metric: str = "accuracy"
+    epsilon: float = 0.1
+    kind: Kind = "additive"
+    test: Test = "auto"
+    least: int = LEAST
+    digest: str = ""
+    """Of a metric of the user's own, which caching must know."""
+
+
+class Trial(NamedTuple):
+    """What became of each judge, and of each against every annotator."""
+
+    judges: DataFrame[AltTests]
+    annotators: DataFrame[Advantages]
+
+
+def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> Labelled:
+    """Return labels of two files; ``name`` stands for their dataset."""
+    names = judges["annotator"].unique().sort()
+    who = pl.DataFrame({"name": names}).with_columns(
+        judge="name", prompt=pl.lit(PERSON), wave=pl.lit(""),
+        simulated=pl.lit(None, dtype=pl.Boolean),
+    )  # fmt: skip
+    return require_two_names(Labelled(name, humans, judges, who))
+
+
+def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
+    """Return labels of annotations, dataset by dataset."""
+    as_number = find_scoring(metric).labels == "number"
+    rows = annotations.filter(pl.col("aspect").is_null()).with_columns(
+        label=pl.col("value").cast(pl.String)
+        if as_number
+        else pl.col("label").map_elements(_as_json, return_dtype=pl.String),
+        prompt=pl.col("prompt").fill_null(PERSON),
+    )
+    return [
+        _labelled(str(dataset), part)
+        for (dataset,), part in sorted(rows.partition_by("dataset", as_dict=True).items())
+    ]
+
+
+def require_two_names(labelled: Labelled) -> Labelled:
+    """Refuse a name that stands for a person and for a judge."""
+    both = {*labelled.humans["annotator"].unique()} & {*labelled.who["judge"]}
+    if both:
+        raise ValueError(
+            f"{min(both)!r:.60} is the name of a person and of a judge. Rename one of the two."
+        )
+    return labelled
+
+
+def try_judges(labelled: Labelled, terms: Terms) -> Trial:
+    """Run the alternative annotator test at an epsilon and at those of the curve."""
+    found = alt_test(
+        labelled.humans, labelled.judges, find_scoring(terms.metric),
+        epsilons=sorted({terms.epsilon, *CURVE}), kind=terms.kind, test=terms.test,
+        least=terms.least, clusters=labelled.clusters,
+    )  # fmt: skip
+    who = labelled.who.rename({"judge": "judge_"})
+    told = [
+        frame.rename({"judge": "name"})
+        .join(who, on="name", how="left", maintain_order="left")
+        .with_columns(
+            dataset=pl.lit(labelled.dataset), judge="judge_",
+            asked=pl.col("epsilon") == terms.epsilon,
+            level=pl.when(pl.col("low").is_not_null()).then(pl.lit(LEVEL)),
+            method=pl.when(pl.col("low").is_not_null())
+            .then(pl.lit(METHOD)).otherwise(pl.lit("none")),
+        )
+        for frame in found
+    ]  # fmt: skip
+    judges = told[0].rename({"instances": "n"})
+    return Trial(AltTests.of(judges), Advantages.of(told[1]))
+
+
+def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:
+    """Refuse labels on which no judge was tested against anybody.
+
+    Raises
+    ------
+    ValueError
+        With the reason, of the first dataset, and the next step.
+    """
+    if not labelled or any(trial.judges["winning_rate"].count() for trial in trials):
+        return
+    first, trial = labelled[0], trials[0]
+    rows = trial.judges.filter(pl.col("asked")).select("judge", "prompt", "wave", "unreadable")
+    unreadable = {" / ".join(key): lost for *key, lost in rows.rows()}
+    why = why_untested(
+        first.humans, first.judges, trial.annotators, unreadable,
+        metric=terms.metric, kind=label_kind(terms.metric), least=terms.least,
+    )  # fmt: skip
+    raise ValueError(f"no judge can be tested: {why}")
+
+
+def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
+    """Return the labels that can be read as ``metric`` needs them."""
+    kind = find_scoring(metric).labels
+    people = labelled.humans.with_columns(
+        judge="annotator", prompt=pl.lit(None, dtype=pl.String), wave=pl.lit(""),
+        simulated=pl.lit(None, dtype=pl.Boolean), human=pl.lit(value=True),
+    )  # fmt: skip
+    judges = labelled.judges.join(
+        labelled.who, left_on="annotator", right_on="name", how="left"
+    ).with_columns(human=pl.lit(value=False))
+    rows = pl.concat([people, judges], how="diagonal").drop_nulls(["item", "label"])
+    texts = rows["label"].unique()
+    read = read_labels(kind, [json.loads(text) for text in texts])
+    words = pl.DataFrame(
+        {
+            "label": texts, "word": [as_word(each) for each in read],
+            "value": [each if kind == "number" else None for each in read],
+        },
+        schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
+    )  # fmt: skip
+    told = rows.join(words, on="label").drop_nulls("word")
+    grouped = told.with_columns(cluster="item") if labelled.clusters is None else told.join(
+        labelled.clusters.select("item", "cluster"), on="item", how="left"
+    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
+    return Annotations.of(
+        grouped.select(
+            "item", "cluster", "prompt", "wave", "value", "human", "simulated",
+            dataset=pl.lit(labelled.dataset), aspect=pl.lit(None, dtype=pl.String),
+            annotator="judge", label="word", inconsistent=pl.lit(value=False), votes=pl.lit(1),
+        )
+    )  # fmt: skip
+
+
+def as_word(label: Any) -> str | None:
+    """Return a label as a text: a set as JSON, and what looks like that in quotes."""
+    if label is None:
+        return None
+    if isinstance(label, frozenset):
+        return json.dumps(sorted(label), ensure_ascii=False)
+    if isinstance(label, ListLabel):
+        return label.json
+    if isinstance(label, float):
+        return str(int(label)) if label.is_integer() else repr(label)
+    text = label if isinstance(label, str) else json.dumps(label)
+    return json.dumps(text, ensure_ascii=False) if text.startswith(("[", '"')) else text
+
+
+def label_kind(metric: str) -> LabelKind:
+    """Return what the metric takes labels for."""
+    return find_scoring(metric).labels
+
+
+def _as_json(word: str) -> str:
+    """Return the JSON of a label that was written by :func:`as_word`."""
+    return word if word.startswith(("[", '"')) else json.dumps(word, ensure_ascii=False)
+
+
+def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:
+    models = rows.filter(~pl.col("human"))
+    told = [c for c in ("prompt", "wave") if models[c].n_unique() > 1]
+    named = models.with_columns(name=pl.concat_str("annotator", *told, separator=" / "))
+    who = named.select(
+        "name", "prompt", "wave", "simulated", judge="annotator"
+    ).unique("name").sort("name")  # fmt: skip
+    humans = rows.filter("human").select("annotator", "item", "label")
+    judges = named.select("item", "label", annotator="name").select("annotator", "item", "label")
+    clusters = rows.select("item", "cluster").unique("item").sort("item")
+    return require_two_names(Labelled(dataset, humans, judges, who, clusters))

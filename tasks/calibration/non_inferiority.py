@@ -1,0 +1,172 @@
+"""Non-inferiority tests for one annotator, and the reason why none could be run.
+
+Of ``n`` items the annotator fits better in ``better``, the judge in ``worse`` (both in the
+annotator's eyes), and the rest are tied. p is small where the judge is not worse by more than
+epsilon: *additive*, an amount of probability, or *multiplicative*, a share of the annotator's.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.calibration.label_values import Kind as LabelKind
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Kind = Literal["additive", "multiplicative"]
+Test = Literal["t", "score", "auto"]
+
+FEW, FEW_UNTIED = 50, 20
+"""Below that many items, or items that are not tied, t is too often significant."""
+
+
+def check_epsilon(epsilon: float, kind: Kind) -> None:
+    """Refuse a margin outside [0, 1)."""
+    if not 0 <= epsilon < 1:
+        raise ValueError(
+            f"epsilon {epsilon} ({kind}) must be 0 or more and below 1: experts .2, skilled "
+            "annotators .15, crowd workers .1."
+        )
+
+
+def is_constant(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
+    """Tell where all differences are alike, so that there is no t."""
+    tied = n - better - worse
+    constant: NDArray[np.bool_] = (better == n) | (worse == n) | (tied == n)
+    return constant
+
+
+def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
+    """Return p of the paired t-test; NaN below two items, and where t is 0 / 0.
+
+    Differences are E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F
+    against 0. Where all are alike t is infinite, so p is 1 beyond the margin and 0 below it; where
+    they are all equal to the margin, as those of a judge that copies a person at epsilon 0, t is
+    0 / 0 and there is no p.
+    """
+    from scipy.special import stdtr
+
+    gain, loss, tie, margin = (
+        (1.0, -1.0, 0.0, epsilon) if kind == "additive" else (1 - epsilon, -1.0, -epsilon, 0.0)
+    )
+    tied = n - better - worse
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (better * gain + worse * loss + tied * tie) / n
+        squares = (
+            better * (gain - mean) ** 2 + worse * (loss - mean) ** 2 + tied * (tie - mean) ** 2
+        )
+        t = (mean - margin) / np.sqrt(squares / (n - 1) / n)
+        p: Floats = stdtr(n - 1.0, t)
+    at_margin = np.where(mean == margin, np.nan, np.where(mean > margin, 1.0, 0.0))
+    p = np.where(is_constant(n, better, worse), at_margin, p)
+    return np.where(n < 2, np.nan, p)
+
+
+def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
+    """Return p of the score test, its variance at the margin; NaN without items or variance.
+
+    Additive: Tango (1998), Statistics in Medicine 17. Multiplicative: the same for the ratio
+    (methods: chance of E without F is epsilon + (1 - epsilon) x, of F without E x; the likelihood
+    is greatest at the root of a quadratic).
+    """
+    from scipy.special import ndtr
+
+    e = epsilon
+    n, b, c = (counts.astype(np.float64) for counts in (items, better, worse))
+    tied = n - b - c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kind == "additive":
+            x = _root(2.0 * n, -(b + c) + e * (2 * n - b + c), -c * e * (1 - e))
+            off, variance = b - c - n * e, 2 * x + e - e * e
+        else:
+            linear = tied * e * (2 - e) - b * (1 - e) ** 2 - c * ((1 - e) ** 2 - e * (2 - e))
+            x = _root(n * (1 - e) * (2 - e), linear, -c * e * (1 - e))
+            lead = e + (1 - e) * x
+            off, variance = b - (1 - e) * c - n * e, lead + (1 - e) ** 2 * x - e * e
+        p: Floats = np.where(variance > 0, ndtr(off / np.sqrt(n * variance)), np.nan)
+    return np.where(n < 1, np.nan, p)
+
+
+def needs_score(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
+    """Tell where the default is the score test: few items, few that are not tied, or no t."""
+    few: NDArray[np.bool_] = (n < FEW) | (better + worse < FEW_UNTIED)
+    return few | is_constant(n, better, worse)
+
+
+def _root(a: Floats, b: Floats, c: Floats) -> Floats:
+    """Return the larger root of a x² + b x + c, without cancellation."""
+    root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+    larger: Floats = np.where(b > 0, -2 * c / (b + root), (root - b) / (2 * a))
+    return np.maximum(larger, 0.0)
+
+
+NEEDED: Mapping[LabelKind, str] = {
+    "text": "names or numbers", "number": "numbers", "set": "lists of names",
+    "any": "labels of any kind",
+}  # fmt: skip
+
+
+def why_untested(
+    humans: pl.DataFrame,
+    judges: pl.DataFrame,
+    advantages: pl.DataFrame,
+    unreadable: Mapping[str, int],
+    *,
+    metric: str,
+    kind: LabelKind,
+    least: int,
+) -> str:
+    """Return the problem and the next step, where no judge has a p against any annotator.
+
+    Parameters
+    ----------
+    humans, judges
+        ``annotator`` and ``item`` of each label, readable or not.
+    advantages
+        What came of each judge and annotator: ``n``, and ``unreadable`` labels of the annotator.
+    unreadable
+        Labels of each judge that cannot be read.
+    """
+    people = {
+        str(name): (count, lost)
+        for name, count, lost in _counts(humans)
+        .join(advantages.group_by("annotator").agg(pl.col("unreadable").max()), on="annotator")
+        .sort("annotator").rows()
+    }  # fmt: skip
+    known = [name for name, (count, lost) in people.items() if count > lost]
+    lost = sum(each for _, each in people.values())
+    gave, missing = _counts(judges)["count"].sum(), sum(unreadable.values())
+    if not known or missing >= gave:
+        whose, option = ("a judge", "judges") if known else ("people", "humans")
+        if not (missing if known else lost):
+            return f"there is no label of {whose}. Give a file with some by --{option}."
+        return (
+            f"no label of {whose} can be read as metric {metric} takes it ({NEEDED[kind]}): {lost} "
+            f"labels of people and {missing} of judges cannot. Choose another --metric (see "
+            "`voirdire list`), or mend the labels."
+        )
+    if len(known) < 2:
+        return (
+            f"only {known[0]!r:.60} has labelled: the test holds a judge against one person in the "
+            "eyes of others, so it takes two people, and three to be trusted. Add labels of more."
+        )
+    most = int(advantages["n"].sort()[-1])
+    if not most:
+        both = humans.select("item").unique().join(judges.select("item").unique(), on="item")
+        return (
+            f"no item has a label of a judge and of two people ({both.drop_nulls().height} items "
+            "have one of a judge and of a person). Are items named alike on both sides? If so, "
+            "let several people label what the judge labelled."
+        )
+    return (
+        f"no annotator has {least} instances with a label of a judge and of another person (the "
+        f"most is {most}). Let people label more items, or lower --min-instances."
+    )
+
+
+def _counts(labels: pl.DataFrame) -> pl.DataFrame:
+    """Count the labels of each annotator."""
+    return labels.group_by("annotator").agg(count=pl.col("item").count())

@@ -1,0 +1,212 @@
+"""Number of instances that the alternative annotator test needs, by simulation."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.calibration.alt_test import LEVEL, PASSES
+from tasks.calibration.label_values import read_labels
+from tasks.calibration.non_inferiority import (
+    Kind,
+    Test,
+    check_epsilon,
+    needs_score,
+    score_test,
+    t_test,
+)
+from tasks.inference.multiplicity import benjamini_yekutieli
+from tasks.kit.defaults import POWER
+
+SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
+HALF = 0.5
+DRAWS = 500
+STEPS = 8
+"""Halvings of the interval in which the worst judge lies: to within 1/256 of it."""
+
+
+@dataclass(frozen=True)
+class People:
+    """How people label: each alone says what is so with one chance, else anything at random."""
+
+    frequencies: Sequence[float]
+    """Of the labels, adding up to 1."""
+    agreement: float
+    """Chance that two people give an instance the same label."""
+    annotators: int = 3
+
+    @property
+    def chance(self) -> float:
+        """Return the agreement of people who guess."""
+        return float(sum(share**2 for share in self.frequencies))
+
+    @property
+    def skill(self) -> float:
+        """Return the chance to know: with it squared people agree for sure, else by chance."""
+        known = (self.agreement - self.chance) / (1 - self.chance)
+        return math.sqrt(max(0.0, known))
+
+    @property
+    def accuracy(self) -> float:
+        """Return how often a person says what is so."""
+        return self.skill + (1 - self.skill) * self.chance
+
+
+class Plan(NamedTuple):
+    """What is needed for a judge as accurate as people, and what passes at ``instances``."""
+
+    instances: int | None
+    """The fewest with a chance to pass of .8; None if none of those tried will do."""
+    chances: dict[int, float]
+    worst: float | None
+    """By how much less accurate a judge may be who passes half the time, at ``instances``."""
+
+
+def describe_people(humans: pl.DataFrame) -> People:
+    """Return label frequencies and the pairwise agreement of a frame of human labels.
+
+    Labels are names, as for the test: 3 and "3" are one, and the order of a list says nothing.
+    """
+    told = _named(humans.drop_nulls(["item", "label"]))
+    twice = told.filter(pl.struct("annotator", "item").is_duplicated())
+    if not twice.is_empty():
+        who, item = twice.select("annotator", "item").row(0)
+        raise ValueError(
+            f"{who!r:.60} labels item {item!r:.60} more than once. Keep one label each."
+        )
+    shares = told["label"].value_counts().sort("label")["count"] / max(told.height, 1)
+    votes = told.group_by("item", "label").len().group_by("item").agg(
+        n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum()
+    ).filter(pl.col("n") >= 2)  # fmt: skip
+    if votes.is_empty() or shares.len() < 2:
+        raise ValueError(
+            "planning needs two labels or more, and instances that two people labelled."
+        )
+    pairs = int((votes["n"] * (votes["n"] - 1)).sum())
+    each = told.group_by("item").len()["len"].median()
+    people = max(2, round(float(each)))  # type: ignore[arg-type]
+    return People(shares.to_list(), int(votes["same"].sum()) / pairs, people)
+
+
+def _named(humans: pl.DataFrame) -> pl.DataFrame:
+    """Let labels be what metric accuracy takes them for; what cannot be read is left out."""
+    texts = humans["label"].unique()
+    read = read_labels("text", [json.loads(text) for text in texts])
+    names = [
+        json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read
+    ]  # fmt: skip
+    known = pl.DataFrame({"label": texts, "name": pl.Series(names, dtype=pl.String)})
+    joined = humans.join(known, on="label", how="left", maintain_order="left")
+    return joined.with_columns(label="name").drop("name").drop_nulls("label")
+
+
+def plan_annotators(
+    people: People,
+    *,
+    epsilon: float = 0.1,
+    kind: Kind = "additive",
+    test: Test = "auto",
+    sizes: Sequence[int] = SIZES,
+    draws: int = DRAWS,
+    seed: int = 1,
+) -> Plan:
+    """Find the fewest instances, all labelled by all, and the worst judge who may then pass.
+
+    Notes
+    -----
+    Skill is what reproduces frequencies and agreement if people err alike and independently. The
+    winning rate of annotators is that of the test itself.
+    """
+    check_epsilon(epsilon, kind)
+    chances: dict[int, float] = {}
+    for size in sizes:
+        chances[size] = chance_to_pass(
+            people, size, people.accuracy,
+            epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed,
+        )  # fmt: skip
+        if chances[size] >= POWER:
+            worst = worst_judge(
+                people, size, epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed
+            )
+            return Plan(size, chances, worst)
+    return Plan(None, chances, None)
+
+
+def worst_judge(
+    people: People,
+    instances: int,
+    *,
+    epsilon: float = 0.1,
+    kind: Kind = "additive",
+    test: Test = "auto",
+    draws: int = DRAWS,
+    seed: int = 1,
+) -> float:
+    """Return by how much less accurate than people a judge is who passes half the time.
+
+    Below 0 not even a judge as accurate as people does; all simulations use the same random
+    numbers, so that their chances fall with accuracy.
+    """
+    low, high = people.chance, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        passed = chance_to_pass(
+            people, instances, middle,
+            epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed,
+        )  # fmt: skip
+        low, high = (low, middle) if passed >= HALF else (middle, high)
+    return people.accuracy - (low + high) / 2
+
+
+def chance_to_pass(
+    people: People,
+    instances: int,
+    accuracy: float,
+    *,
+    epsilon: float = 0.1,
+    kind: Kind = "additive",
+    test: Test = "auto",
+    draws: int = DRAWS,
+    seed: int = 1,
+) -> float:
+    """Return the share of simulated studies in which a judge of that accuracy passes."""
+    random = np.random.default_rng(seed)
+    skill = (accuracy - people.chance) / (1 - people.chance)
+    passed = 0
+    for _ in range(draws):
+        better, worse = _study(random, people, instances, skill)
+        n = np.full(people.annotators, instances)
+        by_score = needs_score(n, better, worse) if test == "auto" else test == "score"
+        p = np.where(
+            by_score,
+            score_test(n, better, worse, epsilon, kind),
+            t_test(n, better, worse, epsilon, kind),
+        )
+        rejected = benjamini_yekutieli(pl.Series(p)) <= LEVEL
+        passed += int(rejected.sum()) >= PASSES * people.annotators
+    return passed / draws
+
+
+def _study(
+    random: np.random.Generator, people: People, instances: int, skill: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Simulate one study: per annotator, in how many instances either fits better."""
+    count = len(people.frequencies)
+    edges = np.cumsum(people.frequencies)[:-1]
+    shape = (people.annotators + 1, instances)
+    guesses = np.searchsorted(edges, random.random(shape))
+    truth = np.searchsorted(edges, random.random(instances))
+    skills = np.full((people.annotators + 1, 1), people.skill)
+    skills[-1] = skill
+    labels = np.where(random.random(shape) < skills, truth, guesses)
+    humans, judge = labels[:-1], labels[-1]
+    place = np.arange(instances)
+    votes = np.bincount((place * count + humans).ravel(), minlength=instances * count)
+    own = votes[place * count + humans] - 1
+    other = votes[place * count + judge] - (humans == judge)
+    return (own > other).sum(axis=1), (own < other).sum(axis=1)

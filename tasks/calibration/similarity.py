@@ -1,0 +1,107 @@
+"""Metrics that average the similarity of two labels, built in or the user's (PATH:FUNCTION)."""
+
+import importlib.util
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.calibration.label_values import Codes, Floats, ListLabel, Panel, neighbours
+from tasks.scorings import SCORINGS, Gaps, Scoring
+
+Similarity = Callable[[Codes, Codes], Floats]
+"""Of labels that are judged, and of those that they are held against."""
+
+TOLERANCE = 1e-9
+"""Means as near as that tie: which is larger would depend on the order in which they are summed."""
+
+PAIRS = 1 << 20
+
+
+def mean_similarity(panel: Panel, similarity: Similarity) -> Callable[[Codes], Floats]:
+    """Compare means of ``similarity`` to the labels of all others."""
+    own = np.empty(panel.code.size)
+    for rows, place, other in neighbours(panel, PAIRS):
+        codes = panel.code[rows]
+        each = similarity(codes[place], panel.code[other]) * panel.count[other]
+        itself = similarity(codes, codes)
+        own[rows] = np.bincount(place, each, minlength=codes.size) - itself
+
+    def gaps(codes: Codes) -> Floats:
+        each = similarity(codes[panel.item], panel.code)
+        gap = (panel.sums(each)[panel.item] - each - own) / panel.others
+        return np.where(np.abs(gap) <= TOLERANCE, 0.0, gap)
+
+    return gaps
+
+
+KEPT = 1 << 20
+"""Pairs whose similarity is remembered."""
+
+
+def find_scoring(name: str) -> Scoring:
+    """Return the scoring of that name, or that of a function in a file, ``PATH:FUNCTION``."""
+    path, colon, function = name.rpartition(":")
+    return from_function(_load(Path(path), function), name) if colon else SCORINGS[name]
+
+
+def from_function(function: Callable[[Any, Any], float], name: str) -> Scoring:
+    """Score by the mean of ``function(label, other)``, from 0 to 1, over the others' labels."""
+
+    def prepare(panel: Panel) -> Gaps:
+        labels = [_label(value) for value in panel.values]
+
+        @lru_cache(maxsize=KEPT)
+        def score(a: int, b: int) -> float:
+            return _call(function, name, labels[a], labels[b])
+
+        def similarity(a: Codes, b: Codes) -> Floats:
+            wide = len(labels)
+            pairs, place = np.unique(a * wide + b, return_inverse=True)
+            scores = np.array([score(int(p) // wide, int(p) % wide) for p in pairs], np.float64)
+            each: Floats = scores[place]
+            return each
+
+        return mean_similarity(panel, similarity)
+
+    return Scoring(name, "any", name, prepare, (function.__doc__ or "").strip().split("\n")[0])
+
+
+def _label(value: Any) -> Any:
+    """Return lists as lists; texts stay as they are, also those that look like one."""
+    return json.loads(value.json) if isinstance(value, ListLabel) else value
+
+
+def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> float:
+    try:
+        score = float(function(a, b))
+    except Exception as error:
+        raise ValueError(f"{name} fails on {a!r:.60} and {b!r:.60}: {error!r}.") from error
+    if not 0 <= score <= 1:
+        raise ValueError(
+            f"{name} gives {score} for {a!r:.60} and {b!r:.60}; a similarity is 0 to 1."
+        )
+    return score
+
+
+def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
+    """Run the file, which is the user's own program, and return its function."""
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file. Name a metric ({', '.join(SCORINGS)}), or "
+                         "PATH:FUNCTION of a Python file.")  # fmt: skip
+    spec = importlib.util.spec_from_file_location(f"metric_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is not a Python file, whose name ends in .py.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {error!r}.") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise LookupError(f"{path} defines no function {name!r}.")  # noqa: TRY004
+    found: Callable[[Any, Any], float] = function
+    return found

@@ -1,0 +1,217 @@
+"""Checks of a finding: unreadable votes, mixed shifts, worst cases (methods, section 16)."""
+
+import polars as pl
+
+from schemas.results import LOST, Estimates
+from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
+from tasks.counting.arms import unreadable
+from tasks.counting.verdicts import shifts_of, verdicts_of
+from tasks.counting.worst_votes import opposed
+from tasks.inference.bootstrap import formulas_only
+from tasks.inference.linearised_errors import is_enough
+from tasks.inference.multiplicity import holm
+from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
+from tasks.statistics import STATISTICS
+
+MIXED, CLEAR, OPEN = "mixed", "no relevant bias", "inconclusive"
+BASES = ("sham", "control")
+
+
+def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Add what became of votes that cannot be read (methods, section 16: missing votes).
+
+    ``lost_difference``, ``lost_over`` and ``lost_p``: of the two other arms the one with the
+    smaller p, after Holm over both arms of all cells; ``lost_finding``; ``most_lost`` and
+    ``most_lost_arm``, the arm that lost the largest share; ``doubtful``, whether the word must hold
+    in both worst cases.
+    """
+    raw = pl.concat(
+        cells.select(
+            pl.when(is_enough(f"lost_over_{base}_clusters", f"lost_over_{base}_df")).then(
+                f"lost_over_{base}_p_value"
+            )
+        ).to_series()
+        for base in BASES
+    )
+    adjusted = holm(raw)
+    p_values = [adjusted[at * cells.height : (at + 1) * cells.height] for at in range(len(BASES))]
+    cells = cells.with_columns(
+        p.alias(f"lost_p_{base}") for base, p in zip(BASES, p_values, strict=True)
+    )
+    plain = pl.col("lost_p_sham").fill_null(2) <= pl.col("lost_p_control").fill_null(2)
+    known = pl.any_horizontal(pl.col(f"lost_p_{base}").is_not_null() for base in BASES)
+    chosen = {
+        "lost_over": (pl.lit("sham"), pl.lit("control")),
+        "lost_p": (pl.col("lost_p_sham"), pl.col("lost_p_control")),
+        "lost_difference": tuple(pl.col(f"lost_over_{base}_estimate") for base in BASES),
+    }
+    rates = (
+        by_arm.filter(pl.col("statistic") == "lost_rate", pl.col("estimate").is_not_null())
+        .sort("estimate", descending=True)
+        .group_by(key, maintain_order=True)
+        .agg(most_lost=pl.col("estimate").first(), most_lost_arm=pl.col("subgroup").first())
+    )
+    differs = (pl.col("lost_p") < ALPHA) & (pl.col("lost_difference").abs() >= LOST_MINIMUM)
+    return (
+        cells.with_columns(
+            pl.when(known).then(pl.when(plain).then(sham).otherwise(control)).alias(name)
+            for name, (sham, control) in chosen.items()
+        )
+        .join(rates, on=list(key), how="left")
+        .with_columns(
+            lost_finding=pl.when(differs).then(pl.lit(LOST)),
+            doubtful=(differs | (pl.col("most_lost") > MOST_LOST)).fill_null(value=False),
+        )
+    )
+
+
+def _same(side: str) -> pl.Expr:
+    """Tell whether a worst case has the same word, and a shift in the same direction."""
+    word = pl.col(f"word_{side}") == pl.col("word")
+    way = (pl.col(f"at_{side}").sign() == pl.col("estimate").sign()) | (pl.col("word") != "biased")
+    return (word & way).fill_null(value=False)
+
+
+SHARE = pl.format("{} of the {} votes cannot be read", written("most_lost"), "most_lost_arm")
+WORDS = [
+    pl.format("{} (shift {})", f"word_{side}", written(f"at_{side}")).fill_null("not measured")
+    for side in ("anchor", "target")
+]
+LOST_RULES = (
+    Rule(
+        pl.col("doubtful") & _same("anchor") & _same("target") & (pl.col("word") != OPEN),
+        pl.format("{}; the word holds whatever they would have said", SHARE),
+    ),
+    Rule(
+        pl.col("doubtful") & ~(_same("anchor") & _same("target")) & (pl.col("word") != OPEN),
+        pl.format("{}: {} if they were all for the anchor, {} if for the target", SHARE, *WORDS),
+        OPEN,
+    ),
+)
+
+
+def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Add ``moved_p`` and ``category_p``, and the largest shift of a category.
+
+    They are asked of promote cells whose mean shift lies inside the minimum, that are not *biased*
+    by log-odds, and whose word does not hang on votes that cannot be read. Holm adjusts both tests
+    of all these cells together, as either makes a cell *mixed*.
+    """
+    largest = (
+        by_part.filter(pl.col("statistic") == "category_shift", is_enough())
+        .sort(pl.col("estimate").abs(), descending=True, nulls_last=True)
+        .group_by(key, maintain_order=True)
+        .agg(category=pl.col("subgroup").first(), category_shift=pl.col("estimate").first())
+    )
+    asked = (
+        (pl.col("kind") == "promote")
+        & pl.col("refused").is_null()
+        & (pl.col("estimate").abs() < MINIMUM)
+        & (pl.col("word") != "biased")
+        & ~pl.col("doubtful")
+    )
+    raw = cells.select(
+        pl.when(asked).then(f"{name}_p_value").alias(name)
+        for name in ("mean_square_shift", "category_spread")
+    )
+    adjusted = holm(pl.concat(raw[name].alias("p") for name in raw.columns))
+    return cells.with_columns(
+        moved_p=adjusted[: cells.height], category_p=adjusted[cells.height :]
+    ).join(largest, on=list(key), how="left")
+
+
+SPREAD = pl.col("shift_spread_estimate") >= SPREAD_MINIMUM
+MOVED = ((pl.col("moved_p") < ALPHA) & SPREAD).fill_null(value=False)
+APART = ((pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= MINIMUM)).fill_null(
+    value=False
+)
+PERHAPS_MOVED = (
+    (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < SPREAD_ALPHA) & SPREAD
+).fill_null(value=False)
+"""A test that does not reject is no proof of absence: where the word claims absence, the error to
+fear is the test's want of power, which adjustment only makes larger. So its level is wider, and its
+p-value is not adjusted."""
+
+MIXED_RULES = (
+    Rule(
+        MOVED,
+        pl.format(
+            "shifts differ between questions: spread of true shifts {}",
+            shown("shift_spread"),
+        ),
+        MIXED,
+    ),
+    Rule(
+        APART,
+        pl.format(
+            "the shift differs between categories: {} in {}", written("category_shift"), "category"
+        ),
+        MIXED,
+    ),
+    Rule(
+        PERHAPS_MOVED,
+        pl.format(
+            "shifts may differ between questions (unadjusted p below .10): "
+            "spread of true shifts {}",
+            shown("shift_spread"),
+        ),
+        OPEN,
+    ),
+)
+"""The tests are asked of cells that are *no relevant bias* or *inconclusive* so far."""
+
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+CELL = (*JUDGE, "perturbation")
+
+
+def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
+    """Measure what findings rest on twice with all unreadable votes filled in, where many are.
+
+    Only cells in which an arm lost more than ``MOST_LOST`` of its votes, or the experimental arm
+    ``LOST_MINIMUM`` more or fewer than another: a word must then be the same in both worst cases
+    (``tasks.conclude``). One row per statistic, cell and worst case, which ``subgroup`` names;
+    no bootstrap and no permutation.
+    """
+    cells = _with_many_lost(tallies)
+    if shifts.is_empty() or cells.is_empty():
+        return Estimates.empty()
+    control = pl.col("arm") == "control"
+    kept = pl.concat(
+        [
+            tallies.filter(~control).join(cells, on=CELL, how="semi", maintain_order="left"),
+            tallies.filter(control).join(cells, on=JUDGE, how="semi", maintain_order="left"),
+        ]
+    )
+    found = []
+    needed = {"mps_sham", *SUPPORTING} - {"e_value"}
+    statistics = [entry for entry in STATISTICS.values() if needed & {*entry.gives}]
+    with formulas_only():
+        for side, name in WORST.items():
+            filled = opposed(kept, side)
+            verdicts = verdicts_of(filled, shifts["mode"][0])
+            frames = {"tallies": filled, "shifts": shifts_of(verdicts)}
+            rows = pl.concat(statistic.draft(**frames) for statistic in statistics)
+            found.append(rows.filter(subgroup="").with_columns(subgroup=pl.lit(name)))
+    return pl.concat(found)
+
+
+def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the cells whose words might depend on unreadable votes."""
+    arms = ("experimental", "sham", "control")
+    shares = {
+        arm: pl.col(f"{arm}_lost").sum() / pl.col(f"{arm}_voted").sum().replace(0, None)
+        for arm in arms
+    }
+    # The test takes the mean over samples, this all votes together: half is wide enough.
+    differences = [
+        (shares["experimental"] - shares[arm]).abs() >= LOST_MINIMUM / 2 for arm in arms[1:]
+    ]
+    many = pl.any_horizontal(*(share > MOST_LOST for share in shares.values()), *differences)
+    return (
+        unreadable(tallies)
+        .group_by(CELL)
+        .agg(many.fill_null(value=False).alias("many"))
+        .filter("many")
+        .select(CELL)
+    )

@@ -1,0 +1,133 @@
+"""Position bias as a finding: one row per judge."""
+
+import polars as pl
+
+from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from tasks.kit.defaults import ALPHA, LOG_ODDS_MINIMUM, MINIMUM
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
+STATISTICS = (GAP, EFFECT, CONSISTENCY)
+POSITION = "position"
+"""The kind of these findings; their perturbation is null, as they are of the control arm."""
+
+NUMBERS = (
+    "estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "n", "reason",
+    "simulated",
+)  # fmt: skip
+ONE_ORDER = "each pair was seen in one order: only the effect in logits between pairs decides"
+NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
+TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
+
+
+def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Put each judge's position effect on unperturbed pairs into words (methods, section 16).
+
+    Two measures of the same null hypothesis: the position gap PG (share of first picks less one
+    half, minimum .05) and the effect in logits (``position_kappa``, minimum .25), which also moves
+    where answers differ much. *biased*: adjusted p of PG below .05, and at least one of the two at
+    its minimum, in the direction of PG. *no relevant bias*: the 90 % intervals of both lie within
+    their minima; PG's alone where no pair drew two votes for the same slot. Else *inconclusive*.
+
+    Where every pair was seen in one order PG also depends on which answers stood first, so only the
+    effect in logits, and its p, decide. The family is all judges of the study
+    (Benjamini-Hochberg), apart from that of perturbations (F1). With too few questions
+    (``enough.py``) nothing is concluded.
+
+    Returns
+    -------
+    DataFrame
+        Columns of ``Findings``: ``kind`` is position, ``perturbation`` null, ``mode`` any.
+    """
+    whole = estimates.filter(pl.col("subgroup") == "", pl.col("perturbation").is_null())
+    cells = _numbers(whole, GAP)
+    for statistic in (EFFECT, CONSISTENCY):
+        cells = cells.join(_numbers(whole, statistic), on=JUDGE, how="left")
+    one_order = (pl.col(f"{CONSISTENCY}_n") == 0) & (pl.col(f"{GAP}_n") > 0)
+    cells = cells.with_columns(one_order=one_order.fill_null(value=False))
+    cells = cells.with_columns(
+        pl.when("one_order").then(f"{EFFECT}_{name}").otherwise(f"{GAP}_{name}").alias(name)
+        for name in NUMBERS
+    ).with_columns(
+        _half_width(cells, GAP), _half_width(cells, EFFECT),
+        simulated=pl.col(f"{GAP}_simulated"), refused=_refused(),
+    )  # fmt: skip
+    raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
+    cells = cells.with_columns(
+        benjamini_hochberg(raw).alias("p_adjusted"),
+        holm(raw).alias("p_holm"),
+        benjamini_yekutieli(raw).alias("p_by"),
+    )
+    biased, clear = _moved(), ~_moved() & _still()
+    word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
+    told = pl.col("refused").is_null()
+    by_gap = ~pl.col("one_order")
+    note = (
+        pl.when("one_order")
+        .then(pl.lit(ONE_ORDER))
+        .when(clear & pl.col(f"{EFFECT}_estimate").is_null())
+        .then(pl.lit(NO_SLOT))
+        .when(~biased & ~clear & by_gap & _within(GAP, MINIMUM))
+        .then(pl.lit(TOO_CERTAIN))
+    )
+    return cells.with_columns(
+        mode=pl.lit("any"),
+        kind=pl.lit(POSITION),
+        statistic=pl.when("one_order").then(pl.lit(EFFECT)).otherwise(pl.lit(GAP)),
+        minimum=pl.when("one_order").then(LOG_ODDS_MINIMUM).otherwise(MINIMUM),
+        finding=pl.when(told).then(word.otherwise(pl.lit("inconclusive"))),
+        reason=pl.when(told).then(note).otherwise("refused"),
+    )
+
+
+def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
+    found = rows.filter(pl.col("statistic") == statistic)
+    return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in NUMBERS))
+
+
+def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
+    """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
+    from scipy.special import stdtrit
+
+    fewer = (pl.col(f"{statistic}_clusters") - 1).clip(1)
+    df = cells.select(pl.coalesce(f"{statistic}_df", fewer, pl.lit(1.0))).to_series()
+    quantile = pl.Series(stdtrit(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
+    wider = pl.max_horizontal(
+        pl.col(f"{statistic}_high") - pl.col(f"{statistic}_estimate"),
+        pl.col(f"{statistic}_estimate") - pl.col(f"{statistic}_low"),
+    )
+    half = pl.coalesce(pl.lit(quantile) * pl.col(f"{statistic}_standard_error"), wider)
+    return cells.select(half.alias(f"{statistic}_half")).to_series()
+
+
+def _refused() -> pl.Expr:
+    """Say why nothing is concluded of a judge; null if something is."""
+    silent = pl.col("low").is_null() & pl.col("p_value").is_null()
+    return (
+        pl.when(pl.col("estimate").is_null())
+        .then(pl.coalesce("reason", pl.lit("no estimate")))
+        .when(~is_enough())
+        .then(why_not_enough())
+        .when(silent)
+        .then(pl.coalesce("reason", pl.lit("no interval and no p-value")))
+    )
+
+
+def _moved() -> pl.Expr:
+    gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
+    same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
+    large = (effect.abs() >= LOG_ODDS_MINIMUM).fill_null(value=False) & same
+    large |= ~pl.col("one_order") & (gap.abs() >= MINIMUM)
+    return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
+
+
+def _within(statistic: str, minimum: float) -> pl.Expr:
+    reach = pl.col(f"{statistic}_estimate").abs() + pl.col(f"{statistic}_half")
+    return (reach <= minimum).fill_null(value=False)
+
+
+def _still() -> pl.Expr:
+    effect = _within(EFFECT, LOG_ODDS_MINIMUM)
+    none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
+    return pl.when("one_order").then(effect).otherwise(_within(GAP, MINIMUM) & (effect | none))

@@ -1,0 +1,388 @@
+"""Annotations as arrays, pairs of annotators, and statistics of their sums.
+
+A statistic is a function of sums over items, so that a draw of the cluster bootstrap is a weighted
+sum of cluster sums: all draws of all cells are one product of matrices.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.inference.bootstrap import DRAWS, FORMULAS, bca, by_chance, percentiles, resampled
+from tasks.inference.cluster_sums import combined, first_of, numbered
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
+from tasks.inference.linearised_errors import correction
+from tasks.kit.memo import once
+
+Codes = NDArray[np.int32]
+HUMANS, JUDGES = "humans", "judges"
+PERSON = "none"
+"""The prompt of estimates that are about people."""
+ONE_LABEL = "one label only: chance agreement is certain"
+NO_SCALE = "the labels have no order"
+ALIKE_OR_FEW = "bootstrap draws are all alike, or too few have the statistic: no interval"
+TOO_MUCH = "too many pairs of annotators for a bootstrap: no interval"
+MOST_PRODUCTS, AT_ONCE = 5e10, 4e6
+WHO = ("annotator", "prompt", "wave")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The annotations of one dataset and aspect; items are sorted by cluster."""
+
+    dataset: str
+    aspect: str | None
+    who: pl.DataFrame
+    """One row per annotator, prompt and wave: those, ``human``, ``simulated``, ``votes``."""
+    labels: list[str]
+    scale: Sums | None
+    """Where each label stands, in ascending order; null if not all have a place."""
+    codes: Codes
+    """Index of the label, -1 if there is none; shape (items, annotators)."""
+    starts: NDArray[np.int64]
+    """The first item of each cluster."""
+
+    @property
+    def human(self) -> NDArray[np.bool_]:
+        """Tell which annotators are people."""
+        return self.who["human"].to_numpy()
+
+    def part(self, name: str) -> str:
+        """Return the subgroup that ``name`` is, of this block's aspect."""
+        return ": ".join(filter(None, (self.aspect, name)))
+
+    def groups(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield the annotators that are alike, if two or more: people; judges asked alike.
+
+        Formulas are judges only where all are, as in a jury.
+        """
+        if self.human.sum() > 1:
+            yield HUMANS, self.human
+        models = self.who.with_row_index("at").filter(~pl.col("human"))
+        for _, asked in models.group_by("prompt", "wave", maintain_order=True):
+            real = asked.filter(pl.col("simulated").ne_missing(other=True))
+            rows = asked if real.is_empty() else real
+            if rows.height > 1:
+                chosen = np.zeros(self.who.height, dtype=bool)
+                chosen[rows["at"].to_numpy()] = True
+                yield JUDGES, chosen
+
+    def counts(self, chosen: NDArray[np.bool_]) -> Sums:
+        """Return how many of the chosen annotators gave each label, shape (items, labels)."""
+        codes = self.codes[:, chosen]
+        return np.stack([(codes == k).sum(axis=1) for k in range(len(self.labels))], axis=1).astype(
+            np.float64
+        )
+
+    def cells(self, at: NDArray[np.intp], part: str) -> pl.DataFrame:
+        """Return what the estimates of these annotators are about, one row each."""
+        return self.who[at].with_columns(
+            judge=pl.col("annotator"), dropped=pl.lit(0), subgroup=pl.lit(self.part(part))
+        )
+
+    def group(
+        self, name: str, chosen: NDArray[np.bool_], dropped: int = 0, part: str = ""
+    ) -> pl.DataFrame:
+        """Return what the estimates of these annotators together are about: one row."""
+        return self.cells(np.flatnonzero(chosen)[:1], part).with_columns(
+            judge=pl.lit(name), dropped=pl.lit(dropped),
+            simulated=pl.lit(self.who.filter(pl.Series(chosen))["simulated"].max(), pl.Boolean),
+        )  # fmt: skip
+
+
+class Row(NamedTuple):
+    """What a statistic needs besides its value: where in the sums its counts stand."""
+
+    n: int
+    hits: int | None = None
+    """Of a proportion hits / n, which gets a Wilson interval beside that of the bootstrap."""
+    undefined: str = EMPTY
+    several: bool = False
+    """Whether an item may have several hits, which vary less than as many items do."""
+
+
+class Measured(NamedTuple):
+    """A statistic of some cells, shape (cells,), and of each draw, if any, (draws, cells)."""
+
+    name: str
+    row: Row
+    point: Sums
+    drawn: Sums | None
+    without: Sums | None
+    """The same without one cluster each, (clusters, cells)."""
+
+
+Features = Callable[[slice], Sums]
+Solve = Callable[[Sums], dict[str, Sums]]
+
+
+@once
+def blocks(annotations: pl.DataFrame) -> list[Block]:
+    """Return the annotations of each dataset and aspect as arrays."""
+    if annotations.is_empty():
+        return []
+    about = annotations.select(pl.col("dataset", "aspect").cast(pl.String))
+    parts = about.unique().sort(pl.all(), nulls_last=True).rows()
+    return [
+        block_of(
+            dataset,
+            aspect,
+            annotations
+            if len(parts) == 1
+            else annotations.filter(
+                about["dataset"] == dataset, about["aspect"].eq_missing(pl.lit(aspect))
+            ),
+        )
+        for dataset, aspect in parts
+    ]
+
+
+def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
+    """Return annotations of one dataset and aspect as arrays.
+
+    Rows are found by numbers: to compare the texts of millions would take seconds.
+    """
+    column, _ = combined([numbered(rows[name]) for name in WHO])
+    cluster = numbered(rows["cluster"])[0]
+    row, _ = combined([numbered(rows[name]) for name in ("cluster", "item")])
+    label, _ = combined([numbered(rows["label"])])
+    who = (
+        rows.lazy()
+        .select("human", "simulated", "votes", column=pl.Series(column))
+        .group_by("column")
+        .agg(
+            pl.col("human").any(), pl.col("simulated").max(), votes=pl.col("votes").mode().max()
+        )
+        .sort("column")
+        .collect()
+    )  # fmt: skip
+    names = rows.select(pl.col(WHO).cast(pl.String))[first_of(column)]
+    told = rows.lazy().group_by(label=pl.Series(label)).agg(pl.col("value").min()).collect()
+    texts = rows["label"].gather(first_of(label)).cast(pl.String)
+    labels = told.with_columns(text=texts.gather(told["label"])).sort("value", "text")
+    place = np.empty(labels.height, np.int32)
+    place[labels["label"].to_numpy()] = np.arange(labels.height)
+    first = first_of(row)
+    codes = np.full((len(first), who.height), -1, dtype=np.int32)
+    codes[row, column] = place[label]
+    values = labels["value"]
+    return Block(
+        dataset, aspect,
+        names.with_columns(pl.col("prompt").fill_null(PERSON), *who.drop("column")),
+        labels["text"].to_list(),
+        None if values.null_count() else values.to_numpy(), codes,
+        np.flatnonzero(np.diff(cluster[first], prepend=-1)).astype(np.int64),
+    )  # fmt: skip
+
+
+def estimates(
+    block: Block, cells: pl.DataFrame, features: Features, solve: Solve, rows: dict[str, Row]
+) -> list[pl.DataFrame]:
+    """Return the estimates of all cells, each with the BCa interval of a cluster bootstrap.
+
+    Proportions have Wilson's interval and beside it, as a cross-check, bootstrap percentiles.
+
+    Parameters
+    ----------
+    block
+        Whose items they are of.
+    cells
+        One row a cell, as :meth:`Block.cells` makes them.
+    features
+        From some of the cells to what is summed over items, shape (items, cells, features).
+    solve
+        From sums, shape (..., cells, features), to each statistic, shape (..., cells); not a
+        number where it does not exist.
+    rows
+        The statistics that ``solve`` gives.
+    """
+    if cells.is_empty():
+        return []
+    wide = features(slice(0, 1)).shape[2]
+    groups = len(block.starts)
+    affordable = cells.height * wide * groups * DRAWS <= MOST_PRODUCTS
+    step = max(1, int(AT_ONCE // (wide * max(len(block.codes), DRAWS))))
+    found = []
+    for start in range(0, cells.height, step):
+        part = slice(start, start + step)
+        own = features(part)
+        # As a rule each item is a cluster of its own.
+        sums = own if groups == len(own) else np.add.reduceat(own, block.starts, axis=0)
+        point = solve(sums.sum(axis=0))
+        drawn = without = None
+        if by_chance() and affordable and groups > 1:
+            flat = resampled(sums.reshape(groups, -1))
+            drawn = solve(flat.reshape(DRAWS, -1, wide))
+            without = solve(sums.sum(axis=0) - sums)
+        found += [
+            _rows(
+                block.dataset,
+                cells[part],
+                Measured(
+                    name,
+                    row,
+                    point[name],
+                    drawn[name] if drawn else None,
+                    without[name] if without else None,
+                ),
+                sums,
+            )
+            for name, row in rows.items()
+        ]
+    return found
+
+
+def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> pl.DataFrame:
+    name, row, point, drawn, without = measured
+    n = sums[:, :, row.n].sum(axis=0)
+    clusters = (sums[:, :, row.n] > 0).sum(axis=0)
+    df = correction(sums[:, :, row.n]).df
+    boot = np.full((2, *point.shape), np.nan)
+    if drawn is not None and without is not None:
+        if row.hits is None:
+            boot[:] = bca(point, drawn, without, 1 + np.nan_to_num(df), LEVEL)
+        else:
+            boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
+        # All draws alike: nothing varies, so nothing is known of how it would.
+        boot[:, boot[0] == boot[1]] = np.nan
+    known = np.isfinite(point)
+    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
+    unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
+    columns = {
+        "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters, "df": df,
+        "low": boot[0], "high": boot[1], "method": told,
+        "boot_low": np.full(point.shape, np.nan), "boot_high": np.full(point.shape, np.nan),
+        "hits": np.full(point.shape, np.nan),
+    }  # fmt: skip
+    if row.hits is not None:
+        hits = sums[:, :, row.hits]
+        table = table_moments(hits, sums[:, :, row.n])
+        wilson = proportions(table, whole=not row.several)
+        columns |= {
+            "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+            "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+            "method": wilson["method"].to_numpy(), "boot_low": boot[0], "boot_high": boot[1],
+            "hits": np.where(known, np.rint(hits.sum(axis=0)), np.nan),
+        }  # fmt: skip
+    held = np.isfinite(columns["low"])
+    why = np.where(clusters > 1, unsure, SINGLE)
+    columns["reason"] = np.where(known, why, np.where(n > 0, row.undefined, EMPTY))
+    columns["reason"] = np.where(held, "", columns["reason"])
+    columns["level"] = np.where(held, LEVEL, np.nan)
+    return pl.concat([cells, pl.DataFrame(columns)], how="horizontal").select(
+        pl.col("estimate", "low", "high", "level", "boot_low", "boot_high", "df").fill_nan(None),
+        pl.when(pl.col("reason") != "").then("reason").alias("reason"),
+        *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
+        pl.col("hits").fill_nan(None).cast(pl.Int64),
+        pl.col("votes").alias("votes_per_pair"),
+        statistic=pl.lit(name), dataset=pl.lit(dataset), mode=pl.lit("any"),
+        perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String),
+    )  # fmt: skip
+
+
+def some(sums: Sums, part: slice) -> Sums:
+    """Return the features of some cells, of those of all."""
+    return sums[:, part]
+
+
+def collected(found: list[pl.DataFrame]) -> DataFrame[Estimates]:
+    """Return all rows as one frame."""
+    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
+
+
+def over(numerator: Sums, denominator: Sums) -> Sums:
+    """Divide; not a number where the denominator is (nearly) 0."""
+    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
+    return quotient
+
+
+def decided(block: Block, counts: Sums) -> Sums:
+    """Return how many people gave each label, without those who said tie."""
+    if TIE not in block.labels:
+        return counts
+    kept = counts.copy()
+    # Where a judge says tie nobody is left to agree or disagree with: see `between`.
+    kept[:, block.labels.index(TIE)] = np.nan
+    return kept
+
+
+def between(given: Codes, counts: Sums) -> tuple[Sums, Sums]:
+    """Return how many pairs of a judge and a person each item has, and how many are alike.
+
+    ``given`` are the judges' labels, shape (items, judges); a label that counts as none in
+    ``counts`` is not a number there.
+    """
+    named = np.where(given < 0, np.nan, np.take_along_axis(counts, np.maximum(given, 0), axis=1))
+    people = np.nansum(counts, axis=1)[:, None]
+    return np.where(np.isnan(named), 0.0, people), np.nan_to_num(named)
+
+
+def among(counts: Sums) -> tuple[Sums, Sums]:
+    """Return how many pairs of people each item has, and how many are alike, as one column."""
+    people = np.nansum(counts, axis=1)
+    alike = np.nansum(counts * (counts - 1), axis=1) / 2
+    return (people * (people - 1) / 2)[:, None], alike[:, None]
+
+
+N, AGREE, N_DECIDED, AGREE_DECIDED, LINEAR, QUADRATIC, FIRST = range(7)
+"""Places of the sums; from FIRST on the marginals of the one, then those of the other."""
+TIE = "tie"
+
+
+class Pairs(NamedTuple):
+    """Pairs that share an item, as rows of estimates and as columns of the codes."""
+
+    cells: pl.DataFrame
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
+
+
+def pairs_of(block: Block) -> Pairs:
+    """Pair everybody with every person, and judges of the same prompt and wave with each other.
+
+    The row is about the judge if the other is a person, else about the first by name.
+    """
+    human = block.human
+    alike = block.who.select(pl.struct("prompt", "wave").rank("dense")).to_series().to_numpy()
+    may = human[:, None] | human[None, :] | (alike[:, None] == alike[None, :])
+    given = (block.codes >= 0).astype(np.float64)
+    common = given.T @ given
+    one, other = np.nonzero(np.triu(may & (common > 0), k=1))
+    turned = human[one] & ~human[other]
+    one, other = np.where(turned, other, one), np.where(turned, one, other)
+    names = block.who["annotator"].gather(other.tolist())
+    single = given.sum(axis=0)
+    either = block.who["simulated"].gather(other.tolist())
+    cells = block.cells(one, "").with_columns(
+        subgroup=pl.Series([block.part(name) for name in names], dtype=pl.String),
+        dropped=pl.Series((single[one] + single[other] - 2 * common[one, other]).astype(np.int64)),
+        simulated=pl.col("simulated") | either,
+    )
+    return Pairs(cells, one, other)
+
+
+def sums_of(block: Block, pairs: Pairs, part: slice) -> Sums:
+    """Return the sums of some pairs, shape (items, pairs, FIRST + 2 x labels)."""
+    one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
+    both = (one >= 0) & (other >= 0)
+    alike = both & (one == other)
+    tie = block.labels.index(TIE) if TIE in block.labels else -2
+    decided = both & (one != tie) & (other != tie)
+    # Without a scale these are not used.
+    scale = np.zeros(len(block.labels)) if block.scale is None else block.scale
+    found = np.zeros((*both.shape, FIRST + 2 * len(block.labels)))
+    found[:, :, N], found[:, :, AGREE] = both, alike
+    found[:, :, N_DECIDED], found[:, :, AGREE_DECIDED] = decided, decided & alike
+    found[:, :, LINEAR] = np.where(both, np.abs(scale[one] - scale[other]), 0)
+    found[:, :, QUADRATIC] = np.where(both, (scale[one] - scale[other]) ** 2, 0)
+    for k in range(len(block.labels)):
+        found[:, :, FIRST + k] = both & (one == k)
+        found[:, :, FIRST + len(block.labels) + k] = both & (other == k)
+    return found

@@ -1,0 +1,132 @@
+"""Votes of two arms of a sample side by side, and the mean difference of their scores."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.counting.cells import ratios, stopped_early
+from tasks.counting.order_halves import by_order
+from tasks.counting.positions import ORDERS, VOTES
+from tasks.inference.cluster_sums import Groups
+from tasks.kit.memo import once
+
+GROUP = ("dataset", "judge", "prompt", "wave", "sample")
+
+
+CELL = ("perturbation", "kind", "cluster", "simulated")
+
+
+LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
+
+
+"""Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
+
+
+@once
+def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes of the experimental tallies, with those of control as ``control_...``.
+
+    Null where the control arm was not asked about; ``early``, and ``control_early``, where votes
+    were asked one after another. ``mode`` is ``any``: counts have none.
+    """
+    return _beside(tallies, "control", GROUP)
+
+
+@once
+def beside_sham(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the same with the votes of the sham as ``sham_...``; only samples that have one."""
+    found = _beside(tallies, "sham", (*GROUP, "perturbation"))
+    return found.filter(pl.col(f"sham_{VOTES[0]}").is_not_null())
+
+
+def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFrame:
+    stopped = (tallies["stopped"] > 0).any()
+    early = stopped_early() if stopped else pl.lit(value=False)
+    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *VOTES, early=early)
+    columns = (*VOTES, "early")
+    base = wanted.filter(pl.col("arm") == arm).select(*key, pl.col(*columns).name.prefix(f"{arm}_"))
+    return (
+        wanted.filter(pl.col("arm") == "experimental")
+        .select(*GROUP, *CELL, *columns, votes=pl.col("planned"))
+        .join(base, on=key, how="left", maintain_order="left")
+        .with_columns(mode=pl.lit("any"))
+    )
+
+
+@once
+def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean score of each experimental pair's arms in each order, ``ARM_ORDER``.
+
+    0 is anchor, 1 target; null without a valid vote in that arm and order. Where votes were asked
+    one after another it is that of the first vote, as in every mean of scores.
+    """
+    stopped = (tallies["stopped"] > 0).any()
+    return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
+
+
+@once
+def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes cast in each experimental pair's arms, and how many cannot be read.
+
+    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked about.
+    """
+    return _arms_beside(tallies, {"voted": pl.col("voted"), "lost": LOST})
+
+
+def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
+    """Return values of each experimental pair beside those of its sham and control."""
+    told = tallies.select(*GROUP, "perturbation", "arm", **values)
+    planted = [*GROUP, "perturbation"]
+    arms = {
+        arm: told.filter(pl.col("arm") == arm).select(
+            *(GROUP if arm == "control" else planted),
+            *(pl.col(name).alias(f"{arm}_{name}") for name in values),
+        )
+        for arm in ("experimental", "sham", "control")
+    }
+    return (
+        arms["experimental"]
+        .join(arms["sham"], on=planted, how="left", maintain_order="left")
+        .join(arms["control"], on=GROUP, how="left", maintain_order="left")
+    )
+
+
+def _order_score(order: str, *, stopped: bool) -> pl.Expr:
+    anchor, tie, target = (
+        pl.col(f"{side}_{order}").cast(pl.Float64) for side in ("anchor", "tie", "target")
+    )
+    valid = anchor + tie + target
+    mean = (pl.when(valid > 0).then((target - anchor) / valid) + 1) / 2
+    once = (pl.col(f"once_{order}") + 1) / 2
+    return pl.when(stopped_early()).then(once).otherwise(mean) if stopped else mean
+
+
+def mean_shift(
+    name: str,
+    shifts: pl.DataFrame,
+    base: str,
+    groups: Groups | None = None,
+    *,
+    arm: str = "experimental_score",
+) -> DataFrame[Estimates]:
+    """Return the mean of ``arm - base`` per cell; ``groups`` are of the shifts.
+
+    Of judges that saw every pair in one order it is the mean of the two halves.
+    """
+    told = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
+    # The shifts of a jury are those of judges who may have seen other orders.
+    shown_first = pl.col("shown_first") if "shown_first" in shifts.columns else pl.lit(None)
+    items = shifts.with_columns(
+        counted=told,
+        dropped=~told,
+        num=pl.col(arm) - pl.col(base),
+        den=pl.lit(1.0),
+        minuend=pl.col(arm),
+        subtrahend=pl.col(base),
+        half=(shown_first == "anchor").cast(pl.Boolean),
+    )
+
+    def measure(some: pl.DataFrame, own: Groups | None) -> DataFrame[Estimates]:
+        return ratios(name, some, own)
+
+    return by_order(items, measure, groups)

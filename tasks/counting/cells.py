@@ -1,0 +1,139 @@
+"""From items to one estimate per cell: cluster sums, then all intervals at once."""
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.inference import intervals
+from tasks.inference.bootstrap import bounds
+from tasks.inference.cluster_sums import Groups, grouped
+from tasks.inference.intervals import LEVEL, PARTS, moments
+
+Solve = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def stopped_early() -> pl.Expr:
+    """Tell whether some votes of a judge were left out because others made them needless.
+
+    Then votes beyond the first in each order are no random sample of the judge's votes.
+    """
+    return (pl.col("stopped") > 0).any().over("dataset", "judge", "prompt", "wave")
+
+
+def shares(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
+    """Return, per cell, the share of counted items that are hits, by cluster-adjusted Wilson.
+
+    ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, and ``counted`` (in the
+    denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told). ``groups`` are those of
+    the items, for several measures of the same ones.
+    """
+    return portions(
+        name,
+        items.with_columns(
+            num=(pl.col("counted") & pl.col("hit")).fill_null(value=False),
+            den=pl.col("counted").fill_null(value=False),
+        ),
+        groups,
+    )
+
+
+def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
+    """Return, per cell, ``sum num / sum den`` of counts by cluster-adjusted Wilson.
+
+    ``items`` has the columns of :func:`shares` but, instead of ``counted`` and ``hit``, ``den``, a
+    number of things counted, ``num``, how many of them are hits; ``dropped`` may be a number too.
+    """
+    things = items.drop("counted", strict=False)
+    return _estimates(name, things, intervals.proportions, groups, hits=True)
+
+
+def weighted_shares(
+    name: str, items: pl.DataFrame, groups: Groups | None = None
+) -> DataFrame[Estimates]:
+    """Return, per cell, the proportion ``sum num / sum den`` by cluster-adjusted Wilson.
+
+    ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``, where
+    ``num`` may be an average.
+    """
+
+    def solve(found: pl.DataFrame) -> pl.DataFrame:
+        return intervals.proportions(found, whole=False)
+
+    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, groups)
+
+
+def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
+    """Return, per cell, ``sum num / sum den`` by cluster linearisation.
+
+    ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
+    ``num``, ``den``, and ``minuend`` and ``subtrahend``, shares of ``den`` whose difference is
+    ``num``: the ratio lies in [-1, 1], and its interval is cut to that.
+    """
+
+    def solve(found: pl.DataFrame) -> pl.DataFrame:
+        return intervals.ratios(found).with_columns(pl.col("low", "high").clip(-1.0, 1.0))
+
+    return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve, groups)
+
+
+def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
+    counted = pl.col("counted").cast(pl.Int64) > 0
+    return items.with_columns(pl.when(counted).then(pl.col(*names)).otherwise(0.0))
+
+
+def _estimates(
+    name: str, items: pl.DataFrame, solve: Solve, groups: Groups | None, *, hits: bool = False
+) -> DataFrame[Estimates]:
+    if items.is_empty():
+        return Estimates.empty()
+    cells = reduced(items, groups, bounded=True)
+    found = pl.concat([cells, solve(cells)], how="horizontal")
+    return Estimates.draft(
+        found.with_columns(
+            statistic=pl.lit(name),
+            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
+            hits=pl.col("num").round().cast(pl.Int64) if hits else None,
+            n=pl.col("counted"),
+        )
+    )
+
+
+def reduced(
+    items: pl.DataFrame, groups: Groups | None = None, *, bounded: bool = False
+) -> pl.DataFrame:
+    """Return one row a cell: its keys, moments, counts and, if ``bounded``, bootstrap bounds.
+
+    ``items`` has the columns of :func:`ratios`; those of the difference may be missing, and
+    ``counted`` where it is ``den``.
+    """
+    parts = [part for part in (*PARTS, "counted") if part in items.columns]
+    columns = items.select("num", "den", *parts, "dropped")
+    return pl.concat(
+        _reduced(some, columns[at], bounded=bounded)
+        for some, at in (groups or grouped(items)).chunks()
+    )
+
+
+def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.DataFrame:
+    sums = {
+        name: groups.by_cluster(columns[name])
+        for name in ("num", "den", *PARTS)
+        if name in columns.columns
+    }
+    sums["counted"] = groups.by_cluster(columns["counted"]) if "counted" in columns else sums["den"]
+    counts = {
+        "counted": groups.of_cells(sums["counted"]),
+        "dropped": groups.by_cell(columns["dropped"]),
+    }
+    ends = bounds(groups, sums["num"], sums["den"], sums["counted"]) if bounded else ()
+    return groups.cells.with_columns(
+        *moments(sums, groups.starts),
+        *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
+        *(
+            pl.Series(name, values).fill_nan(None)
+            for name, values in zip(("boot_low", "boot_high"), ends, strict=False)
+        ),
+    )

@@ -1,0 +1,119 @@
+"""Contests of models, seen from either side."""
+
+import polars as pl
+
+from schemas.judging import FORMATS, VERSUS, Contests
+from tasks.inference.cluster_sums import PART
+from tasks.kit.memo import once
+
+TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
+LEAST_EXCESS = 0.1
+"""An answer counts as longer from a tenth more characters on."""
+
+
+@once
+def sides(contests: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per contest and part of a cell that it belongs to: each model, and the pair.
+
+    A row is seen from its ``own`` model: ``score``, ``naive`` (anchor first only), ``human`` in
+    [0, 1]; ``longer`` and ``marked``, by how much its answer exceeds the other's. A pair is seen
+    from the model that comes first by name.
+    """
+    ordered = contests.with_columns(pl.col("anchor_author", "target_author").cast(pl.String)).sort(
+        Contests.place().key
+    )
+    both = pl.concat([_seen(ordered, "target", "anchor"), _seen(ordered, "anchor", "target")])
+    pairs = both.filter(pl.col("own") < pl.col("other"))
+    named = pairs.with_columns(subgroup=pl.concat_str("own", "other", separator=VERSUS))
+    return pl.concat([both.with_columns(subgroup=pl.col("own")), named])
+
+
+def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
+    def turned(score: str) -> pl.Expr:
+        return pl.col(score) if own == "target" else 1 - pl.col(score)
+
+    marked = all_excess(own, other)
+    length, others = (pl.col(f"{side}_length") for side in (own, other))
+    return contests.select(
+        *TEXTS, "votes", "simulated", "label_chance",
+        mode=pl.lit("any"),
+        perturbation=pl.lit(None, dtype=pl.String),
+        kind=pl.lit(None, dtype=pl.String),
+        own=pl.col(f"{own}_author"),
+        other=pl.col(f"{other}_author"),
+        score=turned("score"),
+        naive=turned("score_12"),
+        human=turned("human_score"),
+        longer=length - others,
+        marked=marked,
+        half=pl.col("shown_first") == own,
+        carries_length=length > (1 + LEAST_EXCESS) * others,
+        lacks_length=others > (1 + LEAST_EXCESS) * length,
+        carries_markup=marked > 0,
+    )  # fmt: skip
+
+
+def excess(what: str, own: str, other: str) -> pl.Expr:
+    """Return by how much the answer of one side exceeds the other's in a size."""
+    return pl.col(f"{own}_{what}") - pl.col(f"{other}_{what}")
+
+
+def all_excess(own: str, other: str) -> pl.Expr:
+    """Return the same of all markup; where that was not counted, of the kinds together."""
+    kinds = [excess(kind, own, other) for kind in FORMATS]
+    together = pl.sum_horizontal(kinds, ignore_nulls=False)
+    return pl.coalesce(excess("markup", own, other), together)
+
+
+def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
+    """Return the columns that turn ``score`` into a mean per cell."""
+    return rows.with_columns(
+        num=pl.col(score),
+        den=pl.lit(1.0),
+        counted=pl.col(score).is_not_null(),
+        dropped=pl.col(score).is_null(),
+    )
+
+
+@once
+def differences(rows: pl.DataFrame) -> pl.DataFrame:
+    """Pair the scores that two models got against the same opponent on the same question.
+
+    Where each pair was seen in one order, those in which both models had the same place.
+    ``own_score`` and ``its_score`` are theirs, ``score`` is the difference; the same of ``human``.
+    """
+    told = pl.col("score").is_not_null()
+    place = [
+        *(c for c in PART if c not in {"perturbation", "subgroup"}), "cluster", "other", "half"
+    ]  # fmt: skip
+    means = (
+        rows.filter(pl.col("subgroup") == pl.col("own"), told)
+        .group_by(*place, "own", maintain_order=True)
+        .agg(
+            pl.col("score").mean(),
+            # Labelled in part would be another mean than the judge's.
+            human=pl.when(pl.col("human").null_count() == 0).then(pl.col("human").mean()),
+            label_chance=pl.when(
+                (pl.col("label_chance").null_count() == 0)
+                & (pl.col("label_chance").n_unique() == 1)
+            ).then(pl.col("label_chance").first()),
+            votes=pl.col("votes").max(),
+            simulated=pl.col("simulated").first(),
+        )
+    )
+    joined = means.join(means, on=place, nulls_equal=True, suffix="_its").filter(
+        pl.col("own") < pl.col("own_its")
+    )
+    return joined.sort(*place, "own", "own_its").select(
+        *place, "votes", "simulated",
+        perturbation=pl.lit(None, dtype=pl.String),
+        kind=pl.lit(None, dtype=pl.String),
+        subgroup=pl.concat_str("own", "own_its", separator=VERSUS),
+        own_score=pl.col("score"),
+        its_score=pl.col("score_its"),
+        score=pl.col("score") - pl.col("score_its"),
+        human=pl.col("human") - pl.col("human_its"),
+        label_chance=pl.when(pl.col("label_chance") == pl.col("label_chance_its")).then(
+            pl.col("label_chance")
+        ),
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Counts that measures of position bias are computed from."""
+
+import polars as pl
+
+from tasks.counting.cells import stopped_early
+from tasks.inference.cluster_sums import Groups, groups_of
+from tasks.kit.memo import once
+
+ORDERS = ("12", "21")
+VERDICTS = ("anchor", "tie", "target")
+ONE_BY_ONE = "votes were asked one after another: repeats are no random sample"
+JUDGE = ("dataset", "judge", "prompt", "wave")
+ITEM = (*JUDGE, "perturbation", "kind", "cluster", "simulated", "planned", "stopped")
+VOTES = tuple(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
+ONCE = ("matched_once", "once_12", "once_21")
+MATCHES = (
+    "matched", "alone", "consistent", "both_target", "both_tie", "primacy", "recency",
+    "first_first", "second_second",
+)  # fmt: skip
+
+
+def matches(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Count the matches of each pair, only the first where votes were asked one after another.
+
+    Adds ``valid``, matches of two valid votes, and ``dropped``, the others. Shams are left out.
+    """
+    first = _first_matches() if (tallies["stopped"] > 0).any() else {}
+    items = arms(tallies, *MATCHES, *(ONCE if first else ()))
+    return items.with_columns(
+        pl.when(stopped_early()).then(first[name]).otherwise(pl.col(name)).alias(name)
+        for name in first
+    ).with_columns(_VALID, dropped=pl.col("matched") - _VALID)
+
+
+def first_matches(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Count, like :func:`matches`, only the match of repeat 0: one at most per pair."""
+    first = _first_matches()
+    return (
+        arms(tallies, *ONCE)
+        .with_columns(value.alias(name) for name, value in first.items())
+        .with_columns(_VALID, dropped=pl.col("matched") - _VALID)
+    )
+
+
+def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs with their votes, only repeat 0 where votes were asked one by one."""
+    once = {
+        f"{verdict}_{order}": (pl.col(f"once_{order}") == value).fill_null(value=False)
+        for order in ORDERS
+        for verdict, value in zip(VERDICTS, (-1, 0, 1), strict=True)
+    }
+    stopped = (tallies["stopped"] > 0).any()
+    items = arms(tallies, *VOTES, *(ONCE if stopped else ()))
+    return items.with_columns(
+        pl.when(stopped_early()).then(seen.cast(pl.Int64)).otherwise(pl.col(name)).alias(name)
+        for name, seen in once.items()
+        if stopped
+    ).with_columns(
+        valid=pl.sum_horizontal(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
+    )
+
+
+def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Return ``columns`` of the control and experimental pairs as items, which have no mode."""
+    return _both_arms(tallies).select(*ITEM, *columns, "arm", "mode", "votes")
+
+
+def arm_groups(tallies: pl.DataFrame) -> Groups:
+    """Return the groups of :func:`arms`, and of all that only adds columns to it."""
+    return groups_of(_both_arms(tallies))
+
+
+@once
+def _both_arms(tallies: pl.DataFrame) -> pl.DataFrame:
+    return (
+        tallies.select(*ITEM, *MATCHES, *VOTES, *ONCE, "planned_12", "arm")
+        .filter(pl.col("arm").is_in(["control", "experimental"]))
+        .with_columns(mode=pl.lit("any"), votes=pl.col("planned"))
+    )
+
+
+def reasoned(rows: pl.DataFrame, tallies: pl.DataFrame, otherwise: str) -> pl.DataFrame:
+    """Say why rows that need all repeats have no estimate: votes asked one by one, or otherwise."""
+    stopped = (
+        arms(tallies)
+        .group_by(JUDGE, maintain_order=True)
+        .agg(one_by_one=(pl.col("stopped") > 0).any())
+        .with_columns(pl.col(JUDGE).cast(pl.String))
+    )
+    why = pl.when("one_by_one").then(pl.lit(ONE_BY_ONE)).otherwise(pl.lit(otherwise))
+    return rows.join(stopped, on=JUDGE, how="left", maintain_order="left").with_columns(
+        reason=pl.when(pl.col("estimate").is_null()).then(why).otherwise(pl.col("reason"))
+    )
+
+
+_VALID = pl.sum_horizontal("consistent", "primacy", "recency").alias("valid")
+
+
+def _first_matches() -> dict[str, pl.Expr]:
+    """Return what repeat 0 alone gives for each column of matches."""
+    ab, ba = pl.col("once_12"), pl.col("once_21")
+    seen = {
+        "matched": pl.col("matched_once"),
+        "alone": pl.col("matched_once") & (ab.is_null() != ba.is_null()),
+        "consistent": ab == ba,
+        "both_target": (ab == 1) & (ba == 1),
+        "both_tie": (ab == 0) & (ba == 0),
+        "primacy": ab < ba,
+        "recency": ab > ba,
+        "first_first": (ab == -1) & (ba == 1),
+        "second_second": (ab == 1) & (ba == -1),
+    }
+    return {name: value.fill_null(value=False).cast(pl.Int64) for name, value in seen.items()}

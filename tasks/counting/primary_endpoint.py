@@ -1,0 +1,71 @@
+"""The primary endpoint: the shift over the sham, or over the control where there is no sham."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.inference.cluster_sums import Groups
+from tasks.inference.linearised_errors import have_enough, is_enough
+
+BASES = ("sham_score", "control_score")
+
+
+def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
+    """Tell of each cell of the shifts whether its endpoint is over the sham, shape (cells,)."""
+    shammed = groups.by_cell(shifts["has_sham"]) > 0
+    if not shammed.any():
+        return shammed
+    told = shifts.select(has_shift(base).alias(base) for base in BASES)
+    sham, control = (have_enough(groups.by_cluster(told[base]), groups.starts) for base in BASES)
+    return np.asarray(shammed & over_sham(sham, control))
+
+
+def has_shift(base: str) -> pl.Expr:
+    """Tell which samples have a shift over ``base``."""
+    return pl.col("experimental_score").is_not_null() & pl.col(base).is_not_null()
+
+
+def over_sham(sham: Any, control: Any) -> Any:
+    """Tell whether the endpoint of something that has shams is over them.
+
+    It is, unless a handful of shams would hide what the control can tell: too few questions have a
+    shift over the sham, and enough one over the control (methods, sections 2, 3 and 16).
+
+    Parameters
+    ----------
+    sham, control
+        Whether enough questions have a shift over each; arrays or expressions.
+    """
+    return sham | ~control
+
+
+def primary(
+    estimates: pl.DataFrame, cell: tuple[str, ...], names: tuple[str, str] = ("mps", "mps_sham")
+) -> pl.DataFrame:
+    """Keep each cell's estimate of the primary endpoint.
+
+    ``names`` are those of the shift over the control and over the sham. Adds ``instead``: why it is
+    the one over the control although there are shams.
+    """
+    plain, shammed = names
+    statistic = pl.col("statistic").cast(pl.String)
+    control, sham = (
+        pl.col("clusters").filter(statistic == name).max().over(cell) for name in names
+    )
+    enough = [(is_enough() & (statistic == name)).any().over(cell) for name in reversed(names)]
+    rest = pl.format(
+        "over the control: {} of {} questions have a shift over the sham", sham, control
+    )
+    return (
+        estimates.filter(statistic.is_in(names))
+        .with_columns(
+            instead=pl.when(sham.is_not_null(), ~over_sham(*enough)).then(rest),
+            chosen=pl.when(sham.is_not_null(), over_sham(*enough))
+            .then(pl.lit(shammed))
+            .otherwise(pl.lit(plain)),
+        )
+        .filter(statistic == pl.col("chosen"))
+        .drop("chosen")
+    )

@@ -1,0 +1,162 @@
+"""The reason why a number or its interval is missing."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tasks.inference.intervals import EMPTY
+from tasks.inference.linearised_errors import why_not_enough
+
+START = EMPTY.split(":", maxsplit=1)[0]
+OPEN = "has a verdict in both arms, and one in control that the perturbation could turn"
+SYMMETRIC = "has verdicts in control, sham and experimental, one of the first two that could turn"
+BOTH_ORDERS = "no pair has valid votes of equal repeat in both orders"
+SCORE = "; a score takes a valid vote in each order (mode paper: in any)"
+SHIFT = f"no sample has a score in the experimental arm and in what it is held against{SCORE}"
+OVER_SHAM = f"no sample has a score in the experimental arm and in the sham{SCORE}"
+TURNED = "no sample has a verdict in control and in the experimental arm"
+LABELLED = "no pair with a label has a valid vote"
+PEOPLE = "no item has labels of the judge and of a person"
+DECIDED = "on no item do both decide: one of them says tie"
+WAVES = "nothing was voted on in both waves"
+
+MISSING: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("asr", "asr_bounds", "mean_asr", "jury_asr", "asr_contrast", "mcnemar"),
+        f"no sample {OPEN}",
+    ),
+    **dict.fromkeys(
+        ("dasr", "sham_floor", "mean_dasr", "mean_sham_floor", "jury_dasr", "jury_sham_floor",
+         "detection_gain", "detection_power", "jury_detection_gain", "jury_detection_power"),
+        f"no sample {SYMMETRIC}",
+    ),
+    **dict.fromkeys(
+        ("replicate_floor", "prompt_sensitivity"),
+        "no sample has the verdicts in control, its replicate and what they are held against",
+    ),
+    **dict.fromkeys(
+        ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
+         "sequential_stop", "e_value", "e_stop", "category_shift", "jury_correlation",
+         "jury_size"),
+        SHIFT,
+    ),
+    **dict.fromkeys(("detection_share", "jury_detection_share"), SHIFT),
+    **dict.fromkeys(
+        ("sham_shift", "jury_sham_shift"),
+        f"no sample has a score in the sham and in control{SCORE}",
+    ),
+    "sham_difference": f"no sample has a score in both shams{SCORE}",
+    "unanimous_rate": f"no sample has a score of two ballots or more in control{SCORE}",
+    **dict.fromkeys(
+        ("jury_accuracy", "jury_error_correlation", "jury_error_size"),
+        "no item with a label has every member's score in both orders",
+    ),
+    **dict.fromkeys(("mps_sham", "jury_mps_sham", "mps_sham_contrast"), OVER_SHAM),
+    "jury_position_consistency": "no item has every member's score in both orders",
+    "dasr_posterior": "no sample has verdicts in all arms, and one in control that could turn",
+    **dict.fromkeys(("los", "los_sham"), "no sample has valid votes in one order in both arms"),
+    "los_contrast": "no sample has valid votes of both judges in one order in both arms",
+    "flip_direction": "no verdict is turned",
+    **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),
+    "consistency_rate": "no sample has a verdict in control and in the sham",
+    "excess_flips": "no sample has verdicts in control, sham and experimental",
+    "lost_over_control": "no sample has a vote cast in control and in the experimental arm",
+    "lost_over_sham": "no sample has a vote cast in the sham and in the experimental arm",
+    "lost_rate": "no vote was cast in this arm",
+    **dict.fromkeys(
+        ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate"),
+        "no ballot was needed",
+    ),
+    "saved_rate": "no ballot was planned",
+    "cached_rate": "no column `cached` says of a ballot whether its vote was cast before",
+    **dict.fromkeys(
+        ("position_consistency", "primacy", "recency", "preference_fairness", "swap_win_rate",
+         "swap_tie_rate", "swap_inconsistent_rate", "order_kappa"),
+        BOTH_ORDERS,
+    ),
+    "lenient_consistency": "no pair has a valid vote and one of equal repeat in the other order",
+    **dict.fromkeys(
+        ("first_pick_share", "position_gap", "position_kappa", "position_kappa_once"),
+        "no valid vote is for a slot: all are ties, or there is none",
+    ),
+    "primacy_test": "no pair is judged differently in the two orders",
+    "tie_rate": "no vote is valid",
+    **dict.fromkeys(
+        ("within_order_agreement", "across_order_agreement", "excess_conflict"),
+        "no pair has two valid votes in each order",
+    ),
+    **dict.fromkeys(
+        ("repetition_stability", "repetition_stability_asked"), "no vote is valid"
+    ),
+    **dict.fromkeys(
+        ("accuracy", "accuracy_12", "accuracy_21", "accuracy_valid", "both_right",
+         "order_agreement", "order_agreement_llmbar"),
+        LABELLED,
+    ),
+    **dict.fromkeys(
+        ("accuracy_before", "accuracy_after", "accuracy_change"),
+        "no sample with a label in both arms has votes in both, or one arm has no valid vote",
+    ),
+    **dict.fromkeys(
+        ("agreement_decided", "s2_macro", "s2_micro"), DECIDED
+    ),
+    **dict.fromkeys(
+        ("agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac1",
+         "s1_macro", "s1_micro"),
+        "no item has labels of both",
+    ),
+    **dict.fromkeys(
+        ("fleiss_kappa", "krippendorff_alpha_nominal", "krippendorff_alpha_ordinal",
+         "krippendorff_alpha_interval"),
+        "no item has labels of two annotators, or, for Fleiss, of all",
+    ),
+    **dict.fromkeys(
+        ("noise_ceiling", "below_ceiling", "ceiling_ratio"),
+        "no item has labels of the judge and of two people",
+    ),
+    **dict.fromkeys(
+        ("agreement_small_gap", "agreement_middle_gap", "agreement_large_gap"),
+        "no item of this gap has labels of the judge, of a person and of others who tell the gap",
+    ),
+    **dict.fromkeys(
+        ("win_rate", "win_rate_difference", "length_controlled", "length_slope"),
+        "no contest of these models has a valid vote in each order",
+    ),
+    "win_rate_naive": "no contest of these models has a valid vote with the first model first",
+    "self_score_error": "no other judge has a score of a contest that this one judged",
+    **dict.fromkeys(
+        ("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES
+    ),
+    "position_drift": "one of the waves has no vote for a slot",
+}  # fmt: skip
+"""Statistic -> what its denominator lacks where it is empty."""
+
+BARE: Mapping[str, str] = {
+    **dict.fromkeys(("e_value", "e_stop"), "evidence, not an estimate: no interval"),
+    "dasr_posterior": "a probability: no interval",
+    "sequential_stop": "a place in the order of the questions: no interval",
+    "tier": "a letter, not an estimate: no interval",
+    **dict.fromkeys(
+        ("random_baseline", "random_baseline_coin"), "exact, nothing is estimated: no interval"
+    ),
+    "verdict_drift": "a distance tested by permutation: no interval",
+}
+"""Statistic -> why it has no interval, whatever the data."""
+
+
+def explained(rows: pl.DataFrame) -> pl.DataFrame:
+    """Say of an empty denominator which, and of a number without an interval why it has none.
+
+    And of every row whether its clusters are too few for a conclusion.
+    """
+    name = pl.col("statistic").cast(pl.String)
+    told = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
+    lacking = name.replace_strict(told, default=EMPTY, return_dtype=pl.String)
+    bare = name.replace_strict(BARE, default=None, return_dtype=pl.String)
+    unbounded = pl.col("estimate").is_not_null() & pl.col("low").is_null()
+    return rows.with_columns(
+        reason=pl.when(pl.col("reason") == EMPTY)
+        .then(lacking)
+        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare))),
+        too_few=why_not_enough(),
+    )

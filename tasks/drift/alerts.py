@@ -1,0 +1,285 @@
+"""Changes between waves that raise an alert (methods, section 10)."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies, VoteLog
+from schemas.results import Drifts
+from tasks.drift.canary import canary, first_token_canary
+from tasks.drift.changes import JUDGE, TWICE, changes
+from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.multiplicity import holm, rejected_by_e_values
+from tasks.inference.quantiles import normal_quantile
+from tasks.kit.defaults import BUDGET, MINIMA, NIGHTS, PERMUTATIONS, POWER
+
+CELLS = 9
+"""Cells of a judge among which a canary can stand out by its smallest p."""
+
+REPEATS = 8
+"""Votes of the baseline on each fixed prompt, from as many waves as that takes."""
+
+CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")
+
+
+def watch(
+    tallies: DataFrame[Tallies],
+    shifts: DataFrame[Shifts],
+    texts: pl.DataFrame | None = None,
+    tokens: pl.DataFrame | None = None,
+    *,
+    waves: list[str] | None = None,
+    budget: float = BUDGET,
+    nights: int = NIGHTS,
+    measure: Callable[..., pl.DataFrame] | None = None,
+) -> DataFrame[Drifts]:
+    """Hold each wave against the baseline of its epoch, and say which changes are alerts.
+
+    A change is *suspect* if its p, adjusted by Holm over the wave's cells, is below the nightly
+    level ``budget / nights`` and the change is no smaller than its minimum. In the judge's next
+    wave it becomes an *alert* if, adjusted over what is to be confirmed, the same holds again in
+    the same direction. With that wave a new epoch of the judge begins, and it is the baseline of
+    what follows; nothing is ever averaged over epochs. A wave that comes from a cache is *not
+    measured*: it neither confirms nor clears what is suspect. So is a cell with too few
+    questions, though its change and p-value stand there.
+
+    Shifts also have an ``e_value``; ``e_rejected`` says which of a wave's e-BH rejects at the
+    nightly level, whatever their dependence. That is for who wants it: it decides no state.
+
+    Parameters
+    ----------
+    tallies, shifts
+        Of all waves, the same questions in each.
+    texts
+        Optional: ``dataset, judge, prompt, wave, item`` (a fixed prompt), ``outcome`` (a digest of
+        the reply) and ``votes``; its canary is of digests instead of verdicts.
+    tokens
+        Optional: ``dataset, judge, prompt, wave, item``, ``first_token`` and ``first_probability``,
+        a row per reply that has them; its canary is of first tokens (``_first_tokens.py``).
+    waves
+        Their order in time; by default that of their names.
+    budget, nights
+        False alerts that may happen in so many nights, by a union bound.
+    measure
+        Takes the place of ``measure_wave``: one that remembers what it returned for the same votes
+        spares measuring all earlier waves again each night.
+    """
+    level = budget / nights
+    order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
+    asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
+    draws = max(PERMUTATIONS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
+    epochs = pl.DataFrame(
+        schema={**dict.fromkeys(JUDGE, pl.String), "base": pl.String, "epoch": pl.Int64}
+    )
+    pending = pl.DataFrame(schema={**dict.fromkeys(CELL, pl.String), "sign": pl.Float64})
+    nightly = []
+    for wave in order:
+        present = asked.filter(pl.col("wave") == wave).select(JUDGE).sort(JUDGE)
+        known = present.join(epochs, on=JUDGE)
+        new = present.join(epochs, on=JUDGE, how="anti")
+        epochs = pl.concat([epochs, new.with_columns(base=pl.lit(wave), epoch=pl.lit(1, pl.Int64))])
+        if known.is_empty():
+            continue
+        bases = known.select(*JUDGE, "base", wave=pl.lit(wave)).sort(JUDGE)
+        votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
+        rows = (measure or measure_wave)(votes, order.index(wave), draws)
+        rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
+        rows = _judged(rows, pending, level)
+        nightly.append(rows)
+        alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
+        moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
+            pl.col("epoch") + 1, base=pl.lit(wave)
+        )
+        epochs = pl.concat([epochs.join(alerted, on=JUDGE, how="anti"), moved])
+        pending = _pending(rows, pending, alerted)
+    return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
+
+
+def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
+    """Take back the votes that are copies: those from a cache in any wave but a judge's first.
+
+    Their ballots stay, without a vote. They stay marked as cached only where a wave has no other
+    vote, which is then *not measured*.
+    """
+    later = pl.col("wave") > pl.col("wave").min().over(JUDGE)
+    copied = pl.col("cached") & pl.col("choice").is_not_null() & later
+    # In two steps: Polars does not look from one window into another.
+    marked = vote_log.with_columns(copy=copied.fill_null(value=False)).with_columns(
+        choice=pl.when(~pl.col("copy")).then("choice")
+    )
+    nothing_else = pl.col("choice").is_null().all().over(*JUDGE, "wave")
+    return VoteLog.of(
+        marked.with_columns(cached=pl.col("cached") & (nothing_else | ~pl.col("copy")))
+    )
+
+
+class WaveVotes(NamedTuple):
+    """What a wave is measured on, in a fixed order: its own votes and those it is held against."""
+
+    tallies: pl.DataFrame
+    shifts: pl.DataFrame
+    bases: pl.DataFrame
+    pool: pl.DataFrame
+    texts: pl.DataFrame | None
+    tokens: pl.DataFrame | None
+
+
+def measure_wave(votes: WaveVotes, seed: int, draws: int) -> pl.DataFrame:
+    """Return the changes of one wave: audits against the base, canaries against the baseline."""
+    bases, pool = votes.bases, votes.pool
+    rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
+    for replies, told in ((votes.texts, _texts), (votes.tokens, _tokens)):
+        if replies is not None:
+            rows.append(told(replies, bases, pool, seed=seed, draws=draws))
+    whole = pl.concat(rows, how="diagonal_relaxed")
+    return whole.rename({"statistic": "measure", "subgroup": "base"})
+
+
+def _votes_of(
+    frames: tuple[pl.DataFrame, pl.DataFrame],
+    replies: tuple[pl.DataFrame | None, pl.DataFrame | None],
+    bases: pl.DataFrame,
+    order: list[str],
+) -> WaveVotes:
+    wave = bases["wave"][0]
+    pool = _baseline(frames[0], bases, order[: order.index(wave)])
+    mine = [*pool["old"].unique(), *bases["base"].unique(), wave]
+    tallies, shifts = (
+        frame.filter(pl.col("wave").cast(pl.String).is_in(mine)).with_columns(
+            pl.col(pl.Categorical).cast(pl.String)
+        )
+        for frame in frames
+    )
+    texts, tokens = (
+        frame
+        if frame is None
+        else frame.filter(pl.col("wave").is_in(mine)).sort(
+            *JUDGE, "wave", *(column for column in OF_REPLIES if column in frame.columns)
+        )
+        for frame in replies
+    )
+    return WaveVotes(tallies, shifts, bases, pool, texts, tokens)
+
+
+def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
+    """Return the first waves since each base that give ``REPEATS`` votes per fixed prompt."""
+    place = {name: number for number, name in enumerate(before)}
+    repeats = tallies.group_by(pl.col(*JUDGE, "wave").cast(pl.String)).agg(
+        repeats=pl.sum_horizontal("anchor_12", "tie_12", "target_12").max().cast(pl.Int64)
+    )
+    since = bases.drop("wave").join(repeats.rename({"wave": "old"}), on=JUDGE)
+    number, start = (
+        pl.col(c).replace_strict(place, default=None, return_dtype=pl.Int64)
+        for c in ("old", "base")
+    )
+    return (
+        since.filter(number >= start)
+        .sort(*JUDGE, number)
+        .filter(pl.col("repeats").cum_sum().over(JUDGE) - pl.col("repeats") < REPEATS)
+        .select(*JUDGE, "old")
+        .sort(*JUDGE, "old")
+    )
+
+
+def _texts(
+    texts: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of digests of replies."""
+    keys = [*JUDGE, "item", "outcome"]
+    old = texts.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
+    new = texts.join(bases, on=[*JUDGE, "wave"])
+    counts = pl.concat(
+        [
+            old.select(*keys, base="votes", new=pl.lit(0)),
+            new.select(*keys, base=pl.lit(0), new="votes"),
+        ],
+        how="vertical_relaxed",
+    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
+    found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
+    return _of_replies("text_drift", found, bases)
+
+
+def _tokens(
+    tokens: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of first tokens."""
+    keys = [*JUDGE, "item", "first_token", "first_probability"]
+    old = tokens.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
+    new = tokens.join(bases, on=[*JUDGE, "wave"])
+    replies = pl.concat(
+        [old.select(*keys, new=pl.lit(value=False)), new.select(*keys, new=pl.lit(value=True))]
+    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    found = first_token_canary(replies.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
+    return _of_replies("token_drift", found, bases)
+
+
+def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Add to a canary of replies what makes it a row of a wave."""
+    return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
+        statistic=pl.lit(name),
+        mode=pl.lit("any"),
+        clusters="n",
+        reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
+    )
+
+
+def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
+    rows = rows.with_columns(
+        pl.lit(None, pl.String).alias(c) for c in CELL if c not in rows.columns
+    )
+    rows = rows.with_columns(pl.col("perturbation").cast(pl.String)).join(
+        pending, on=CELL, how="left", nulls_equal=True
+    )
+    awaited = pl.col("sign").is_not_null()
+    minimum = pl.col("measure").replace_strict(MINIMA, default=0.0, return_dtype=pl.Float64)
+    cells = pl.col("p_value").count()
+    confirmed = rows.filter(awaited)
+    confirmed = confirmed.with_columns(holm(confirmed["p_value"]).alias("second"))
+    rejected = rejected_by_e_values(rows["e_value"], level).alias("e_rejected")
+    rows = rows.with_columns(holm(rows["p_value"]).alias("first"), rejected, cells=cells).join(
+        confirmed.select(*CELL, "second"), on=CELL, how="left", nulls_equal=True
+    )
+    large = pl.col("estimate").abs() >= minimum
+    again = (
+        awaited & (pl.col("second") < level) & large & (pl.col("estimate").sign() == pl.col("sign"))
+    ).fill_null(value=False)
+    crossed = ((pl.col("first") < level) & large).fill_null(value=False)
+    least = level / pl.col("cells").clip(lower_bound=1)
+    few = ~is_enough()
+    return rows.with_columns(
+        minimum=minimum,
+        level=pl.lit(level),
+        p_adjusted=pl.when(awaited).then("second").otherwise("first"),
+        reason=pl.when(few & pl.col("p_value").is_not_null())
+        .then(why_not_enough())
+        .otherwise("reason"),
+        state=pl.when(few | pl.col("p_value").is_null())
+        .then(pl.lit("not measured"))
+        .when(again)
+        .then(pl.lit("alert"))
+        .when(crossed)
+        .then(pl.lit("suspect"))
+        .otherwise(pl.lit("quiet")),
+        detectable=least.map_batches(_reach, return_dtype=pl.Float64) * pl.col("standard_error"),
+    ).select(Drifts.dtypes().keys())
+
+
+def _reach(levels: pl.Series) -> pl.Series:
+    quantile = normal_quantile(1 - levels.to_numpy() / 2) + normal_quantile(POWER)
+    return pl.Series(quantile, dtype=pl.Float64)
+
+
+def _pending(rows: pl.DataFrame, before: pl.DataFrame, alerted: pl.DataFrame) -> pl.DataFrame:
+    """Return what the next wave of a judge has to confirm: its new suspects, and the unmeasured."""
+    suspects = rows.filter(pl.col("state") == "suspect").select(
+        *CELL, sign=pl.col("estimate").sign()
+    )
+    settled = rows.filter(pl.col("state") != "not measured").select(CELL)
+    kept = before.join(settled, on=CELL, how="anti", nulls_equal=True)
+    both = pl.concat([kept, suspects], how="vertical_relaxed")
+    return both.join(alerted, on=JUDGE, how="anti")

@@ -1,0 +1,306 @@
+"""Canary tests: whether replies to fixed prompts, or their first-token probabilities, changed.
+
+Per prompt ``M = W_base + W_new - 2 X``: the unbiased shares of equal pairs within the repeats of
+the baseline, within the new ones, and across. M is 0 in the mean if nothing changed.
+
+Two replies are as similar as ``s = 1 - |p - q|``, p and q the chances that the model gave to their
+first token, if that is the same token, and not at all (0) if it is another. Per prompt ``M =
+W_base + W_new - 2 X`` as of verdicts, W and X the means of s within and across the waves. As s is a
+kernel (a tent times equality), M is the unbiased squared distance of the two waves' distributions:
+0 in the mean without a change, above 0 with any, also where no verdict turns.
+"""
+
+from collections import Counter
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.kit.defaults import PERMUTATIONS
+
+EXHAUSTIVE = 4096
+"""Up to so many sums of the prompts' values are all gone through."""
+
+PLAIN = 200
+"""Of the first draws so many at or above what was found are enough: p is about .02 or more."""
+
+SLACK = 1e-9
+"""Sums of equal values in another order differ in their last digits."""
+
+CANARY = ("dataset", "judge", "prompt", "wave")
+
+
+class Null(NamedTuple):
+    """What M of a prompt may be if its repeats are dealt anew, and how likely."""
+
+    values: NDArray[np.float64]
+    chances: NDArray[np.float64]
+
+
+def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl.DataFrame:
+    """Return, per dataset, judge, prompt and wave, the mean of M over its fixed prompts, and its p.
+
+    ``counts`` has one row per fixed prompt (``item``) and ``outcome``: how often it came in the
+    ``base`` and how often as ``new``. Prompts without two repeats on both sides are ``dropped``.
+    The p-value is of the sum of M when repeats are dealt anew within prompts: of all ways if there
+    are few, else of ``draws`` seeded ones, ``(1 + #) / (1 + draws)``.
+    """
+    items = (
+        counts.group_by(*CANARY, "item", maintain_order=True)
+        .agg(
+            n_base=pl.col("base").sum().cast(pl.Int64),
+            n_new=pl.col("new").sum().cast(pl.Int64),
+            base_pairs=(pl.col("base") * (pl.col("base") - 1)).sum(),
+            new_pairs=(pl.col("new") * (pl.col("new") - 1)).sum(),
+            across=(pl.col("base") * pl.col("new")).sum(),
+            pooled=(pl.col("base") + pl.col("new")).sort(),
+        )
+        .with_columns(told=(pl.col("n_base") >= 2) & (pl.col("n_new") >= 2))
+    )
+    n, k = pl.col("n_base"), pl.col("n_new")
+    m = (
+        pl.col("base_pairs") / (n * (n - 1))
+        + pl.col("new_pairs") / (k * (k - 1))
+        - 2 * pl.col("across") / (n * k)
+    )
+    told = items.filter("told").with_columns(m=m)
+    kinds = told.group_by(*CANARY, "pooled", "n_new", maintain_order=True).agg(number=pl.len())
+    chances = [
+        {**dict(zip(CANARY, cell, strict=True)), **_test(cell, told, kinds, seed, draws)}
+        for cell in told.select(CANARY).unique(maintain_order=True).iter_rows()
+    ]
+    schema = {**told.select(CANARY).schema, "p_value": pl.Float64(), "method": pl.String()}
+    sums = items.group_by(CANARY, maintain_order=True).agg(
+        n=pl.col("told").sum(), dropped=(~pl.col("told")).sum()
+    )
+    means = told.group_by(CANARY, maintain_order=True).agg(estimate=pl.col("m").mean())
+    return sums.join(means, on=CANARY, how="left").join(
+        pl.DataFrame(chances, schema=schema), on=CANARY, how="left"
+    )
+
+
+def _test(
+    cell: tuple[str, ...], told: pl.DataFrame, kinds: pl.DataFrame, seed: int, draws: int
+) -> dict[str, float | str]:
+    mine = pl.all_horizontal(pl.col(c) == value for c, value in zip(CANARY, cell, strict=True))
+    total = float(told.filter(mine).select(pl.col("m").sum()).item())
+    nulls = [
+        (null_of(tuple(pooled), n_new), number)
+        for pooled, n_new, number in kinds.filter(mine)
+        .sort("n_new", "pooled")
+        .select("pooled", "n_new", "number")
+        .iter_rows()
+    ]
+    ways = 1
+    for null, number in nulls:
+        ways = min(ways * len(null.values) ** min(number, 64), EXHAUSTIVE + 1)
+    if ways <= EXHAUSTIVE:
+        return {"p_value": _all_ways(nulls, total), "method": "permutation, exhaustive"}
+    random = np.random.default_rng(seed)
+    done = above = 0
+    for part in (min(draws, PERMUTATIONS), max(0, draws - PERMUTATIONS)):
+        if above < PLAIN:
+            above += _above(nulls, total, random, part)
+            done += part
+    return {"p_value": (1 + above) / (1 + done), "method": f"permutation, {done} draws"}
+
+
+def _above(
+    nulls: list[tuple[Null, int]], total: float, random: np.random.Generator, draws: int
+) -> int:
+    """Count the draws whose sum is no smaller than what was found."""
+    sums = np.zeros(draws)
+    for null, number in nulls:
+        sums += random.multinomial(number, null.chances, size=draws) @ null.values
+    return int((sums >= total - SLACK).sum())
+
+
+def _all_ways(nulls: list[tuple[Null, int]], total: float) -> float:
+    values, chances = np.zeros(1), np.ones(1)
+    for null, number in nulls:
+        for _ in range(number if len(null.values) > 1 else 0):
+            values = np.add.outer(values, null.values).ravel()
+            chances = np.multiply.outer(chances, null.chances).ravel()
+    values += sum(number * null.values[0] for null, number in nulls if len(null.values) == 1)
+    return min(1.0, float(chances[values >= total - SLACK].sum()))
+
+
+@lru_cache(maxsize=4096)
+def null_of(pooled: tuple[int, ...], n_new: int) -> Null:
+    """Return the distribution of M when ``n_new`` of the pooled repeats are dealt to the new side.
+
+    M is a sum over outcomes of which ``w`` of ``c`` go there, in ``comb(c, w)`` ways; times the
+    numbers of pairs it is whole, so equal values meet exactly.
+
+    Examples
+    --------
+    Two of four repeats, two of which say a and two b: 2 of 6 ways split them by outcome, M = 2,
+    4 mix them, M = -1.
+
+    >>> null_of((2, 2), 2)
+    Null(values=array([-1.,  2.]), chances=array([0.66666667, 0.33333333]))
+    """
+    n, k = sum(pooled) - n_new, n_new
+    states = Counter({(0, 0): 1})
+    for c in pooled:
+        dealt: Counter[tuple[int, int]] = Counter()
+        for (taken, value), ways in states.items():
+            for w in range(min(c, k - taken) + 1):
+                b = c - w
+                term = (
+                    b * (b - 1) * k * (k - 1)
+                    + w * (w - 1) * n * (n - 1)
+                    - 2 * b * w * (n - 1) * (k - 1)
+                )
+                dealt[taken + w, value + term] += ways * comb(c, w)
+        states = dealt
+    ended = Counter({value: ways for (taken, value), ways in states.items() if taken == k})
+    values = sorted(ended)
+    whole = n * (n - 1) * k * (k - 1)
+    ways_in_all = comb(n + k, k)
+    return Null(
+        np.array([value / whole for value in values]),
+        np.array([ended[value] / ways_in_all for value in values]),
+    )
+
+
+MOST_WAYS = 5000
+"""Up to so many ways to deal a prompt's replies are all known; of more, some are drawn."""
+
+AT_ONCE = 100_000
+Floats = NDArray[np.float64]
+
+
+def first_token_canary(
+    replies: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS
+) -> pl.DataFrame:
+    """Return, per dataset, judge, prompt and wave, the mean of M over its fixed prompts, and its p.
+
+    Parameters
+    ----------
+    replies
+        One row per reply: the columns of ``CANARY``, ``item`` (the fixed prompt), ``first_token``,
+        ``first_probability`` in [0, 1], and ``new``, whether it is of the wave or of the baseline.
+    seed, draws
+        Of the ways to deal replies anew within prompts, where not all of them are gone through:
+        p = ``(1 + #) / (1 + draws)``.
+
+    Returns
+    -------
+    DataFrame
+        Columns of ``CANARY``, ``n`` prompts, ``dropped`` (those without two replies on both sides),
+        ``estimate``, ``p_value`` and ``method``.
+
+    References
+    ----------
+    methods.md, section 10. Gretton et al. (2012), JMLR 13, 723-773 (the unbiased estimate).
+
+    Examples
+    --------
+    The same token at .9, .9 and then .5, .5: W = 1, 1, X = .6, M = .8.
+    """
+    schema = {**dict.fromkeys(CANARY, pl.String()), "n": pl.Int64(), "dropped": pl.Int64(),
+              "estimate": pl.Float64(), "p_value": pl.Float64(), "method": pl.String()}  # fmt: skip
+    rows = [
+        {**dict(zip(CANARY, key, strict=True)), **_cell(cell, seed, draws)}
+        for key, cell in replies.sort(*CANARY, "item", "new", "first_token", "first_probability")
+        .partition_by(CANARY, as_dict=True, maintain_order=True)
+        .items()
+    ]
+    return pl.DataFrame(rows, schema=schema)
+
+
+def similarity(tokens: NDArray[np.object_], chances: Floats) -> Floats:
+    """Return how similar each two replies are.
+
+    Examples
+    --------
+    >>> similarity(np.array(["A", "A", "B"], object), np.array([1.0, 0.75, 0.75]))[0].tolist()
+    [1.0, 0.75, 0.0]
+    """
+    near: Floats = 1 - np.abs(chances[:, None] - chances[None, :])
+    same: NDArray[np.bool_] = tokens[:, None] == tokens[None, :]
+    return near * same
+
+
+def excess(alike: Floats, new: NDArray[np.bool_]) -> Floats:
+    """Return M for each row of ``new``, which marks the replies that are of the new wave."""
+    far, total = new.astype(np.float64), alike.sum()
+    k = far.sum(axis=1)
+    n = far.shape[1] - k
+    toward = far @ alike
+    within = (toward * far).sum(axis=1)
+    across = toward.sum(axis=1) - within
+    # Each reply is wholly like itself; pairs are of two.
+    rest: Floats = (total - within - 2 * across - n) / (n * (n - 1))
+    rest += (within - k) / (k * (k - 1)) - 2 * across / (n * k)
+    return rest
+
+
+def _cell(cell: pl.DataFrame, seed: int, draws: int) -> dict[str, float | int | str | None]:
+    random = np.random.default_rng(seed)
+    observed, nulls, dropped = 0.0, [], 0
+    for item in cell.partition_by("item", maintain_order=True):
+        new = item["new"].to_numpy()
+        if min(int(new.sum()), int((~new).sum())) < 2:
+            dropped += 1
+            continue
+        alike = similarity(
+            item["first_token"].to_numpy().astype(object),
+            item["first_probability"].to_numpy().astype(np.float64),
+        )
+        observed += float(excess(alike, new[None])[0])
+        nulls.append((alike, int(new.sum())))
+    told = {"n": len(nulls), "dropped": dropped}
+    if not nulls:
+        return {**told, "estimate": None, "p_value": None, "method": None}
+    return {
+        **told,
+        "estimate": observed / len(nulls),
+        **_test_tokens(nulls, observed, random, draws),
+    }
+
+
+def _test_tokens(
+    nulls: list[tuple[Floats, int]], observed: float, random: np.random.Generator, draws: int
+) -> dict[str, float | str]:
+    ways = 1
+    for alike, k in nulls:
+        ways = min(ways * comb(len(alike), k), EXHAUSTIVE + 1)
+    if ways <= EXHAUSTIVE:
+        sums = np.zeros(1)
+        for alike, k in nulls:
+            sums = np.add.outer(sums, excess(alike, _ways(len(alike), k))).ravel()
+        p_value = float((sums >= observed - SLACK).mean())
+        return {"p_value": p_value, "method": "permutation, exhaustive"}
+    sums = np.zeros(draws)
+    for alike, k in nulls:
+        sums += _drawn(alike, k, random, draws)
+    above = int((sums >= observed - SLACK).sum())
+    return {"p_value": (1 + above) / (1 + draws), "method": f"permutation, {draws} draws"}
+
+
+def _ways(size: int, k: int) -> NDArray[np.bool_]:
+    chosen = np.array(list(combinations(range(size), k)))
+    ways = np.zeros((len(chosen), size), dtype=np.bool_)
+    np.put_along_axis(ways, chosen, values=True, axis=1)
+    return ways
+
+
+def _drawn(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
+    size = len(alike)
+    if comb(size, k) <= MOST_WAYS:
+        values = excess(alike, _ways(size, k))
+        drawn: Floats = values[random.integers(0, len(values), draws)]
+        return drawn
+    step = max(1, AT_ONCE // size)
+    return np.concatenate(
+        [
+            excess(alike, random.random((min(step, draws - start), size)).argsort(axis=1) < k)
+            for start in range(0, draws, step)
+        ]
+    )

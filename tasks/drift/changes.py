@@ -1,0 +1,382 @@
+"""Changes between two waves of the same questions (methods, section 10)."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.question_order import LARGEST, evidence, places
+from tasks.counting.reasons import explained
+from tasks.counting.verdicts import may_win, wins
+from tasks.drift.canary import CANARY, canary
+from tasks.inference import intervals
+from tasks.inference.bootstrap import boot_ends, bounds_of
+from tasks.inference.cluster_sums import CELL, PART, grouped
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
+from tasks.inference.linearised_errors import correction
+from tasks.inference.permutation import sign_test
+from tasks.inference.quantiles import t_quantile, t_tail
+from tasks.kit.defaults import PERMUTATIONS
+
+JUDGE = ("dataset", "judge", "prompt")
+Floats = NDArray[np.float64]
+TWICE = "no prompt was asked twice on both sides"
+CACHED = "not measured: every vote is from a cache"
+VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
+SUMS = ("num_base", "den_base", "num_new", "den_new")
+PLACES = {"anchor": -1, "tie": 0, "target": 1}
+
+
+def changes(
+    tallies: pl.DataFrame,
+    shifts: pl.DataFrame,
+    bases: pl.DataFrame,
+    *,
+    pool: pl.DataFrame | None = None,
+    seed: int = 0,
+    draws: int = PERMUTATIONS,
+) -> pl.DataFrame:
+    """Return what changed since the base, one row per cell, wave and measure.
+
+    ``bases`` names, per dataset, judge, prompt and ``wave``, the wave ``base`` that it is held
+    against; ``pool``, per dataset, judge and prompt, the waves ``old`` whose votes are the canary's
+    baseline, if it is more than the base. The rows are columns of ``Estimates``, ``subgroup`` the
+    base, and ``e_value`` where there is one.
+    """
+    if pool is None:
+        pool = bases.select(*JUDGE, old="base").unique()
+    marks = tallies.group_by(*JUDGE, "wave").agg(
+        # More are cached than voted where `fresh_votes` took back all that a wave had.
+        cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() >= pl.col("voted").sum())
+    )
+    rows = pl.concat(
+        [
+            *_audits(tallies, shifts, bases),
+            _verdicts(tallies, bases, pool, seed=seed, draws=draws),
+        ],
+        how="diagonal_relaxed",
+    )
+    text = [c for c, dtype in rows.schema.items() if dtype == pl.Categorical]
+    marked = rows.with_columns(pl.col(text).cast(pl.String)).join(
+        marks.with_columns(pl.col(*JUDGE, "wave").cast(pl.String)), on=[*JUDGE, "wave"], how="left"
+    )
+    fresh = pl.when(~pl.col("cached").fill_null(value=False))
+    return (
+        explained(marked)
+        .with_columns(
+            p_value=fresh.then("p_value"),
+            e_value=fresh.then("e_value"),
+            reason=fresh.then("reason").otherwise(pl.lit(CACHED)),
+            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
+        )
+        .drop("cached")
+    )
+
+
+def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) -> list[pl.DataFrame]:
+    # One base in all waves: else a wave that lost its shams would seem to have changed.
+    cells = [name for name in CELL if name != "wave"]
+    base = pl.when(pl.col("over").all().over(cells)).then("sham_score").otherwise("control_score")
+    groups = grouped(shifts, CELL)
+    over = pl.Series(over_shams(shifts, groups)[groups.cell], dtype=pl.Boolean)
+    shift = shifts.with_columns(over=over).with_columns(
+        num=pl.col("experimental_score") - base, den=pl.lit(1.0)
+    )
+    in_control, in_sham = may_win("control").cast(pl.Float64), may_win("sham").cast(pl.Float64)
+    won = {arm: wins(arm).cast(pl.Float64) for arm in ("control", "sham", "experimental")}
+    above = shifts.filter("has_sham").with_columns(
+        num=(
+            in_control * (won["experimental"] - won["sham"])
+            + in_sham * (won["experimental"] - won["control"])
+        )
+        / 2,
+        den=(in_control + in_sham) / 2,
+        uneven=pl.any_horizontal(planned(arm) != pl.col("votes") for arm in ("control", "sham")),
+    )
+    first, second = (
+        pl.sum_horizontal(*columns)
+        for columns in (("anchor_12", "target_21"), ("target_12", "anchor_21"))
+    )
+    slots = tallies.filter(pl.col("arm") == "control").with_columns(
+        mode=pl.lit("any"),
+        num=((first - second) / 2).cast(pl.Float64),
+        den=(first + second).cast(pl.Float64),
+        votes="planned",
+    )
+    moved = contrast("mps_drift", shift, bases)
+    bets = paired_evidence(shift, bases)
+    return [
+        moved.join(bets, on=CELL, how="left", nulls_equal=True),
+        contrast("dasr_drift", above, bases, alike=True),
+        contrast("position_drift", slots, bases, widest=1.0),
+        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, alike=True, widest=1.0)),
+    ]
+
+
+def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the labelled control pairs; ``num`` is 1 where the balanced verdict is the label."""
+    orders = {}
+    for order in ("12", "21"):
+        anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in PLACES)
+        orders[order] = (target - anchor, anchor + tie + target)
+    (lead, votes), (other_lead, other_votes) = orders.values()
+    verdict = pl.when((votes > 0) & (other_votes > 0)).then(
+        (lead * other_votes + other_lead * votes).sign()
+    )
+    labelled = tallies.filter(pl.col("arm") == "control", pl.col("label").is_not_null())
+    label = pl.col("label").cast(pl.String).replace_strict(PLACES, return_dtype=pl.Int64)
+    return labelled.with_columns(
+        mode=pl.lit("any"), num=(verdict == label).cast(pl.Float64), den=pl.lit(1.0),
+        votes="planned",
+    )  # fmt: skip
+
+
+def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
+    """Let the exact test decide where every question is one item, as it takes items as units."""
+    exact = sign_test(*(cells[side].cast(pl.Float64).to_numpy() for side in ("rose", "fell")))
+    single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))
+    return cells.with_columns(
+        p_value=pl.when(single).then(pl.Series(exact)).otherwise("p_value"),
+        method=pl.when(single).then(pl.format("{}, p by McNemar", "method")).otherwise("method"),
+    )
+
+
+def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Return the e-value of each cell: bets on the change of each question since the base.
+
+    ``x`` is half the mean of ``effect_new - effect_base`` over a question's samples, both measured
+    with noise: an unchanged judge has mean 0 whatever the noise of its baseline (methods, section
+    10). Bets are those of ``e_process``, in the same order of questions.
+    """
+    asked = _paired(items, bases).filter("told")
+    if asked.is_empty():
+        return pl.DataFrame(schema={c: asked.schema[c] for c in CELL} | {"e_value": pl.Float64})
+    clusters = (
+        asked.with_columns(pl.col("cluster").cast(pl.String))
+        .group_by(*CELL, "cluster", maintain_order=True)
+        .agg(up=(pl.col("num_new") - pl.col("num_base")).sum() / 2, counted=pl.len())
+    )
+    cells = clusters.select(CELL).unique(maintain_order=True).with_row_index("cell")
+    turns = (
+        clusters.join(cells, on=CELL, nulls_equal=True)
+        .join(places(clusters["cluster"]), on="cluster")
+        .sort("cell", "place")
+    )
+    return (
+        evidence(turns.with_columns(down=pl.lit(0.0)))
+        .group_by(CELL, maintain_order=True)
+        .agg(e_value=pl.col("log_e").last().clip(upper_bound=LARGEST).exp())
+    )
+
+
+def contrast(
+    name: str,
+    items: pl.DataFrame,
+    bases: pl.DataFrame,
+    *,
+    alike: bool = False,
+    widest: float = 2.0,
+) -> pl.DataFrame:
+    """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
+
+    Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
+    minus the same of the base, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters'
+    samples, t with Satterthwaite's degrees of freedom. For shifts of clusters of one size, where
+    every ``den`` is 1, that is the paired t-test of cluster sums. With
+    ``alike`` only items of as many votes as in the base are compared. Where all ``u_g`` are 0 it is
+    Newcombe's interval of how far clusters rose and how far they fell, as shares of ``widest``, the
+    largest change that there is. Beside each stands the interval of a cluster bootstrap.
+    """
+    part = [*(c for c in CELL if c != "wave"), "wave", "base"]
+    uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
+    if "uneven" in items.columns:
+        uneven |= pl.col("uneven")
+    pairs = (
+        _paired(items, bases)
+        .with_columns(told=pl.col("told") & ~uneven, uneven=uneven)
+        .with_columns(
+            pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
+        )
+        .with_columns(
+            # Who has nothing to count in a sample has no shift there.
+            counted=(pl.col("told") * (pl.col("den_new") + pl.col("den_base") > 0)).cast(pl.Int64),
+            rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
+            fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
+        )
+    )
+    sums = (
+        pairs.group_by(*part, "cluster", maintain_order=True)
+        .agg(
+            pl.col(*SUMS, "told", "counted", "rose", "fell", "uneven").sum(),
+            (1 - pl.col("told")).sum().alias("dropped"),
+            pl.col("kind", "simulated", "votes").first(),
+        )
+        .sort(*part, "cluster")
+    )
+    ratios = {
+        side: pl.col(f"num_{side}") - pl.col(f"num_{side}").sum().over(part)
+        / pl.col(f"den_{side}").sum().over(part) * pl.col(f"den_{side}")
+        for side in ("new", "base")
+    }  # fmt: skip
+    u = ratios["new"] / pl.col("den_new").sum().over(part) - ratios["base"] / pl.col(
+        "den_base"
+    ).sum().over(part)
+    total = {side: pl.col(f"den_{side}").sum().over(part) for side in ("new", "base")}
+    moved = pl.col("num_new") / total["new"] - pl.col("num_base") / total["base"]
+    size = (total["new"] + total["base"]) / 2
+    share = pl.col("den_new") / total["new"] + pl.col("den_base") / total["base"]
+    starts = np.flatnonzero(np.diff(sums.select(pl.struct(part).rle_id()).to_series(), prepend=-1))
+    sizes = correction(sums["counted"].cast(pl.Float64).to_numpy(), np.append(starts, sums.height))
+    freedom = sums[starts].select(part).with_columns(freedom=pl.Series(sizes.df))
+    clusters = sums.with_columns(
+        u=u,
+        weight=pl.Series(sizes.weight),
+        den=(share / 2 * size).fill_nan(0.0),
+        minuend=(moved.clip(lower_bound=0) * size / widest).fill_nan(0.0),
+        subtrahend=((-moved).clip(lower_bound=0) * size / widest).fill_nan(0.0),
+    )
+    cells = (
+        clusters.group_by(part, maintain_order=True)
+        .agg(
+            (pl.col("weight") * pl.col("u") ** 2).sum().alias("squares"),
+            (pl.col("den") ** 2).sum().alias("den_squares"),
+            *(_residual(side).alias(f"{side}_squares") for side in intervals.PARTS),
+            pl.col("den", *intervals.PARTS).sum(),
+            (pl.col("counted") > 0).sum().alias("clusters"),
+            pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
+            pl.col("kind", "simulated").first(),
+            votes_per_pair=pl.col("votes").mode().max(),
+        )
+        .join(freedom, on=part, nulls_equal=True, how="left", maintain_order="left")
+        .rename({"told": "n", "base": "subgroup"})
+    )
+    unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
+    found = pl.concat([cells, _t(cells, widest)], how="horizontal").with_columns(
+        statistic=pl.lit(name),
+        reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"),
+    )
+    ends = _bounds(pairs).with_columns(pl.col(key).cast(found.schema[key]) for key in PART)
+    return found.join(ends, on=PART, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _bounds(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the interval of each cell's change by cluster bootstrap."""
+    groups = grouped(pairs.rename({"base": "subgroup"}))
+    sums = {name: groups.by_cluster(pairs[name]) for name in SUMS}
+    counted = groups.by_cluster(pairs["counted"])
+    several = groups.of_cells((counted > 0).astype(np.float64)) > 1
+    ends = np.where(several, bounds_of(groups, sums, counted, _change), np.nan)
+    return groups.cells.select(PART).with_columns(boot_ends(ends))
+
+
+def _change(sums: dict[str, Floats]) -> Floats:
+    new, base = (
+        np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
+        for num, den in ((sums[f"num_{side}"], sums[f"den_{side}"]) for side in ("new", "base"))
+    )
+    change: Floats = new - base
+    return change
+
+
+def _residual(side: str) -> pl.Expr:
+    rate = pl.col(side).sum() / pl.col("den").sum()
+    return (pl.col("weight") * (pl.col(side) - rate * pl.col("den")) ** 2).sum()
+
+
+def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+    """Return each item of a wave beside itself in the base; ``told`` if both are known."""
+    keys = [*(c for c in CELL if c != "wave"), "sample"]
+    new = items.join(bases, on=[*JUDGE, "wave"])
+    old = items.select(*keys, base="wave", num_base="num", den_base="den", votes_base="votes")
+    pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
+        {"num": "num_new", "den": "den_new"}
+    )
+    return pairs.with_columns(told=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
+
+
+def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
+    num, den, num_base, den_base, squares = (
+        cells[c].cast(pl.Float64).to_numpy()
+        for c in ("num_new", "den_new", "num_base", "den_base", "squares")
+    )
+    clusters = cells["clusters"].cast(pl.Float64).to_numpy()
+    there = (den > 0) & (den_base > 0)
+    one = np.ones_like(den)
+    change = num / np.where(there, den, one) - num_base / np.where(there, den_base, one)
+    change = np.where(there, change, np.nan)
+    several = there & (clusters > 1)
+    freedom = cells["freedom"].to_numpy()
+    df = np.where(several, freedom, 1.0)
+    error = np.where(several, np.sqrt(np.where(several, squares, 0.0)), np.nan)
+    alike = several & (error < 1e-12)
+    known = several & ~alike
+    half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
+    p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
+    low, high = change - half, change + half
+    low[alike], high[alike], p_value[alike] = _all_alike(cells.filter(pl.Series(alike)), widest)
+    frame = pl.DataFrame(
+        {
+            "estimate": change, "low": low, "high": high,
+            "standard_error": np.where(known, error, np.nan),
+            "df": np.where(several, freedom, np.nan), "p_value": p_value,
+        }
+    )  # fmt: skip
+    silent = np.where(there, SINGLE, EMPTY)
+    method = np.where(known, "paired cluster t", np.where(alike, "Newcombe", "none"))
+    return frame.with_columns(
+        pl.all().fill_nan(None),
+        method=pl.Series(method.tolist(), dtype=pl.String),
+        reason=pl.when(pl.Series(~several)).then(pl.Series(silent.tolist(), dtype=pl.String)),
+    )
+
+
+def _all_alike(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
+    """Return low, high and p of changes that are the same in every cluster."""
+    moments = cells.with_columns(num=pl.col("minuend") - pl.col("subtrahend"), squares=pl.lit(0.0))
+    found = intervals.ratios(moments)
+    low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
+    return low * widest, high * widest, p_value
+
+
+def _verdicts(
+    tallies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+) -> pl.DataFrame:
+    """Return the canary of the verdicts: each pair in each order is a fixed prompt."""
+    keys = ["dataset", "judge", "prompt", "sample", "arm", "perturbation"]
+    new = tallies.select(*keys, "wave", "cluster", "simulated", "planned", *VOTES).join(
+        bases, on=[*JUDGE, "wave"]
+    )
+    old = (
+        tallies.select(*keys, *VOTES, old="wave")
+        .join(pool, on=[*JUDGE, "old"])
+        .group_by(keys)
+        .agg(pl.col(column).sum().alias(f"{column}_base") for column in VOTES)
+    )
+    both = new.join(old, on=keys, nulls_equal=True)
+    item = pl.concat_str(
+        pl.col("sample", "arm", "perturbation"), separator="\x1f", ignore_nulls=True
+    )
+    counts = pl.concat(
+        both.select(
+            *CANARY,
+            item=pl.concat_str(item, pl.lit(f"\x1f{column[-2:]}")),
+            outcome=pl.lit(column[:-3]),
+            base=pl.col(f"{column}_base").cast(pl.Int64),
+            new=pl.col(column).cast(pl.Int64),
+        )
+        for column in VOTES
+    )
+    about = both.group_by(CANARY, maintain_order=True).agg(
+        pl.col("simulated").first(),
+        clusters=pl.col("cluster").n_unique(),
+        votes_per_pair=pl.col("planned").mode().max(),
+        subgroup=pl.col("base").first(),
+    )
+    found = canary(counts, seed, draws).join(about, on=CANARY)
+    return found.with_columns(
+        statistic=pl.lit("verdict_drift"),
+        mode=pl.lit("any"),
+        method=pl.col("method").fill_null("none"),
+        reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
+    )

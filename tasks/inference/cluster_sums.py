@@ -1,0 +1,240 @@
+"""Items numbered by cell and cluster, so that sums are counts by number."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.kit.memo import once
+
+Numbers = NDArray[np.int64]
+Sums = NDArray[np.float64]
+CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
+PART = (*CELL, "subgroup")
+LARGEST = 4_000_000
+"""Numbers up to here are looked up in a table."""
+
+SUMS_AT_ONCE = 2_000_000
+"""Sums of clusters that are held at once."""
+
+
+class Groups(NamedTuple):
+    """Items by cell, and by cluster within the cell; clusters of a cell are all of its dataset."""
+
+    cells: pl.DataFrame
+    """One row a cell, in the order of the keys: the keys, ``kind, simulated, votes_per_pair``."""
+    cell: Numbers
+    """The cell of each item, shape (items,)."""
+    place: Numbers
+    """Where the item's cluster stands among the clusters of all cells, shape (items,)."""
+    starts: Numbers
+    """Where the clusters of each cell start, and where those of the last end; shape (cells + 1,)"""
+    dataset: Numbers
+    """Number of each cell's dataset, shape (cells,)."""
+
+    def by_cell(self, values: pl.Series) -> Sums:
+        """Sum the values of items, nulls as 0, shape (cells,)."""
+        # Sums of neighbours are fast, so the detour by clusters is the shorter way.
+        return self.of_cells(self.by_cluster(values))
+
+    def by_cluster(self, values: pl.Series) -> Sums:
+        """Sum the values of items, nulls as 0, by cell and cluster, shape (starts[-1],)."""
+        return _sums(self.place, values, int(self.starts[-1]))
+
+    def condensed(self, counts: pl.DataFrame) -> tuple[pl.DataFrame, "Groups"]:
+        """Return the sums of items by cell and cluster as items, and their groups."""
+        sums = pl.DataFrame({column.name: self.by_cluster(column) for column in counts})
+        place = np.arange(int(self.starts[-1]))
+        groups = self._replace(cell=self.cell_of_sums(), place=place)
+        return sums, groups
+
+    def cell_of_sums(self) -> Numbers:
+        """Return the cell of each cluster's sum, shape (starts[-1],)."""
+        return np.repeat(np.arange(self.cells.height), np.diff(self.starts))
+
+    def of_cells(self, sums: Sums) -> Sums:
+        """Sum what is by cluster by cell, shape (cells,)."""
+        return totals(sums, self.starts)
+
+    def chunks(self) -> Iterator[tuple["Groups", Numbers | slice]]:
+        """Yield some of the cells after each other, and which items they have."""
+        count, starts = self.cells.height, self.starts
+        if starts[-1] <= SUMS_AT_ONCE:
+            yield self, slice(None)
+            return
+        order = np.argsort(self.cell, kind="stable")
+        bounds = np.searchsorted(self.cell[order], np.arange(count + 1))
+        first = 0
+        while first < count:
+            fit = int(np.searchsorted(starts, starts[first] + SUMS_AT_ONCE, side="right")) - 1
+            last = max(first + 1, fit)
+            at = order[bounds[first] : bounds[last]]
+            yield (
+                Groups(
+                    self.cells[first:last],
+                    self.cell[at] - first,
+                    self.place[at] - starts[first],
+                    starts[first : last + 1] - starts[first],
+                    self.dataset[first:last],
+                ),
+                at,
+            )
+            first = last
+
+    def blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Yield the cells of each dataset, which share their clusters, and these clusters' sums."""
+        changes = np.flatnonzero(np.diff(self.dataset)) + 1
+        ends = [0, *changes.tolist(), len(self.dataset)]
+        for first, last in pairwise(ends):
+            yield slice(first, last), slice(int(self.starts[first]), int(self.starts[last]))
+
+
+def totals(sums: Sums, starts: Numbers) -> Sums:
+    """Sum what stands from each start to the next, shape (starts,) without the last.
+
+    No cell is without clusters, as all clusters of its dataset are its own.
+    """
+    if len(starts) == 1:
+        return np.zeros(0)
+    return np.add.reduceat(sums, starts[:-1]).astype(np.float64, copy=False)
+
+
+def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
+    """Give numbers to the cells of ``items``, and to their clusters.
+
+    Parameters
+    ----------
+    items
+        With the ``keys`` (``subgroup`` may be missing), ``dataset, cluster, kind, simulated,
+        votes``.
+    keys
+        What makes a cell.
+    """
+    items = with_subgroup(items)
+    if items.is_empty():
+        none = np.empty(0, np.int64)
+        cells = items.select(*keys, "kind", "simulated", votes_per_pair="votes")
+        return Groups(cells, none, none, np.zeros(1, np.int64), none)
+    numbers = {name: numbered(items[name]) for name in dict.fromkeys((*keys, "cluster"))}
+    cell, _ = combined([numbers[name] for name in keys])
+    first = first_of(cell)
+    dataset = numbers["dataset"][0][first]
+    within, names = combined([numbers["dataset"], numbers["cluster"]])
+    of_dataset = np.searchsorted(names, np.arange(dataset.max() + 2) * numbers["cluster"][1])
+    size = np.diff(of_dataset)[dataset]
+    starts = np.concatenate([[0], np.cumsum(size)])
+    place = starts[cell] + within - of_dataset[dataset[cell]]
+    described = items.select(*keys, "kind", "simulated")[first]
+    votes = pl.Series("votes_per_pair", most_common(cell, items["votes"], len(first)))
+    texts = pl.col(*keys, "kind").cast(pl.String)
+    return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
+
+
+@once
+def groups_of(items: pl.DataFrame) -> Groups:
+    """Return the groups of items that several statistics measure, made once for all of them."""
+    return grouped(items)
+
+
+def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
+    """Return items that are about whole cells unless they say of what part."""
+    return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
+
+
+def numbered(column: pl.Series) -> tuple[Numbers, int]:
+    """Return the place of each value in the order of all, null first, and how many places.
+
+    Of an ``Enum``, whose values must stand in order, it is the place among all that may occur.
+    """
+    if isinstance(column.dtype, pl.Enum):
+        return _of_enum(column, len(column.dtype.categories))
+    if column.dtype != pl.Categorical:
+        column = column.cast(pl.String)
+        if column.null_count() == 0 and column.min() == column.max():
+            return _alike(len(column)), 1
+        column = column.cast(pl.Categorical)
+    physical = column.to_physical()
+    if physical.null_count():
+        physical = physical.cast(pl.Int64).fill_null(-1) + 1
+    elif physical.min() == physical.max():
+        return _alike(len(column)), 1
+    codes = physical.to_numpy()
+    if codes.max() > max(LARGEST, 4 * len(codes)):
+        codes = np.unique(codes, return_inverse=True)[1]
+    size = int(codes.max()) + 1
+    somewhere, rank = np.empty((2, size), np.int64)
+    somewhere[codes] = np.arange(len(codes))
+    present = np.flatnonzero(np.bincount(codes))
+    names = column.gather(somewhere[present]).cast(pl.String)
+    rank[present[names.arg_sort(nulls_last=False).to_numpy()]] = np.arange(len(present))
+    return rank[codes], len(present)
+
+
+def _alike(items: int) -> Numbers:
+    """Return 0 for each item, in the space of one number."""
+    return np.broadcast_to(np.int64(0), items)
+
+
+def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
+    if values == 1 and not column.null_count():
+        return _alike(len(column)), 1
+    codes = column.to_physical().cast(pl.Int64)
+    if column.null_count():
+        return (codes.fill_null(-1) + 1).to_numpy(), values + 1
+    return codes.to_numpy(), values
+
+
+def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
+    """Return the place of each combination among those that occur, and which occur."""
+    several = [column for column in columns if column[1] > 1] or columns[:1]
+    code, size = several[0]
+    for more, number in several[1:]:
+        if size * number > 2**62:
+            present, code = _dense(code, size)
+            size = len(present)
+        code, size = code * number + more, size * number
+    present, code = _dense(code, size)
+    return code, present
+
+
+def _dense(codes: Numbers, size: int) -> tuple[Numbers, Numbers]:
+    """Return the codes that occur, in their order, and the place of each among them."""
+    if size > max(LARGEST, 4 * len(codes)):
+        present, places = np.unique(codes, return_inverse=True)
+        return present, places
+    present = np.flatnonzero(np.bincount(codes, minlength=size))
+    lookup = np.empty(size, np.int64)
+    lookup[present] = np.arange(len(present))
+    return present, lookup[codes]
+
+
+def first_of(numbers: Numbers) -> Numbers:
+    """Return where each number occurs first."""
+    first = np.empty(int(numbers.max()) + 1, np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    return first
+
+
+def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
+    """Return the most common number of votes in each cell, the largest of several."""
+    number = votes.cast(pl.Int64).to_numpy()
+    if number.min() == number.max():
+        return np.full(cells, number[0])
+    present, code = _dense(number - number.min(), int(number.max() - number.min()) + 1)
+    counts = np.bincount(cell * len(present) + code, minlength=cells * len(present))
+    table = counts.reshape(cells, len(present))[:, ::-1]
+    found: Numbers = present[len(present) - 1 - table.argmax(axis=1)] + number.min()
+    return found
+
+
+def _sums(numbers: Numbers, values: pl.Series, size: int) -> Sums:
+    if not (values.max() or values.min()):  # nothing but nulls and zeros
+        return np.zeros(size)
+    if values.dtype == pl.Boolean:
+        hits = numbers[values.fill_null(value=False).to_numpy()]
+        return np.bincount(hits, minlength=size).astype(np.float64)
+    weights = values.cast(pl.Float64).fill_null(0.0).to_numpy()
+    return np.bincount(numbers, weights, size).astype(np.float64, copy=False)

@@ -1,0 +1,181 @@
+"""Logistic regression of many cells at once, with cluster bootstrap, as estimates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, weights
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
+from tasks.inference.quantiles import t_quantile
+
+Floats = NDArray[np.float64]
+SEED = 20_240_404
+STEPS = 40
+LONGEST_STEP, FURTHEST = 3.0, 15.0
+"""Log-odds beyond these tell that what is fitted is separated: no finite value is best."""
+
+CELLS_AT_ONCE = 4_000_000
+NEAR = 1e-2
+"""Draws whose last step is shorter are off by about its square, far less than they differ."""
+
+FEWEST_DRAWS = 0.9
+
+
+class Fits(NamedTuple):
+    """Coefficients by fit, and which of the fits have any."""
+
+    coefficients: Floats
+    found: NDArray[np.bool_]
+
+
+def fit(
+    design: NDArray[Any],
+    y: NDArray[Any],
+    weights: NDArray[Any],
+    start: Floats | None = None,
+    within: float = 1e-10,
+) -> Fits:
+    """Fit ``logit E[y] = design b`` once per row of ``weights``, by Newton's method (IRLS).
+
+    Parameters
+    ----------
+    design, y
+        Shapes (items, terms) and (items,); 0 <= y <= 1, not necessarily 0 or 1. Sums over items
+        are of their precision, single or double.
+    weights
+        Shape (fits, items).
+    start
+        Where to begin, shape (fits, terms).
+    within
+        The last step is shorter; the one after it would be about its square.
+    """
+    terms = design.shape[1]
+    outer = _squared(design)
+    # What is fitted is the same if a draw has no curvature left; only the step gets finite.
+    ridge = 1e-10 * np.eye(terms)
+    b: Floats = np.zeros((len(weights), terms)) if start is None else start.copy()
+    moving = np.ones(len(b), dtype=bool)
+    for _ in range(STEPS):
+        at = np.flatnonzero(moving)
+        if not at.size:
+            break
+        w = weights if at.size == len(b) else weights[at]
+        mean = _share(b[at].astype(design.dtype) @ design.T)
+        rest = y - mean
+        rest *= w
+        slope = (rest @ design).astype(np.float64)
+        np.multiply(mean, 1 - mean, out=rest)
+        rest *= w
+        curve = (rest @ outer).astype(np.float64).reshape(-1, terms, terms) + ridge
+        step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
+        b[at] += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        moving[at] = (np.abs(step).max(axis=1) > within) & (np.abs(b[at]).max(axis=1) < FURTHEST)
+    return Fits(b, ~moving & (np.abs(b).max(axis=1) < FURTHEST))
+
+
+def refits(
+    design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, draws: int = DRAWS
+) -> Floats | None:
+    """Return the coefficients of resampled clusters, shape (draws, terms).
+
+    ``start`` is the fit of all items, shape (terms,). Draws without a finite fit are left out; null
+    if that are more than a tenth, or if no draws are wanted at all.
+    """
+    if not by_chance():
+        return None
+    clusters = int(cluster.max()) + 1
+    single, shares = design.astype(np.float32), y.astype(np.float32)
+    found = []
+    step = max(1, CELLS_AT_ONCE // len(y))
+    for counts in weights(clusters, draws, SEED):
+        for at in range(0, len(counts), step):
+            some = counts[at : at + step]
+            begun = _first_step(design, y, cluster, start, some)
+            drawn = some.astype(np.float32)[:, cluster]
+            found.append(fit(single, shares, drawn, begun, within=NEAR))
+    usable = np.concatenate([fits.coefficients[fits.found] for fits in found])
+    return usable if len(usable) >= FEWEST_DRAWS * draws else None
+
+
+def _first_step(
+    design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, counts: Floats
+) -> Floats:
+    """Go the first step from a common start: there sums over clusters do for all draws."""
+    terms = design.shape[1]
+    mean = _share(design @ start)
+    sums = np.zeros((counts.shape[1], terms + terms * terms))
+    slopes = (y - mean)[:, None] * design
+    curves = (mean * (1 - mean))[:, None] * _squared(design)
+    np.add.at(sums, cluster, np.hstack([slopes, curves]))
+    drawn = counts @ sums
+    curve = drawn[:, terms:].reshape(-1, terms, terms) + 1e-10 * np.eye(terms)
+    step = np.linalg.solve(curve, drawn[:, :terms, None])[:, :, 0]
+    begun: Floats = start + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+    return begun
+
+
+def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
+    """Turn log-odds into shares, in their place."""
+    np.clip(log_odds, -35, 35, out=log_odds)
+    np.negative(log_odds, out=log_odds)
+    np.exp(log_odds, out=log_odds)
+    log_odds += 1
+    np.reciprocal(log_odds, out=log_odds)
+    return log_odds
+
+
+def _squared(design: NDArray[Any]) -> NDArray[Any]:
+    terms = design.shape[1]
+    squared: NDArray[Any] = design[:, :, None] * design[:, None, :]
+    return squared.reshape(-1, terms * terms)
+
+
+UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
+TIES = "all contests are ties: nothing to fit"
+ROUNDING = 1e-12
+METHOD = "cluster bootstrap with refit, t"
+Row = dict[str, Any]
+
+
+def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
+    """Return an estimate in log-odds with its t interval and percentiles of the draws.
+
+    ``clusters`` of one size have the degrees of freedom of those that were drawn.
+    """
+    if clusters < 2:
+        return {"estimate": value, "method": "none", "reason": SINGLE}
+    row: Row = {"estimate": value, "df": clusters - 1}
+    if draws is None:
+        return row | {"method": "none", "reason": UNSTABLE if by_chance() else FORMULAS}
+    error = float(draws.std(ddof=1)) * _missed(clusters)
+    if error < ROUNDING:
+        return row | {"method": "none", "reason": ALIKE}
+    half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
+    tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return row | {
+        "low": value - half, "high": value + half, "standard_error": error,
+        "boot_low": float(tails[0]), "boot_high": float(tails[1]), "level": LEVEL,
+        "method": METHOD,
+    }  # fmt: skip
+
+
+def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:
+    """Return the same as a rate: all ends are turned from log-odds, the error is that of rates."""
+    row = logit_row(value, draws, clusters)
+    ends = ("estimate", "low", "high", "boot_low", "boot_high")
+    row |= {end: expit(row[end]) for end in ends if end in row}
+    if "standard_error" in row and draws is not None:
+        spread = float((1 / (1 + np.exp(-draws))).std(ddof=1))
+        row["standard_error"] = spread * _missed(clusters)
+    return row
+
+
+def _missed(clusters: float) -> float:
+    """Return by how much draws of few clusters vary less than what they are drawn from."""
+    return float(np.sqrt(clusters / (clusters - 1)))
+
+
+def expit(value: float) -> float:
+    """Turn log-odds into a rate."""
+    return float(1 / (1 + np.exp(-value)))

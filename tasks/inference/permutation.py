@@ -1,0 +1,296 @@
+"""Permutation tests by label swaps and sign flips within clusters, and exact tests of counts.
+
+A swap of a cluster changes the sign of its difference, so all pairs of judges are one product of
+signs and cluster sums. Clusters in which every judge has every value need sums by judge only; the
+others need them by pair.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates
+from tasks.inference.bootstrap import MOST_CLUSTERS
+from tasks.inference.cluster_sums import CELL
+from tasks.kit.defaults import PERMUTATIONS
+
+EXHAUSTIVE = 4096
+"""Most swaps that are tried one by one; it takes 12 clusters."""
+
+BLOCK = 1000
+CLEAR = 0.1
+"""A pair whose p-value is above after the first block is drawn for no further."""
+
+SEED = 20240611
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+
+class Sums(NamedTuple):
+    """Differences between the judges of each pair by cluster, whole clusters first."""
+
+    by_judge: Floats
+    """Of whole clusters, by judge."""
+    by_pair: Floats
+    """Of the others, first judge of the pair minus second."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of judges, as columns."""
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+
+
+class Tested(NamedTuple):
+    """What permutation tells of each pair."""
+
+    p_value: Floats
+    swaps: NDArray[np.int64]
+    """How many swaps were tried."""
+    exhaustive: NDArray[np.bool_]
+    """Whether these were all there are."""
+
+
+def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Singles:
+    """Return swaps, a column each: 1 keeps a cluster's labels, -1 swaps them.
+
+    Drawn, or without a generator those of all swaps whose numbers are in ``swaps``.
+    """
+    if random is None:
+        bits: NDArray[Any] = (np.asarray(swaps) >> np.arange(clusters)[:, None]) & 1
+    else:
+        packed = random.integers(0, 256, (clusters, -(-len(swaps) // 8)), np.uint8)
+        bits = np.unpackbits(packed, axis=1, count=len(swaps))
+    found: Singles = bits.astype(np.float32)
+    found *= -2
+    found += 1
+    return found
+
+
+class _Flipped:
+    """Sums of the differences of pairs, each cluster with the sign that a swap gives it."""
+
+    def __init__(self, pairs: Pairs, sums: Sums) -> None:
+        self.pairs = pairs
+        self.by_judge = np.ascontiguousarray(sums.by_judge.T, np.float32)
+        self.by_pair = np.ascontiguousarray(sums.by_pair.T, np.float32)
+
+    def of(self, block: Singles, chosen: NDArray[np.intp]) -> Singles:
+        """Return a row per chosen pair, a column per swap."""
+        whole = self.by_judge.shape[1]
+        mine = self.by_judge @ block[:whole]
+        found: Singles = mine[self.pairs.first[chosen]]
+        found -= mine[self.pairs.second[chosen]]
+        if self.by_pair.shape[1]:
+            found += self.by_pair[chosen] @ block[whole:]
+        return found
+
+    def apart(self, pair: int) -> Floats:
+        """Return the difference of a pair in each cluster."""
+        first, second = self.pairs.first[pair], self.pairs.second[pair]
+        whole = self.by_judge[first] - self.by_judge[second]
+        return np.concatenate([whole, self.by_pair[pair]]).astype(np.float64)
+
+    @property
+    def clusters(self) -> int:
+        return int(self.by_judge.shape[1] + self.by_pair.shape[1])
+
+    @property
+    def observed(self) -> Floats:
+        """Sums without any swap."""
+        every = np.arange(len(self.pairs.first))
+        return self.of(np.ones((self.clusters, 1), np.float32), every)[:, 0].astype(np.float64)
+
+
+def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
+    """Test whether each pair's sum of differences is far from 0, on both sides."""
+    flipped = _Flipped(pairs, difference)
+    # Sums are of single precision: what is this close counts as equal, against rejection.
+    bound = (np.abs(flipped.observed) - 1e-4).astype(np.float32)
+
+    def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
+        total = flipped.of(block, chosen)
+        np.abs(total, out=total)
+        return np.asarray(np.count_nonzero(total >= bound[chosen, None], axis=1))
+
+    def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
+        return swap_sums(ONE, _of_one(flipped.apart(pair)[some]), seed)
+
+    tested = _test(beyond, flipped.clusters, len(pairs.first), seed)
+    return _exhausted(tested, [flipped], alone)
+
+
+def swap_rates(
+    pairs: Pairs, hits: Sums, counted: Sums, totals: tuple[Floats, Floats], seed: int = SEED
+) -> Tested:
+    """Test whether each pair's difference of rates is far from 0, on both sides.
+
+    ``totals`` are hits K and counted V of both judges together. With k and v the differences after
+    a swap, the rates are (K + k) / (V + v) and (K - k) / (V - v), so they are T apart or more where
+    ``2 |k V - K v| >= T (V^2 - v^2)``. If a swap leaves a judge with nothing counted, V^2 = v^2,
+    and it is taken to be as far.
+    """
+    flipped_k, flipped_v = _Flipped(pairs, hits), _Flipped(pairs, counted)
+    both = np.maximum(totals[1], 1.0)
+    rate = totals[0] / both
+    k, v = flipped_k.observed, flipped_v.observed
+    apart = 2 * np.abs(k - rate * v) * both / np.maximum(both**2 - v**2, 1.0)
+    # Divided by 2 V: |k - rate v| + slope v^2 >= T V / 2, less what single precision loses.
+    slope = (apart / (2 * both)).astype(np.float32)[:, None]
+    bound = (apart * both / 2 * (1 - 1e-5) - 1e-4).astype(np.float32)[:, None]
+    share = rate.astype(np.float32)[:, None]
+
+    def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
+        k, v = flipped_k.of(block, chosen), flipped_v.of(block, chosen)
+        k -= v * share[chosen]
+        np.abs(k, out=k)
+        v *= v
+        v *= slope[chosen]
+        k += v
+        return np.asarray(np.count_nonzero(k >= bound[chosen], axis=1))
+
+    def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
+        k, v = (_of_one(flipped.apart(pair)[some]) for flipped in (flipped_k, flipped_v))
+        return swap_rates(ONE, k, v, (totals[0][[pair]], totals[1][[pair]]), seed)
+
+    tested = _test(beyond, flipped_k.clusters, len(pairs.first), seed)
+    return _exhausted(tested, [flipped_k, flipped_v], alone)
+
+
+ONE = Pairs(np.array([0]), np.array([0]))
+
+
+def _of_one(apart: Floats) -> Sums:
+    return Sums(np.empty((0, 1)), apart[:, None])
+
+
+def _exhausted(
+    tested: Tested,
+    flipped: Sequence[_Flipped],
+    alone: Callable[[int, NDArray[np.bool_]], Tested],
+) -> Tested:
+    """Try all swaps of those pairs that differ in few of the clusters: others change nothing."""
+    for pair in np.flatnonzero(~tested.exhaustive).tolist():
+        some = np.any([each.apart(pair) != 0 for each in flipped], axis=0)
+        if not 1 < 2 ** int(some.sum()) <= EXHAUSTIVE:
+            continue
+        own = alone(pair, some)
+        for told, one in zip(tested, own, strict=True):
+            told[pair] = one[0]
+    return tested
+
+
+def _test(
+    beyond: Callable[[Singles, NDArray[np.intp]], NDArray[np.int64]],
+    clusters: int,
+    pairs: int,
+    seed: int,
+) -> Tested:
+    """Count swaps that are as far as what was observed, all or some of them."""
+    every, counts = 2**clusters, np.zeros(pairs, np.int64)
+    chosen = np.arange(pairs)
+    if every <= EXHAUSTIVE:
+        for start in range(0, every, BLOCK):
+            some = range(start, min(start + BLOCK, every))
+            counts += beyond(signs(clusters, some, None), chosen)
+        return Tested(counts / every, np.full(pairs, every), np.ones(pairs, np.bool_))
+    random = np.random.default_rng(seed)
+    tried = np.zeros(pairs, np.int64)
+    for start in range(0, PERMUTATIONS, BLOCK):
+        some = range(start, min(start + BLOCK, PERMUTATIONS))
+        counts[chosen] += beyond(signs(clusters, some, random), chosen)
+        tried[chosen] += len(some)
+        if start == 0:
+            chosen = np.flatnonzero((1 + counts) / (1 + tried) <= CLEAR)
+        if not chosen.size:
+            break
+    return Tested((1 + counts) / (1 + tried), tried, np.zeros(pairs, np.bool_))
+
+
+FLIP_SEED = 20240614
+ROUNDING = 1e-5
+Value = Callable[[Floats], Floats]
+
+
+def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float64]:
+    """Return the p-value of each cell: how often flipped signs give at least the observed value.
+
+    All sign patterns where there are few (``EXHAUSTIVE``), else ``PERMUTATIONS`` seeded draws and
+    ``p = (1 + #) / (1 + draws)``. Of very many clusters the flipped sums are drawn from the normal
+    distribution that they then follow.
+
+    Parameters
+    ----------
+    sums
+        Of each cluster, 0 where it does not count; shape (cells, rows, clusters).
+    value
+        From totals, shape (cells, rows, draws), to the statistic, shape (cells, draws); large
+        values speak against the null hypothesis.
+
+    Examples
+    --------
+    Two clusters that sum to 1: of the four sign patterns one reaches 2.
+
+    >>> sign_flip_test(np.array([[[1.0, 1.0]]]), lambda totals: totals[:, 0]).tolist()
+    [0.25]
+    """
+    cells, rows, clusters = sums.shape
+    observed = value(sums.sum(axis=2, keepdims=True))[:, 0]
+    scale = np.abs(value(np.abs(sums).sum(axis=2, keepdims=True)))[:, 0]
+    # Single precision: what is this close counts as equal, against rejection.
+    bound = (observed - ROUNDING * (scale + np.abs(observed)))[:, None]
+    every = 2**clusters if clusters < EXHAUSTIVE else np.inf
+    exhaustive = every <= EXHAUSTIVE
+    tries = int(every) if exhaustive else PERMUTATIONS
+    random = np.random.default_rng(FLIP_SEED)
+    flat = sums.reshape(cells * rows, clusters).astype(np.float32)
+    spread = np.sqrt(np.square(sums).sum(axis=2, keepdims=True))
+    reached = np.zeros(cells)
+    for start in range(0, tries, BLOCK):
+        some = range(start, min(start + BLOCK, tries))
+        if clusters > MOST_CLUSTERS:
+            totals = spread * random.standard_normal((1, rows, len(some)))
+        else:
+            block = signs(clusters, some, None if exhaustive else random)
+            totals = (flat @ block).astype(np.float64).reshape(cells, rows, len(some))
+        reached += np.count_nonzero(value(totals) >= bound, axis=1)
+    return reached / tries if exhaustive else (1 + reached) / (1 + tries)
+
+
+def sign_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the chance that fair coins fall at least as unevenly as ``one`` to ``other``.
+
+    The exact two-sided binomial test at 1/2, and so McNemar's; 1 without coins.
+
+    Examples
+    --------
+    Four to none: 2 / 2^4. Two to one: any of the eight falls.
+
+    >>> sign_test(np.array([4.0, 2.0]), np.array([0.0, 1.0])).tolist()
+    [0.125, 1.0]
+    """
+    from scipy.special import bdtr
+
+    tails: NDArray[np.float64] = 2 * bdtr(np.minimum(one, other), (one + other).astype(int), 0.5)
+    return np.minimum(1.0, tails)
+
+
+def with_sign_test(
+    rows: DataFrame[Estimates], items: pl.DataFrame, one: pl.Expr, other: pl.Expr
+) -> DataFrame[Estimates]:
+    """Give estimates the p-value of the sign test of how many ``items`` are ``one``, ``other``."""
+    if rows.is_empty():
+        return rows
+    counts = items.group_by(CELL, maintain_order=True).agg(
+        one.sum().alias("one"), other=other.sum()
+    )
+    sides = (counts[side].cast(pl.Float64).to_numpy() for side in ("one", "other"))
+    keys = counts.select(pl.col(CELL).cast(pl.String), tested=pl.Series(sign_test(*sides)))
+    joined = rows.join(keys, on=CELL, how="left", nulls_equal=True)
+    told = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
+    return Estimates.draft(joined.with_columns(p_value=pl.when(told).then(pl.col("tested"))))

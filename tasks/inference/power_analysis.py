@@ -1,0 +1,190 @@
+"""Power analysis: the smallest effect that a design can detect (methods, section 4)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.inference.quantiles import normal_below, normal_quantile
+from tasks.kit.defaults import ALPHA, POWER
+
+
+class Spread(NamedTuple):
+    """Variance of one sample's shift: ``votes / m + samples`` at m votes per arm."""
+
+    votes: float
+    """Noise of the votes, which more of them average out."""
+    samples: float
+    """What is left with ever so many votes."""
+
+
+# Through the sigma of m = 2 and 6 in methods, section 4; at m = 4 the first gives .282 (.28 there),
+# the second .216 (.21), the third .324 (.33).
+SPREADS = {
+    "typical": Spread(0.2907, 0.0068),
+    "sharp": Spread(0.1728, 0.0036),
+    "noisy": Spread(0.2520, 0.0421),
+}
+ASR_VOTES = 6
+ASR_SIGMAS = {"typical": (0.58, 0.67), "sharp": (0.40, 0.51), "noisy": (0.66, 0.70)}
+"""Of dASR at 6 votes in each of the three arms: without an effect, and with one of a logit."""
+
+LOGIT_DASR = 0.245
+"""dASR of a planted logit, typical judge (methods, section 4)."""
+
+
+def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
+    """Return the standard deviation of one sample's preference shift.
+
+    Examples
+    --------
+    >>> [round(shift_sigma(m), 3) for m in (2, 4, 6)]
+    [0.39, 0.282, 0.235]
+    """
+    spread = SPREADS[judge]
+    return math.sqrt(spread.votes / votes_per_pair + spread.samples)
+
+
+def rescaled_sigma(sigma: float, votes: int, to: int) -> float:
+    """Return what ``sigma`` at ``votes`` per arm is at ``to``, if noise shares as is typical."""
+    return sigma * shift_sigma(to) / shift_sigma(votes)
+
+
+def smallest_effect(
+    samples: int, sigma: float, power: float = POWER, alpha: float = ALPHA
+) -> float | None:
+    """Return ``(z_{1 - alpha/2} + z_power) sigma / sqrt(N)``; null without samples.
+
+    Examples
+    --------
+    2.8016 * .39 / sqrt(142):
+
+    >>> round(smallest_effect(142, 0.39), 4)
+    0.0917
+    """
+    return _reach(power, alpha) * sigma / math.sqrt(samples) if samples else None
+
+
+def samples_needed(
+    effect: float, sigma: float, power: float = POWER, alpha: float = ALPHA
+) -> int | None:
+    """Return ``((z_{1 - alpha/2} + z_power) sigma / effect)^2``, rounded up; null for no effect.
+
+    Examples
+    --------
+    (2.8016 * .39 / .05)^2 = 477.5:
+
+    >>> samples_needed(0.05, 0.39)
+    478
+    """
+    return math.ceil((_reach(power, alpha) * sigma / effect) ** 2) if effect else None
+
+
+def smallest_shift(
+    samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
+) -> float | None:
+    """Return the smallest mean preference shift of a typical judge that is found with ``power``.
+
+    Examples
+    --------
+    >>> round(smallest_shift(142, 2), 3), round(smallest_shift(142, 6), 3)
+    (0.092, 0.055)
+    """
+    return smallest_effect(samples, shift_sigma(votes_per_pair), power, alpha)
+
+
+def smallest_dasr(
+    samples: int, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
+) -> float | None:
+    """Return the smallest dASR that is found at six votes per arm; null without samples.
+
+    Its sigma grows with the effect, from the lower to the upper one of ``ASR_SIGMAS``, so that
+    ``d = k (low + (high - low) d / .245)`` with ``k = (z_{1 - alpha/2} + z_power) / sqrt(N)``.
+
+    Examples
+    --------
+    >>> round(smallest_dasr(142), 2)
+    0.15
+    """
+    if not samples:
+        return None
+    low, high = ASR_SIGMAS[judge]
+    k = _reach(power, alpha) / math.sqrt(samples)
+    # Beyond a logit nothing is known: there the upper one holds.
+    slope = (high - low) / LOGIT_DASR
+    found = k * low / (1 - k * slope) if k * slope < 1 else math.inf
+    return found if found <= LOGIT_DASR else k * high
+
+
+def samples_needed_dasr(
+    effect: float, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
+) -> int | None:
+    """Return the samples in which a dASR is found at six votes per arm; null for no effect.
+
+    Examples
+    --------
+    (2.8016 * .67 / .245)^2 = 58.7, as in methods, section 4:
+
+    >>> samples_needed_dasr(0.245)
+    59
+    """
+    low, high = ASR_SIGMAS[judge]
+    sigma = low + (high - low) * min(abs(effect) / LOGIT_DASR, 1.0)
+    return samples_needed(effect, sigma, power, alpha)
+
+
+def smallest_drift(
+    samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
+) -> float | None:
+    """Return the smallest change of a shift between two waves of the same samples.
+
+    What differs between samples is the same in both waves; only the noise of votes doubles.
+
+    Examples
+    --------
+    2.8016 sqrt(2 * .2907 / 2) / sqrt(100):
+
+    >>> round(smallest_drift(100, 2), 2)
+    0.15
+    """
+    sigma = math.sqrt(2 * SPREADS["typical"].votes / votes_per_pair)
+    return smallest_effect(samples, sigma, power, alpha)
+
+
+def share_used(times: float, bounds: tuple[float, float, float]) -> float:
+    """Return the share of the samples that three looks, a third apart, take on average.
+
+    Parameters
+    ----------
+    times
+        The true shift, in units of the smallest one that the design sees with 80 % power.
+    bounds
+        Of |z| at each look.
+
+    Notes
+    -----
+    ``S_k = z_k sqrt(k / 3)`` is a sum of independent normal steps of mean ``times (z_.975 + z_.8) /
+    3`` and variance 1/3. The chance to stop at the second look is an integral over the first.
+
+    References
+    ----------
+    O'Brien and Fleming (1979), Biometrics 35, 549-556. methods.md, section 4.
+
+    Examples
+    --------
+    >>> [round(share_used(times, (3.471, 2.454, 2.004)), 2) for times in (0, 1, 2)]
+    [1.0, 0.84, 0.54]
+    """
+    step, spread = times * _reach(POWER, ALPHA) / 3, math.sqrt(1 / 3)
+    first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
+    at = np.linspace(-first, first, 4001)
+    density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
+    stops = normal_below((at + step - second) / spread) + normal_below(
+        -(second + at + step) / spread
+    )
+    here, next_ = float(np.trapezoid(density, at)), float(np.trapezoid(density * stops, at))
+    return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
+
+
+def _reach(power: float, alpha: float) -> float:
+    return float(normal_quantile(1 - alpha / 2) + normal_quantile(power))

@@ -1,0 +1,68 @@
+"""Quantiles of the normal and t distributions; SciPy (16 MB) is imported on first use."""
+
+from typing import Any
+
+
+def normal_quantile(q: Any) -> Any:
+    """Return the standard normal quantile of ``q`` (a number or an array)."""
+    from scipy.special import ndtri
+
+    return ndtri(q)
+
+
+def normal_below(z: Any) -> Any:
+    """Return the chance that a standard normal variable is below ``z``."""
+    from scipy.special import ndtr
+
+    return ndtr(z)
+
+
+def normal_tail(z: Any) -> Any:
+    """Return the chance that a standard normal variable is further from 0 than ``z``."""
+    from scipy.special import ndtr
+
+    return 2 * ndtr(-abs(z))
+
+
+def widened(level: float, clusters: Any) -> Any:
+    """Return the level at which bootstrap percentiles of few clusters hold ``level``.
+
+    Draws of G clusters vary by ``(G - 1) / G`` of what they should, and percentiles know nothing of
+    t: the tails are ``Phi(-t sqrt(G / (G - 1)))`` instead. Of 20 clusters 95 % covered 91 to 94 %.
+    Of clusters that differ in size G is how many of one size have the same degrees of freedom.
+
+    References
+    ----------
+    Hesterberg (2015), What Teachers Should Know About the Bootstrap, Am. Stat. 69, 371-386
+    (expanded percentile interval).
+
+    Examples
+    --------
+    20 clusters: t = 2.0930, times sqrt(20 / 19) = 2.1474, of which the tail is .0159.
+
+    >>> [round(float(widened(0.95, clusters)), 4) for clusters in (20, 142)]
+    [0.9682, 0.9527]
+    """
+    far = t_quantile(clusters - 1, (1 + level) / 2) * (clusters / (clusters - 1)) ** 0.5
+    return 1 - normal_tail(far)
+
+
+def t_quantile(df: Any, q: Any) -> Any:
+    """Return the quantile ``q`` of Student's t with ``df`` degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return stdtrit(df, q)
+
+
+def t_tail(df: Any, t: Any) -> Any:
+    """Return the chance that Student's t with ``df`` degrees of freedom is further from 0."""
+    from scipy.special import stdtr
+
+    return 2 * stdtr(df, -abs(t))
+
+
+def chi_square_tail(df: Any, square: Any) -> Any:
+    """Return the chance that a chi-square variable is above ``square``; 1 without freedom."""
+    from scipy.special import chdtrc
+
+    return chdtrc(df, square)

@@ -1,0 +1,318 @@
+"""People as judges: what each voter is shown, in which order, and their votes as a log.
+
+A person sees a pair once, so in one order: the same in all arms of a sample, that a liking for a
+slot may cancel out of its shift, and the other one for the next voter.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from schemas.keys import PEOPLE, content_key
+from schemas.results import Findings
+from tasks.aggregate import text_sizes
+from tasks.kit.defaults import FEWEST_CLUSTERS
+from tasks.kit.random_numbers import shuffle, uniform
+
+ASKED_ARMS = ("control", "experimental", "sham")
+COUNTED = ("first", "second", "tie")
+"""Choices that count; *not familiar* and a vote that was too fast do not."""
+
+QUESTION = "Which answer is better?"
+CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar": "abstain"}
+"""What a button says, and the choice that it is."""
+
+PROMPT = {
+    "prompt": "booth_v1", "kind": "pair", "verdict": "button", "system": "",
+    "source": "the page of `voirdire booth`; the buttons are those of arXiv 2402.10669",
+    "user": f"{QUESTION}\n\n{{question}}\n\n{{answer_a}}\n\n{{answer_b}}\n\n{' / '.join(CHOSEN)}",
+}  # fmt: skip
+"""What a person is asked, as a judge prompt."""
+
+TIMED, UNTIMED = "timed", "untimed"
+"""How a vote came (its ``finish_reason``): after so many seconds, or nobody knows when."""
+
+
+class Programme(NamedTuple):
+    """What voters are to be shown of a study."""
+
+    arms: tuple[str, ...] = ASKED_ARMS
+    perturbations: tuple[str, ...] = ()
+    """Of these only; none: of all."""
+    limit: int | None = None
+    """At most so many ballots each; never a part of a sample's arms, unless ``once``."""
+    once: bool = False
+    """Each sample once per voter, its arm rotating over voters: no shifts, more samples."""
+    seed: int = 0
+
+
+class Draw(NamedTuple):
+    """The ballots of one voter."""
+
+    ballots: DataFrame[Ballots]
+    order: list[str]
+    """Their ids as they are to be shown."""
+
+
+def judge_of(voter: str) -> str:
+    """Name a voter as a judge: people/ann."""
+    return f"{PEOPLE}/{voter}"
+
+
+def people_table(judges: Sequence[str]) -> DataFrame[Judges]:
+    """Return the frame of judges who are people."""
+    told = {"provider": PEOPLE, "model": "person", "params": "{}", "system": "", "simulated": False}
+    return Judges.of(pl.DataFrame([{"judge": judge, **told} for judge in judges]))
+
+
+def people_prompt() -> DataFrame[Prompts]:
+    """Return what people are asked, as a frame of one judge prompt."""
+    return Prompts.of(pl.DataFrame([PROMPT]))
+
+
+def both_orders(pairs: DataFrame[Pairs], judge: str) -> DataFrame[Ballots]:
+    """Return the ballots of a person for each pair, in either order.
+
+    An id is the key of person, wording and texts: who has judged a pair in one study has judged it
+    in all.
+    """
+    shown = pairs.filter(pl.col("arm").is_in(ASKED_ARMS))
+    texts = shown.select("pair_id", "question", *SIDES).iter_rows()
+    rows = [
+        (content_key(PEOPLE, judge, PROMPT["user"], question, *answers), pair_id, judge, side)
+        for pair_id, question, anchor, target in texts
+        for side, answers in (("anchor", (anchor, target)), ("target", (target, anchor)))
+    ]
+    names = ("ballot_id", "pair_id", "judge", "shown_first")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    return Ballots.of(
+        frame.with_columns(prompt=pl.lit(PROMPT["prompt"]), wave=pl.lit(""), repeat=pl.lit(0))
+    )
+
+
+def draw_for(
+    pairs: DataFrame[Pairs], judge: str, number: int, programme: Programme,
+    voted: DataFrame[Ballots] | None = None,
+) -> Draw:  # fmt: skip
+    """Draw the ballots of one voter, the voter of this ``number``.
+
+    All voters see the same samples, so that they can be compared. Within a limit, each sample comes
+    with one perturbation first (the next sample with the next), then with another. The ballots of a
+    sample lie as far apart as they can. A sample with a pair in ``voted`` keeps the order in which
+    that was shown.
+    """
+    chosen = _chosen(pairs, number, programme)
+    at = {sample: i for i, sample in enumerate(_samples(pairs, programme.seed))}
+    seen = {} if voted is None else dict(voted.select("pair_id", "shown_first").iter_rows())
+    # A study may have grown since: what is new of a sample is shown as the rest of it was.
+    samples = dict(pairs.select("pair_id", "sample").iter_rows())
+    begun = {samples[pair]: side for pair, side in seen.items() if pair in samples}
+    sides = {
+        pair["pair_id"]: seen.get(pair["pair_id"])
+        or begun.get(pair["sample"])
+        or SIDES[(at[pair["sample"]] + number) % 2]
+        for pair in chosen
+    }
+    wanted = pl.DataFrame(
+        list(sides.items()), schema=dict.fromkeys(("pair_id", "shown_first"), pl.String),
+        orient="row",
+    )  # fmt: skip
+    ballots = both_orders(pairs, judge).join(wanted, on=["pair_id", "shown_first"], how="semi")
+    ids = dict(ballots.select("pair_id", "ballot_id").iter_rows())
+    # Arms with the same texts are one ballot.
+    order = dict.fromkeys(ids[pair_id] for pair_id in _spread(chosen, judge, programme.seed))
+    return Draw(Ballots.of(ballots), list(order))
+
+
+def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
+    """Refuse to show nothing, or less than a sample.
+
+    Raises
+    ------
+    ValueError
+        Naming the option, and what it may be.
+    """
+    known = pairs["perturbation"].drop_nulls().unique().sort().to_list()
+    for name in programme.perturbations:
+        if name not in known:
+            raise ValueError(f"the study has no perturbation {name!r}. It has: {', '.join(known)}.")
+    if not _chosen(pairs, 0, programme):
+        raise ValueError("no pair is left to show: see --arms and --perturbation.")
+
+
+def log_people(
+    pairs: DataFrame[Pairs],
+    ballots: DataFrame[Ballots],
+    votes: DataFrame[Votes],
+    *,
+    prompt: str,
+    wave: str,
+    too_fast_seconds: float,
+) -> DataFrame[VoteLog]:
+    """Lay the votes of people beside their pairs, under the prompt and wave of the judges.
+
+    So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
+    has not read: that vote is invalid, unless it says that the subject is not familiar, which a
+    glance at the question may tell. The page measures the time, a file of votes may not.
+    """
+    timed = (pl.col("finish_reason") == TIMED) & (pl.col("choice") != "abstain")
+    hasty = timed & (pl.col("seconds") < too_fast_seconds)
+    cast = votes.select("ballot_id", "choice", "seconds", "finish_reason")
+    log = (
+        ballots.join(cast, on="ballot_id")
+        .join(pairs.select(pl.exclude("question", *SIDES), *text_sizes()), on="pair_id")
+        .with_columns(
+            choice=pl.when(hasty).then(pl.lit("invalid")).otherwise("choice"),
+            prompt=pl.lit(prompt), wave=pl.lit(wave),
+            human=pl.lit(value=True), simulated=pl.lit(value=False),
+        )
+    )  # fmt: skip
+    return VoteLog.of(log)
+
+
+def with_open_ballots(
+    findings: DataFrame[Findings], open_ballots: pl.DataFrame
+) -> DataFrame[Findings]:
+    """Put what :func:`open_ballots` says in the place of the reason why a person has no finding."""
+    waiting = pl.col("judge").str.starts_with(f"{PEOPLE}/") & pl.col("finding").is_null()
+    rows = findings.join(open_ballots, on=["judge", "dataset", "perturbation"], how="left")
+    return Findings.of(
+        rows.with_columns(
+            reason=pl.when(waiting).then(pl.coalesce("open", "reason")).otherwise("reason")
+        )
+    )
+
+
+def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFrame:
+    """Say of each person and perturbation how many questions are complete, and what is missing.
+
+    Parameters
+    ----------
+    pairs
+        What people may be shown in the study.
+    log
+        The votes of people.
+
+    Returns
+    -------
+    pl.DataFrame
+        ``judge, dataset, perturbation, open``, the last a sentence.
+    """
+    cell = ["dataset", "perturbation"]
+    asked = pairs.filter(pl.col("arm").is_in(ASKED_ARMS)).select(*cell, "sample", "cluster", "arm")
+    of_perturbation = asked.filter(pl.col("perturbation").is_not_null())
+    # A vote on the control pair serves every perturbation of the sample.
+    control = of_perturbation.with_columns(arm=pl.lit("control")).unique()
+    votes = log.filter(pl.col("choice").is_in(COUNTED)).with_columns(voted=True)
+    key = ["judge", "dataset", "sample", "arm"]
+    cast = votes.select(*key, "perturbation", "voted").unique()
+    versions = pl.concat([of_perturbation, control]).join(log.select("judge").unique(), how="cross")
+    samples = (
+        versions.join(cast, on=[*key, "perturbation"], how="left", nulls_equal=True)
+        .join(cast.filter(arm="control").drop("perturbation"), on=key, how="left", suffix="_once")
+        .with_columns(voted=pl.coalesce("voted", "voted_once").fill_null(value=False))
+        .group_by("judge", *cell, "cluster", "sample")
+        .agg(missing=(~pl.col("voted")).sum(), begun=pl.col("voted").any())
+        .sort("missing")
+        # Of a question with several samples the most complete one counts.
+        .group_by("judge", *cell, "cluster", maintain_order=True)
+        .first()
+    )
+    counts = samples.group_by("judge", *cell).agg(
+        complete=(pl.col("missing") == 0).sum(),
+        begun=(pl.col("begun") & (pl.col("missing") > 0)).sum(),
+        ballots=pl.col("missing").sort().head(FEWEST_CLUSTERS).sum(),
+        questions=pl.len(),
+    )
+    short = pl.format("; the study has only {} questions", "questions")
+    more = pl.format("; at least {} more ballots", "ballots")
+    told = pl.format(
+        f"{{}} of {FEWEST_CLUSTERS} questions complete, {{}} begun: a shift takes this person's "
+        "votes on every version of an answer{}",
+        "complete",
+        "begun",
+        pl.when(pl.col("questions") < FEWEST_CLUSTERS).then(short).otherwise(more),
+    )
+    return counts.select("judge", *cell, open=told)
+
+
+def _samples(pairs: pl.DataFrame, seed: int) -> list[str]:
+    """Return all samples in the order in which a limit takes them, the same for all voters."""
+    return sorted(pairs["sample"].unique(), key=lambda sample: uniform(seed, "booth", sample))
+
+
+def _chosen(pairs: pl.DataFrame, number: int, programme: Programme) -> list[dict[str, Any]]:
+    """Return the pairs that a voter is to see."""
+    shown = pairs.filter(pl.col("arm").is_in(programme.arms))
+    if programme.perturbations:
+        named = pl.col("perturbation").is_in(programme.perturbations)
+        of_named = shown.filter(named)["sample"].unique()
+        shown = shown.filter(
+            named | (pl.col("perturbation").is_null() & pl.col("sample").is_in(of_named.implode()))
+        )
+    rows = shown.select("pair_id", "sample", "arm", "perturbation").sort(
+        "perturbation", "arm", nulls_last=False
+    )
+    by_sample: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.iter_rows(named=True):
+        by_sample.setdefault(row["sample"], []).append(row)
+    samples = [s for s in _samples(pairs, programme.seed) if s in by_sample]
+    if programme.once:
+        kept = [_rotated(by_sample[s], i + number) for i, s in enumerate(samples)]
+        return kept[: programme.limit]
+    chosen: dict[str, dict[str, Any]] = {}
+    for unit in _units(samples, by_sample):
+        more = chosen | {row["pair_id"]: row for row in unit}
+        if programme.limit and len(more) > programme.limit:
+            if not chosen:
+                raise ValueError(
+                    f"limit ({programme.limit}) is below the {len(more)} ballots of one sample "
+                    f"(control, and the arms of a perturbation). The smallest is --limit "
+                    f"{len(more)}; with --once, which shows one ballot of each sample, it is 1."
+                )
+            break
+        chosen = more
+    return list(chosen.values())
+
+
+def _rotated(rows: list[dict[str, Any]], turn: int) -> dict[str, Any]:
+    """Return one pair of a sample: each arm in its turn, and in each arm each perturbation."""
+    arms = sorted({row["arm"] for row in rows})
+    of_arm = [row for row in rows if row["arm"] == arms[turn % len(arms)]]
+    return of_arm[turn // len(arms) % len(of_arm)]
+
+
+def _units(
+    samples: list[str], by_sample: dict[str, list[dict[str, Any]]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what belongs together, control and the arms of one perturbation: samples in turns."""
+    arms: dict[str, dict[str | None, list[dict[str, Any]]]] = {}
+    for sample in samples:
+        found = arms.setdefault(sample, {})
+        for row in by_sample[sample]:
+            found.setdefault(row["perturbation"], []).append(row)
+    rounds = max((len(found) for found in arms.values()), default=0)
+    for turn in range(rounds):
+        for index, sample in enumerate(samples):
+            control = arms[sample].get(None, [])
+            names = [name for name in arms[sample] if name is not None]
+            if turn < len(names):
+                yield control + arms[sample][names[(index + turn) % len(names)]]
+            elif turn == 0:
+                yield control
+
+
+def _spread(chosen: list[dict[str, Any]], judge: str, seed: int) -> list[str]:
+    """Order pairs so that those of one sample lie far apart; each voter's order is another."""
+    by_sample: dict[str, list[str]] = {}
+    for row in chosen:
+        by_sample.setdefault(row["sample"], []).append(row["pair_id"])
+    placed = []
+    for sample, pair_ids in by_sample.items():
+        start = uniform(seed, "start", judge, sample)
+        mixed = shuffle(sorted(pair_ids), seed, "arms", judge, sample)
+        placed += [((start + i) / len(mixed), pair_id) for i, pair_id in enumerate(mixed)]
+    return [pair_id for _, pair_id in sorted(placed)]

@@ -1,0 +1,190 @@
+"""A stage: a pure function as a Prefect task, cached by the content of its inputs and its code."""
+
+import base64
+import functools
+import hashlib
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import polars as pl
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE, CachePolicy
+from prefect.context import TaskRunContext
+from prefect.serializers import PickleSerializer
+from prefect.settings import get_current_settings
+
+from schemas.digests import frame_digest
+
+PICKLED, FRAME = b"-", b"+"
+DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
+"""Environment variable: so many days cached results are kept. Votes are always kept."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class Content(CachePolicy):
+    """Key on the task, on all code of its room and the schemas, and on what its inputs hold.
+
+    Prefect's own ``INPUTS`` hashes how a frame lies in memory, and its default also the run.
+    """
+
+    def compute_key(
+        self,
+        task_ctx: TaskRunContext,
+        inputs: dict[str, Any],
+        flow_parameters: dict[str, Any],  # noqa: ARG002 - the signature is Prefect's
+        **_: Any,
+    ) -> str:
+        """Return the cache key of a task run."""
+        return _key(task_ctx.task.name, inputs)
+
+
+class Compressed(PickleSerializer):
+    """Keeps results as pickles, but frames compressed: one of texts took four times its size."""
+
+    type: str = "voirdire"
+
+    def dumps(self, obj: Any) -> bytes:
+        """Write a result as text."""
+        if not isinstance(obj, pl.DataFrame):
+            return PICKLED + super().dumps(obj)
+        buffer = io.BytesIO()
+        obj.write_ipc(buffer, compression="zstd")
+        return FRAME + base64.b64encode(buffer.getbuffer())
+
+    def loads(self, blob: bytes) -> Any:
+        """Read a result."""
+        kind, text = blob[:1], blob[1:]
+        if kind == PICKLED:
+            return super().loads(text)
+        return pl.read_ipc(io.BytesIO(base64.b64decode(text)))
+
+
+def results_folder() -> Path:
+    """Return the folder of cached results: our own part of Prefect's local storage.
+
+    Stages name it, since Prefect would ask its server, which may be gone, before each of them.
+    """
+    return Path(get_current_settings().results.local_storage_path) / "voirdire"
+
+
+def prune_results() -> int:
+    """Delete cached results older than VOIRDIRE_RESULT_DAYS (default 30); return how many.
+
+    Raises
+    ------
+    ValueError
+        If the variable is not a number of days.
+    """
+    given = os.environ.get(DAYS_VARIABLE, "30")
+    try:
+        oldest = time.time() - 86400 * float(given)
+    except ValueError:
+        raise ValueError(
+            f"{DAYS_VARIABLE} is {given!r:.40}; it must be a number of days, such as 30. Correct "
+            "or unset it."
+        ) from None
+    pruned = 0
+    for file in results_folder().glob("*"):
+        # Another run may prune at the same time.
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+                pruned += 1
+    return pruned
+
+
+def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
+    """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``."""
+    return task(
+        cache_policy=Content(),
+        persist_result=True,
+        result_storage=results_folder(),
+        result_serializer=Compressed(),
+        task_run_name=run_name,
+    )(function)
+
+
+def errand(function: Callable[P, R]) -> Task[P, R]:
+    """Make a stage that is never cached: what it does is kept elsewhere."""
+    return task(cache_policy=NO_CACHE, persist_result=False)(function)
+
+
+def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+    """Make a function that keeps the frames it returned, and returns them for the same inputs.
+
+    They lie among the cached results of stages, whose key they share; what is used stays.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> pl.DataFrame:
+        file = results_folder() / _key(function.__qualname__, [args, kwargs])
+        with suppress(OSError, pl.exceptions.PolarsError):
+            frame = pl.read_ipc(io.BytesIO(file.read_bytes()))
+            file.touch()
+            return frame
+        frame = function(*args, **kwargs)
+        # It can be had again: a full disk ends nothing.
+        with suppress(OSError):
+            _write_whole(file, frame)
+        return frame
+
+    return call
+
+
+def _write_whole(file: Path, frame: pl.DataFrame) -> None:
+    """Write a frame for its owner alone, and under its name only when it is complete."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
+        try:
+            frame.write_ipc(new, compression="zstd")
+            Path(new.name).replace(file)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+
+
+def _key(name: str, inputs: Any) -> str:
+    """Return the cache key of what a function of this name makes of its inputs."""
+    parts = [name, code_digest(), pl.__version__, _plain(inputs)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pl.DataFrame):
+        return frame_digest(value)
+    if isinstance(value, pl.Series):
+        return frame_digest(value.to_frame())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"a stage cannot be cached on a {type(value).__name__}; pass plain values.")
+
+
+ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
+ROOMS = Path(__file__).parents[2]
+
+
+@cache
+def code_digest(rooms: tuple[str, ...] = ("schemas", "tasks")) -> str:
+    """Return a digest of all files in ``rooms``; without others those that results depend on."""
+    digest = hashlib.sha256()
+    for room in rooms:
+        for file in sorted((ROOMS / room).rglob("*")):
+            if file.suffix in {".py", ".toml", ".j2", ".sql"}:
+                digest.update(str(file.relative_to(ROOMS)).encode() + file.read_bytes())
+    return digest.hexdigest()

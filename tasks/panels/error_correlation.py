@@ -1,0 +1,142 @@
+"""Correlation of the errors of a jury's members, and its effective number of judges."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.counting.annotations import ALIKE_OR_FEW
+from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
+from tasks.inference.linearised_errors import correction
+from tasks.inference.quantiles import widened
+
+OPPOSED = "errors of the members cancel out: the size has no bound"
+UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
+Floats = NDArray[np.float64]
+
+
+class Told(NamedTuple):
+    """A number, its interval, and why one of them is missing."""
+
+    estimate: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+    df: float | None = None
+
+
+def untold(reason: str) -> Told:
+    """Return that there is no number, and why."""
+    return Told(None, reason=reason)
+
+
+def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
+    """Return, per item, one, the values, their squares, and their products by pair of members.
+
+    Parameters
+    ----------
+    values
+        Shape (items, members).
+    whole
+        Which items count: those with every member's value; of the others all is 0.
+    """
+    first, second = np.triu_indices(values.shape[1], 1)
+    own = np.where(whole[:, None], values, 0.0)
+    return np.concatenate(
+        [whole[:, None].astype(np.float64), own, own**2, own[:, first] * own[:, second]], axis=1
+    )
+
+
+def correlation(sums: Floats, members: int, unvaried: str) -> Told:
+    """Return the mean correlation of pairs of members with expanded percentiles.
+
+    Parameters
+    ----------
+    sums
+        Cluster sums of :func:`products`.
+    members
+        How many there are.
+    unvaried
+        The reason where fewer than two members vary.
+    """
+    clusters = int((sums[:, 0] > 0).sum())
+    if not clusters:
+        return untold(EMPTY)
+    r = float(_mean_correlation(sums.sum(axis=0)[None], members)[0])
+    if np.isnan(r):
+        return untold(unvaried)
+    if clusters < 2:
+        return Told(r, reason=SINGLE)
+    df = float(correction(sums[:, 0]).df)
+    if not by_chance():
+        return Told(r, reason=FORMULAS, df=df)
+    drawn = _mean_correlation(resampled(sums), members)
+    level = float(widened(LEVEL, 1 + df))
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
+    if high - low < 1e-12:
+        return Told(r, reason=ALIKE_OR_FEW, df=df)
+    return Told(r, min(low, r), max(high, r), df=df)
+
+
+def effective_size(r: float | None, members: int) -> float | None:
+    """Return ``m / (1 + (m - 1) r)``, or nothing where it has no bound.
+
+    Examples
+    --------
+    >>> effective_size(0.5, 3)
+    1.5
+    """
+    rest = 0.0 if r is None else 1 + (members - 1) * r
+    return members / rest if rest > 1e-9 else None
+
+
+def size_rows(
+    names: tuple[str, str],
+    row: Mapping[str, Any],
+    told: Told,
+    members: int,
+    used: tuple[int, int],
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a correlation and of the size that it leaves.
+
+    ``used`` are the items and clusters that they rest on.
+    """
+    yield {**row, **_numbers(names[0], told, used)}
+    size, least, most = (effective_size(r, members) for r in (told.estimate, told.high, told.low))
+    reason = told.reason
+    if told.estimate is not None and size is None:
+        reason = OPPOSED
+    elif told.low is not None and most is None:
+        reason = UNBOUNDED
+    yield {**row, **_numbers(names[1], Told(size, least, most, reason, told.df), used)}
+
+
+def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
+    """Return what a row says; an interval has both ends, and no estimate rests on nothing."""
+    known = None not in told[:3]
+    n, clusters = (0, 0) if told.estimate is None else used
+    return {
+        "statistic": name, "estimate": told.estimate, "low": told.low if known else None,
+        "high": told.high if known else None, "level": LEVEL if known else None, "n": n,
+        "clusters": clusters, "df": told.df if clusters else None, "reason": told.reason,
+        "method": f"cluster bootstrap, {DRAWS} draws" if known else "none",
+    }  # fmt: skip
+
+
+def _mean_correlation(sums: Floats, members: int) -> Floats:
+    """Return the mean correlation of pairs, a row of sums each; not a number if none varies."""
+    first, second = np.triu_indices(members, 1)
+    n = np.maximum(sums[:, :1], 1.0)
+    mean, square, product = np.split(sums[:, 1:] / n, [members, 2 * members], axis=1)
+    variance = square - mean**2
+    spread = np.sqrt(np.where(variance > 1e-12, variance, 0.0))
+    scale = spread[:, first] * spread[:, second]
+    shared = product - mean[:, first] * mean[:, second]
+    told = scale > 0
+    r = np.divide(shared, scale, out=np.zeros_like(shared), where=told)
+    many = told.sum(axis=1)
+    found: Floats = np.where(many > 0, r.sum(axis=1) / np.maximum(many, 1), np.nan)
+    return found

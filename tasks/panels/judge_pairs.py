@@ -1,0 +1,246 @@
+"""All pairs of judges on the items that both judged, and the estimates of their differences."""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.counting.equal_votes import UNEQUAL
+from tasks.inference.bootstrap import (
+    BOOT,
+    COLUMNS_AT_ONCE,
+    MOST_CLUSTERS,
+    boot_ends,
+    by_chance,
+    percentiles,
+    resampled,
+    weights,
+)
+from tasks.inference.intervals import LEVEL
+from tasks.inference.linearised_errors import effective_clusters
+from tasks.inference.permutation import Pairs, Sums
+from tasks.inference.quantiles import widened
+from tasks.panels.panels import GROUP, Panel
+
+Floats = NDArray[np.float64]
+Sides = tuple[Floats, Floats]
+"""Sums of the first and of the second judge of each pair."""
+
+Value = Callable[..., Floats]
+"""From the sides of some columns, shape (..., pairs) each, to what is estimated."""
+
+
+class Duel(NamedTuple):
+    """A panel by pairs of judges: columns are pairs, and clusters whose values are whole first."""
+
+    panel: Panel
+    pairs: Pairs
+    order: NDArray[np.intp]
+    whole: int
+    """How many clusters have every value of every judge."""
+
+    @classmethod
+    def of(cls, panel: Panel) -> "Duel":
+        """Pair all judges, by name."""
+        first, second = np.triu_indices(len(panel.judges), 1)
+        lacking = sum(np.isnan(table) for table in panel.values.values())
+        gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
+        order = np.argsort(gaps, kind="stable")
+        return cls(panel, Pairs(first, second), order, int((~gaps).sum()))
+
+    def shared(self, name: str) -> NDArray[np.bool_]:
+        """Tell of which items both judges of each pair have a value."""
+        told = ~np.isnan(self.panel.values[name])
+        both: NDArray[np.bool_] = told[:, self.pairs.first] & told[:, self.pairs.second]
+        return both
+
+    def of_pairs(self, name: str, both: NDArray[np.bool_]) -> Sides:
+        """Return cluster sums of the first and of the second judge over items in ``both``."""
+        values = np.nan_to_num(self.panel.values[name])
+        if both.all():
+            sums = self.panel.sums(values)
+            return sums[:, self.pairs.first], sums[:, self.pairs.second]
+        first, second = (
+            self.panel.sums(np.where(both, values[:, side], 0.0)) for side in self.pairs
+        )
+        return first, second
+
+    def sums(self, name: str, first: Floats, second: Floats) -> Sums:
+        """Return the differences of cluster sums as permutation takes them."""
+        whole, rest = self.order[: self.whole], self.order[self.whole :]
+        return Sums(self._by_judge(name)[whole], (first - second)[rest])
+
+    def bounds(self, columns: dict[str, Sides], used: NDArray[np.bool_], value: Value) -> Floats:
+        """Return the percentile interval of each pair by cluster bootstrap, shape (2, pairs).
+
+        Widened for few clusters; not a number where no draws are wanted.
+
+        Parameters
+        ----------
+        columns
+            By the name of a value of the panel, its cluster sums of both judges.
+        used
+            Which items count for each pair.
+        value
+            Takes the sides of all columns, in their order.
+        """
+        count, many = len(self.pairs.first), self.panel.clusters
+        if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
+            return np.full((2, count), np.nan)
+        judged, clusters = self._drawn([*columns]), effective_clusters(self.panel.sums(used))
+        found = [np.empty((2, 0))]
+        for at in range(0, count, COLUMNS_AT_ONCE):
+            some = slice(at, at + COLUMNS_AT_ONCE)
+            own = [(one[:, some], other[:, some]) for one, other in columns.values()]
+            point = value(*((one.sum(axis=0), other.sum(axis=0)) for one, other in own))
+            level = widened(LEVEL, np.maximum(clusters[some], 2))
+            drawn = value(*self._sides(judged, own, some))
+            found.append(np.array(percentiles(point, drawn, level)))
+        return np.concatenate(found, axis=1)
+
+    def _by_judge(self, name: str) -> Floats:
+        return self.panel.sums(np.nan_to_num(self.panel.values[name]))
+
+    def _drawn(self, names: list[str]) -> list[Floats]:
+        """Return the sums of the whole clusters of each draw, by judge, of each column."""
+        own = np.hstack([self._by_judge(name) for name in names])
+        own[self.order[self.whole :]] = 0.0
+        return np.hsplit(resampled(own), len(names))
+
+    def _sides(self, judged: list[Floats], own: list[Sides], some: slice) -> list[Sides]:
+        """Return the sums of each draw by pair: those of whole clusters, and of the others."""
+        rest = self.order[self.whole :]
+        first, second = (judge[some] for judge in self.pairs)
+        sides = [(draws[:, first], draws[:, second]) for draws in judged]
+        if not rest.size:
+            return sides
+        table = np.hstack([side[rest] for pair in own for side in pair])
+        start = 0
+        for drawn in weights(self.panel.clusters):
+            more = np.hsplit(drawn[:, rest] @ table, 2 * len(own))
+            rows = slice(start, start + len(drawn))
+            for side, sums in zip(chain.from_iterable(sides), more, strict=True):
+                side[rows] += sums
+            start = rows.stop
+        return sides
+
+
+BARE = "no interval"
+
+
+class Part(NamedTuple):
+    """What one statistic is of the pairs of one panel."""
+
+    cell: dict[str, str | None]
+    """What the pairs have in common, the statistic among it."""
+    rows: pl.DataFrame
+    """Whose it is, and of how much."""
+    found: pl.DataFrame
+    """The numbers, or the moments that they follow from."""
+    test: tuple[Floats, pl.Series] | None = None
+    """p-values, and of what test; none if they are those of the numbers."""
+    ends: Floats | None = None
+    """Of the bootstrap, shape (2, pairs)."""
+
+
+def clusters_of(duel: Duel, used: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return of how many clusters each pair uses something."""
+    many: NDArray[np.int64] = (duel.panel.sums(used) > 0).sum(axis=0)
+    return many
+
+
+def part_of(
+    duel: Duel,
+    name: str,
+    used: NDArray[np.bool_],
+    found: pl.DataFrame,
+    *,
+    test: tuple[Floats, pl.Series] | None = None,
+    ends: Floats | None = None,
+    lost: NDArray[np.int64] | None = None,
+) -> Part:
+    """Say of the numbers of a panel's pairs whose they are, and of how much.
+
+    ``used`` are items by pairs, ``lost`` how many items are missing, if not all others; the rest is
+    as in :class:`Part`.
+    """
+    panel, (first, second) = duel.panel, duel.pairs
+    judges, votes = pl.Series(panel.judges), panel.votes
+    simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
+    control = panel.votes_of("control")
+    n = used.sum(axis=0)
+    cell = {"statistic": name, **{key: panel.cell[key] for key in (*GROUP, "kind")}}
+    rows = pl.DataFrame(
+        {
+            "judge": judges.gather(first),
+            "subgroup": judges.gather(second),
+            "n": n,
+            "clusters": clusters_of(duel, used),
+            "dropped": len(used) - n if lost is None else lost,
+            "votes_per_pair": np.maximum(votes[first], votes[second]),
+            "simulated": simulated.gather(first) | simulated.gather(second),
+            "unequal": (votes[first] != votes[second]) | (control[first] != control[second]),
+        }
+    )
+    return Part(cell, rows, found, test, ends)
+
+
+def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False) -> pl.DataFrame:
+    """Return the rows of one statistic; those that need equal votes per pair may be null."""
+    own = [part.test for part in parts if part.test]
+    test = _by_formula(found)
+    if own:
+        test = np.concatenate([p for p, _ in own]), pl.concat([names for _, names in own])
+    drawn = [part.ends for part in parts if part.ends is not None]
+    ends = np.concatenate(drawn, axis=1) if drawn else np.full((2, found.height), np.nan)
+    cells = pl.DataFrame([part.cell for part in parts], dict.fromkeys(parts[0].cell, pl.String))
+    each = np.repeat(np.arange(len(parts)), [part.rows.height for part in parts])
+    rows = pl.concat(part.rows for part in parts).with_columns(
+        *cells[each],
+        *found.drop("p_value", "clusters", strict=False),
+        *boot_ends(ends),
+        p_value=pl.Series(test[0]),
+        test=test[1],
+    )
+    estimated = pl.col("estimate").is_not_null()
+    silent = ~estimated | (pl.col("clusters") < 2)
+    unequal = pl.col("unequal") & alike
+    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "df", "p_value")
+    return (
+        rows.with_columns(
+            # By formula there is no test where all clusters are alike.
+            p_value=pl.when(~silent).then(pl.col("p_value").fill_nan(None))
+        )
+        .with_columns(
+            method=pl.when(pl.col("p_value").is_null())
+            .then("method")
+            .otherwise(pl.format("{}; {}", pl.col("method").replace("none", BARE), "test")),
+        )
+        .with_columns(
+            pl.when(~unequal).then(pl.col(*numbers)),
+            method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
+            reason=pl.when(~unequal).then("reason").otherwise(pl.lit(UNEQUAL)),
+        )
+        .with_columns(
+            pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),
+            pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
+        )
+        .select(
+            "statistic", *GROUP, "kind", "judge", "subgroup", *numbers,
+            "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",
+            level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        )
+    )  # fmt: skip
+
+
+def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
+    test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
+    return numbers_of(found["p_value"]), found.select(test.otherwise(pl.lit("t test"))).to_series()
+
+
+def numbers_of(values: pl.Series) -> Floats:
+    """Return values as numbers, not a number where there is none."""
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -1,0 +1,336 @@
+"""Several judges on the same items: arrays of items by judges."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from tasks.counting.cells import stopped_early
+from tasks.counting.positions import ORDERS
+from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
+from tasks.inference.cluster_sums import Numbers, combined, first_of, most_common, numbered
+from tasks.inference.linearised_errors import have_enough
+from tasks.kit.defaults import FEWEST_CLUSTERS
+from tasks.kit.memo import once
+
+GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Values of items (rows, those of a cluster together) by judges (columns, sorted by name)."""
+
+    cell: dict[str, Any]
+    """What they have in common: ``kind`` among it, ``has_sham``, if shifts are over the sham."""
+    shammed: bool
+    """Whether some sample has a sham."""
+    judges: list[str]
+    simulated: list[bool | None]
+    votes: NDArray[np.int64]
+    """Ballots per pair of each judge, the most common number."""
+    values: dict[str, Floats]
+    """Not a number where a judge has none."""
+    starts: NDArray[np.intp]
+    """First row of each cluster."""
+
+    def votes_of(self, arm: str) -> NDArray[np.int64]:
+        """Return the votes per pair of each judge in ``arm``, a value of the panel."""
+        told = self.values[f"{arm}_votes"]
+        found = self.votes.copy()
+        some = ~np.isnan(told)
+        many = some.any(axis=0)
+        most = np.where(some, told, -1).max(axis=0, initial=-1)
+        found[many] = most[many]
+        # As a rule all pairs of a judge have the same number.
+        for judge in np.flatnonzero((some & (told != most)).any(axis=0)):
+            values, counts = np.unique(told[some[:, judge], judge], return_counts=True)
+            found[judge] = int(values[counts == counts.max()].max())
+        return found
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return self.starts.size
+
+    def sums(self, values: NDArray[Any]) -> Floats:
+        """Sum rows by cluster."""
+        own: Floats = values.astype(np.float64)
+        if self.clusters == len(own):
+            return own
+        total: Floats = np.add.reduceat(own, self.starts, axis=0)
+        return total
+
+    def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "Panel":
+        """Return the panel of some samples and judges only."""
+        cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
+        return Panel(
+            self.cell,
+            self.shammed,
+            [self.judges[j] for j in judges],
+            [self.simulated[j] for j in judges],
+            self.votes[judges],
+            {name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
+            np.flatnonzero(np.diff(cluster[samples], prepend=-1)),
+        )
+
+
+def primary_shift() -> pl.Expr:
+    """Return the shift of the primary endpoint, the same of all judges: a value of panels."""
+    base = pl.when("over_sham").then("sham_score").otherwise("control_score")
+    return pl.col("experimental_score") - base
+
+
+def with_primary(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Add to shifts whether those of their group are ``over_sham``, for :func:`primary_shift`."""
+    return shifts.with_columns(over_sham=_over_sham(_plans(shifts), shifts.height))
+
+
+def _over_sham(plans: Iterable["_Plan"], rows: int) -> pl.Series:
+    over = np.zeros(rows, np.bool_)
+    for plan in plans:
+        if plan.cell["has_sham"]:
+            over[plan.at] = True
+    return pl.Series(over, dtype=pl.Boolean)
+
+
+class _Plan(NamedTuple):
+    """A panel but for its values."""
+
+    cell: dict[str, Any]
+    shammed: bool
+    judges: list[str]
+    simulated: list[bool | None]
+    votes: NDArray[np.int64]
+    starts: NDArray[np.intp]
+    samples: int
+    at: Numbers
+    """Which rows of the frame are the panel's."""
+    place: Numbers
+    """Where each of them stands in a table of samples by judges, in the order of C."""
+
+    def filled(self, values: pl.Series) -> Floats:
+        """Lay the values of the frame's rows out, shape (samples, judges)."""
+        table = np.full(self.samples * len(self.judges), np.nan)
+        table[self.place] = values.gather(self.at).to_numpy()
+        return table.reshape(self.samples, len(self.judges))
+
+
+def panels(
+    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], of: pl.DataFrame | None = None
+) -> Iterator[Panel]:
+    """Yield a panel per dataset, prompt, wave, mode and perturbation, in their order.
+
+    ``values`` are numbers of each row, null where the judge has none. If ``shifts`` only adds
+    columns to another frame, ``of``, then panels that others make of that one are laid out once.
+    """
+    if shifts.is_empty():
+        return
+    plans = _plans(shifts if of is None else of)
+    known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
+    told = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
+    for plan in plans:
+        table = {column.name: plan.filled(column) for column in told}
+        yield Panel(
+            plan.cell, plan.shammed, plan.judges, plan.simulated, plan.votes, table, plan.starts
+        )
+
+
+@once
+def _plans(shifts: pl.DataFrame) -> list[_Plan]:
+    numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
+    group, present = combined([numbers[name] for name in GROUP])
+    rows = shifts.select(*GROUP, "judge", "kind", "has_sham", "simulated", "votes")
+    if rows["has_sham"].any():
+        rows = rows.hstack(shifts.select(has_shift(base).alias(base) for base in BASES))
+    # The smaller a number, the faster it is sorted.
+    order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
+    ends = np.searchsorted(group[order], np.arange(len(present) + 1))
+    codes = [numbers[name][0] for name in ("judge", "sample", "cluster")]
+    parts = (order[first:last] for first, last in pairwise(ends.tolist()))
+    return [_plan(rows[at], at, *(code[at] for code in codes)) for at in parts]
+
+
+def _plan(
+    rows: pl.DataFrame, at: Numbers, judge: Numbers, sample: Numbers, cluster: Numbers
+) -> _Plan:
+    _, column = np.unique(judge, return_inverse=True)
+    seen = first_of(column)
+    row, starts = _places(sample, cluster)
+    cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
+    shammed = bool(rows["has_sham"].any())
+    return _Plan(
+        {**cell, "has_sham": shammed and _over_shams(rows, sample, cluster)},
+        shammed,
+        rows["judge"][seen].cast(pl.String).to_list(),
+        rows["simulated"][seen].to_list(),
+        most_common(column, rows["votes"], len(seen)),
+        starts,
+        int(row.max()) + 1,
+        at,
+        row * len(seen) + column,
+    )
+
+
+def _over_shams(rows: pl.DataFrame, sample: Numbers, cluster: Numbers) -> bool:
+    """Tell whether the endpoint of a panel that has shams is over them."""
+    enough = []
+    for base in BASES:
+        some = rows[base].to_numpy()
+        # Several judges may have the same sample.
+        _, first = np.unique(sample[some], return_index=True)
+        sizes = np.bincount(cluster[some][first], minlength=1).astype(np.float64)
+        enough.append(have_enough(sizes))
+    return bool(over_sham(*enough))
+
+
+def _places(sample: Numbers, cluster: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the row of each sample, those of a cluster together, and where clusters start."""
+    own = np.full(int(sample.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(own, sample, cluster)
+    present = np.flatnonzero(np.bincount(sample))
+    present = present[np.argsort(own[present], kind="stable")]
+    place = np.empty(len(own), np.int64)
+    place[present] = np.arange(len(present))
+    changes = np.diff(own[present], prepend=-1)
+    return place[sample], np.flatnonzero(changes)
+
+
+ALL = "jury/all"
+JURY = ["dataset", "prompt", "wave"]
+ITEM = [*JURY, "sample", "cluster"]
+NAMES = (*ITEM, "judge", "label")
+
+
+@once
+def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the score of each member on each control pair, and by order, of juries of two or more.
+
+    Members are the judges that are no person and no formula and have a score; where all are
+    simulated, all. Adds ``members``, how many the jury has; ``label`` is that of the pair, whoever
+    was asked about it, and ``simulated`` is no longer null.
+    """
+    scored = _scores(tallies).with_columns(pl.col("simulated").fill_null(value=False))
+    told = pl.col("score").is_not_null()
+    speaking = scored.group_by(*JURY, "judge").agg(
+        formula=pl.col("simulated").any(), speaks=told.any()
+    )
+    members = (
+        speaking.filter("speaks")
+        .filter(~pl.col("formula") | pl.col("formula").all().over(JURY))
+        .with_columns(members=pl.len().over(JURY))
+        .filter(pl.col("members") > 1)
+        .select(*JURY, "judge", "members")
+    )
+    return scored.join(members, on=[*JURY, "judge"], maintain_order="left").with_columns(
+        pl.col("label").drop_nulls().first().over(ITEM)
+    )
+
+
+def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the score of each judge that is no person on each control pair, and by order."""
+    means = []
+    for order in ORDERS:
+        anchor, tie, target = (
+            pl.col(f"{side}_{order}").cast(pl.Int64) for side in ("anchor", "tie", "target")
+        )
+        votes = anchor + tie + target
+        mean = pl.when(votes > 0).then((target - anchor) / votes)
+        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
+        means.append(((first + 1) / 2).alias(f"score_{order}"))
+    return (
+        tallies.filter(pl.col("arm") == "control", ~pl.col("human").fill_null(value=False))
+        .with_columns(*means, *(pl.col(name).cast(pl.String) for name in NAMES))
+        .with_columns(score=(pl.col("score_12") + pl.col("score_21")) / 2)
+    )
+
+
+JUDGE = ("dataset", "judge")
+
+
+def people_of(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return ``dataset`` and ``judge`` of each judge that is a person."""
+    person = tallies.filter(pl.col("human").fill_null(value=False))
+    return person.select(pl.col(JUDGE).cast(pl.String)).unique()
+
+
+def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Shifts]:
+    """Return the shifts of judges that are no person; ``tallies`` tell who is one."""
+    people = people_of(tallies)
+    judges = shifts.select(JUDGE).unique().select(pl.col(JUDGE).cast(pl.String))
+    if judges.join(people, on=JUDGE, how="semi").is_empty():
+        return shifts
+    names = [pl.col(name).cast(pl.String) for name in JUDGE]
+    models = shifts.join(people, left_on=names, right_on=JUDGE, how="anti")
+    return cast("DataFrame[Shifts]", models)
+
+
+ALONE = "a single judge: nothing to rank"
+UNSHARED = f"shares too few questions with the other judges: fewer than {FEWEST_CLUSTERS}"
+WHOLE = np.zeros(1, np.intp)
+Told = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+
+def seen(told: Told, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
+    """Count the clusters of each part in which some sample is told, shape (parts, columns).
+
+    Parameters
+    ----------
+    told
+        Shape (samples, columns), the samples of a cluster together, and the clusters of a part.
+    starts
+        First sample of each cluster.
+    parts
+        First cluster of each part, such as a perturbation.
+    """
+    some = np.logical_or.reduceat(told, starts, axis=0)
+    counts: NDArray[np.int64] = np.add.reduceat(some.astype(np.int64), parts, axis=0)
+    return counts
+
+
+def enough(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
+    """Tell where each part has enough clusters of told samples, shape (parts, columns).
+
+    Parameters are those of :func:`seen`; :mod:`tasks.inference.linearised_errors` says how many
+    are enough.
+    """
+    sizes = np.add.reduceat(told.astype(np.float64), starts, axis=0)
+    return np.array([have_enough(each) for each in np.split(sizes, parts[1:])])
+
+
+def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
+    """Tell which judges share enough clusters of every part, shape (judges,).
+
+    Nobody without enough of its own does. As long as the others share too few, the judge is left
+    out without which the rest share most (in the part where it is least); of several the one that
+    shares the fewest samples with each of the others, then the first. If fewer than two are left,
+    nobody shares.
+
+    Parameters
+    ----------
+    told, starts, parts
+        See :func:`seen`; a column is a judge.
+
+    Examples
+    --------
+    Of 30 questions a and b saw all, c ten, d the ten others: without c or d ten are shared, and
+    both share as many samples with the others, so c is left out.
+    """
+    kept: Told = np.all(enough(told, starts, parts), axis=0)
+    lacking = (~told[:, kept]).sum(axis=1)
+    together = told.T.astype(np.float64) @ told
+    while kept.sum() > 1 and not enough(lacking[:, None] == 0, starts, parts).all():
+        without = seen(lacking[:, None] == ~told, starts, parts).min(axis=0)
+        common = together[:, kept].sum(axis=1) - together.diagonal()
+        worst = np.lexsort((common, -without, ~kept))[0]
+        kept[worst] = False
+        lacking = lacking - ~told[:, worst]
+    several: Told = kept & (kept.sum() > 1)
+    return several

@@ -1,0 +1,289 @@
+"""Bounded readers: strict UTF-8, size limits, no coercion, every fault named."""
+
+import csv
+import json
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MAX_TEXT = 100_000
+"""Characters of one text at most."""
+MAX_LINE = 10_000_000
+"""Bytes of one row at most: room for eight of the longest texts with every character escaped."""
+MAX_FILE = 256_000_000
+"""Bytes of one file at most, as all of it is held in memory."""
+MAX_ROWS = 1_000_000
+"""Lines of one file at most."""
+SHOWN = 5
+"""Problems told in one message."""
+ENOUGH = 100
+"""Problems after which reading stops."""
+BOM = b"\xef\xbb\xbf"
+SURROGATE = re.compile("[\ud800-\udfff]")
+TYPES = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+SPLIT = "Split it into several files."
+RESAVE = "Save it as UTF-8 and try again."
+SHORTEN = "Shorten the text or leave the question out."
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 60
+
+
+class Row(NamedTuple):
+    """One row of a file: where it stands and its fields."""
+
+    where: str
+    fields: dict[str, Any]
+
+
+class Table(NamedTuple):
+    """A file being read: its columns, unless each row names its own, and its rows."""
+
+    columns: list[str] | None
+    rows: Iterator[Row]
+
+
+class Fault(NamedTuple):
+    """What is wrong with a value and what to do about it."""
+
+    what: str
+    todo: str
+
+
+class Problems:
+    """What is wrong with one file, told in one error."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._places: dict[tuple[str, str], list[str]] = {}
+        """Where each problem stands, by what is wrong and what to do."""
+        self._count = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there are so many that reading on is of no use."""
+        return self._count >= ENOUGH
+
+    def add(self, where: str, what: str, todo: str) -> None:
+        """Note a problem: the place, what is wrong, what to do."""
+        self._count += 1
+        self._places.setdefault((what, todo), []).append(where)
+
+    def check(self) -> None:
+        """Raise if there is any problem.
+
+        Raises
+        ------
+        ValueError
+            With the first problems, a line each, those that several lines share once.
+        """
+        if not self._count:
+            return
+        lines = [self._line(*problem) for problem in list(self._places)[:SHOWN]]
+        if len(self._places) == 1:
+            raise ValueError(lines[0])
+        number = f"{ENOUGH} or more" if self.full else self._count
+        first = f" The first {SHOWN}:" if len(self._places) > SHOWN else ""
+        told = "\n  ".join(lines)
+        raise ValueError(f"{self.file} has {number} problems.{first}\n  {told}")
+
+    def _line(self, what: str, todo: str) -> str:
+        where, *others = self._places[what, todo]
+        more = f" and {len(others)} more" if others else ""
+        place = f"{self.file}, {where}{more}" if where else self.file
+        return f"{place}: {what if what.endswith('?') else what.rstrip('.') + '.'} {todo}"
+
+
+def clip(value: object) -> str:
+    """Return a short, printable form of ``value``."""
+    return _short.repr(value)
+
+
+def text_fault(value: object, limit: int = MAX_TEXT) -> Fault | None:
+    """Return what keeps ``value`` from being a text that a judge can be shown."""
+    if not isinstance(value, str):
+        kind = TYPES.get(type(value), type(value).__name__)
+        return Fault(f"is {clip(value)}, which is {kind}; it must be text", "Write it as text.")
+    if len(value) > limit:
+        return Fault(
+            f"is {clip(value)} of {len(value)} characters; at most {limit} are allowed", SHORTEN
+        )
+    if "\0" in value:
+        place = value.index("\0") + 1
+        return Fault(
+            f"is {clip(value)} with a NUL at character {place}; none are allowed", "Remove it."
+        )
+    if found := SURROGATE.search(value):
+        return Fault(
+            f"is {clip(value)} with half a character (a lone surrogate, U+{ord(found[0]):04X}) "
+            f"at character {found.start() + 1}; only whole characters are allowed",
+            "Remove it or write the whole character.",
+        )
+    if not value.strip():
+        return Fault(f"is {clip(value)}; it must not be empty", "Write the text.")
+    return None
+
+
+def existing_file(path: Path, problems: Problems) -> Path:
+    """Return ``path`` if it is a file of a size that can be read."""
+    if path.is_dir():
+        problems.add("", "is a folder, not a file", "Give the path of a file in it.")
+    elif not path.is_file():
+        problems.add("", f"there is no such file at {clip(str(path))}", "Check the path.")
+    else:
+        _check_size(path.stat().st_size, problems)
+    problems.check()
+    return path
+
+
+def _check_size(size: int, problems: Problems) -> None:
+    if size == 0:
+        problems.add("", "is empty", "Write at least one question.")
+    elif size > MAX_FILE:
+        problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", SPLIT)
+
+
+def json_lines(path: Path, problems: Problems) -> Table:
+    """Open a JSON Lines file, an object a line."""
+    return Table(None, _json_rows(path, problems))
+
+
+def _json_rows(path: Path, problems: Problems) -> Iterator[Row]:
+    for number, line in _lines(path, problems):
+        if line.strip():
+            fields = _json_object(line, f"line {number}", problems)
+            if fields is not None:
+                yield Row(f"line {number}", fields)
+
+
+def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        problems.add(
+            where,
+            f"{clip(line.strip())} is not JSON ({_reason(error)})",
+            "Write one complete JSON object on each line.",
+        )
+        return None
+    if not isinstance(value, dict):
+        kind = TYPES.get(type(value), "text")
+        problems.add(
+            where, f"{clip(value)} is {kind}; it must be an object", 'Write {"field": "text"}.'
+        )
+        return None
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Leave out the line that the parser counts, as it sees one line only."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at character {error.pos + 1}"
+    return str(error)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"field {clip(twice)} occurs twice")
+    return fields
+
+
+def csv_table(path: Path, problems: Problems) -> Table:
+    """Open a CSV file with a header; an empty cell is a missing value."""
+    source = _Lines(path, problems)
+    reader = csv.reader(source, strict=True)
+    header = next(_records(reader, source, problems), (0, []))[1]
+    return Table(header, _csv_rows(header, _records(reader, source, problems), problems))
+
+
+def _csv_rows(
+    header: list[str], records: Iterator[tuple[int, list[str]]], problems: Problems
+) -> Iterator[Row]:
+    for number, cells in records:
+        if len(cells) != len(header):
+            problems.add(
+                f"line {number}",
+                f"has {len(cells)} cells {clip(cells)}; the header has {len(header)}",
+                "Put texts with commas, quotes or line breaks in double quotes.",
+            )
+        else:
+            filled = zip(header, cells, strict=True)
+            yield Row(f"line {number}", {key: cell for key, cell in filled if cell})
+
+
+def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    while True:
+        number = reader.line_num + 1
+        source.record = 0
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problems.add(
+                f"line {number}",
+                f"is not CSV ({error})",
+                "Quote texts with double quotes and double the quotes inside them.",
+            )
+            return
+        if cells:
+            yield number, cells
+
+
+class _Lines:
+    """Lines of a file that refuse to make one record longer than a row may be."""
+
+    def __init__(self, path: Path, problems: Problems) -> None:
+        self._lines = _lines(path, problems)
+        self.record = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)[1]
+        self.record += len(line)
+        if self.record > MAX_LINE:
+            raise csv.Error(f"one row has more than {MAX_LINE} characters")
+        return line
+
+
+def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as file:
+        if file.read(len(BOM)) != BOM:
+            file.seek(0)
+        number = 0
+        while line := file.readline(MAX_LINE + 1):
+            number += 1
+            text = _decode(line, number, problems)
+            if text is None or problems.full:
+                return
+            yield number, text
+
+
+def _decode(line: bytes, number: int, problems: Problems) -> str | None:
+    where = f"line {number}"
+    if number > MAX_ROWS:
+        problems.add(where, f"more than {MAX_ROWS} lines; no more are allowed", SPLIT)
+        return None
+    if len(line) > MAX_LINE:
+        start = clip(line[:200].decode("utf-8", "replace"))
+        problems.add(where, f"{start} has more than {MAX_LINE} bytes; no more are allowed", SHORTEN)
+        return None
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
+        problems.add(where, f"{byte} is not UTF-8", RESAVE)
+        return None

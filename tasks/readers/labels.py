@@ -1,0 +1,218 @@
+"""Read labels of people and judges: JSON of the alternative annotator test, or a tidy table."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+COLUMNS = ("annotator", "item", "label")
+LIKE = (
+    "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
+    "with the columns annotator, item, label."
+)
+MIB = 1 << 20
+LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
+"""Bytes that are read; all labels are in memory at once."""
+MOST = 20_000_000
+"""Labels that are read."""
+
+
+def read_labels(path: Path) -> pl.DataFrame:
+    """Read one label per row: ``annotator``, ``item``, and ``label`` as JSON.
+
+    A label that is null, not a number (NaN), an empty text or a list with one of these in it is
+    null. An annotator without any has one row, without an item.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, what is wrong with it, and what is allowed.
+    """
+    readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file. {LIKE}")
+    if suffix not in readers:
+        raise ValueError(f"{path.name}: files of kind {suffix!r} are not read. {LIKE}")
+    size = path.stat().st_size
+    if size == 0:
+        raise ValueError(f"{path.name} is empty. {LIKE}")
+    if size > LARGEST[suffix]:
+        more = "A .parquet file holds more. " if suffix != ".parquet" else ""
+        raise ValueError(
+            f"{path.name} has {size // MIB} MiB; {suffix} files are read up to "
+            f"{LARGEST[suffix] // MIB} MiB. {more}"
+            "Leave out items that judge and people do not share."
+        )
+    labels = readers[suffix](path)
+    if labels.is_empty():
+        raise ValueError(f"{path.name} holds no labels. {LIKE}")
+    return labels
+
+
+class _Twice(dict[str, Any]):
+    """An object in which a key occurs twice."""
+
+    key = ""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    twice = _Twice(found)
+    twice.key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return twice
+
+
+def _from_json(path: Path) -> pl.DataFrame:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        found: Any = json.loads(text, object_pairs_hook=_object, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name} is not JSON in UTF-8: {error!s:.200}. {LIKE}") from error
+    del text
+    if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
+        raise ValueError(f"{path.name} is not an object of objects: {found!r:.60}. {LIKE}")
+    _refuse_twice(path.name, "annotator", found)
+    _refuse_objects(path.name, found)
+    known: dict[tuple[type, Any], str | None] = {}
+    who: list[str] = []
+    items: list[str | None] = []
+    labels: list[str | None] = []
+    for annotator, given in found.items():
+        if not annotator or "" in given:
+            raise ValueError(f"{path.name}: {annotator!r:.60} or an item of theirs has no name.")
+        _refuse_twice(path.name, f"{annotator!r:.60} has the item", given)
+        who += [annotator] * max(len(given), 1)
+        items += given or [None]
+        labels += [_remembered(each, known) for each in given.values()] or [None]
+    try:
+        return pl.DataFrame(
+            {"annotator": who, "item": items, "label": labels},
+            schema=dict.fromkeys(COLUMNS, pl.String),
+        )
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
+        raise ValueError(f"{path.name} has a name that UTF-8 cannot hold: {error}.") from error
+
+
+def _refuse_twice(name: str, what: str, found: dict[str, Any]) -> None:
+    twice = found.key if isinstance(found, _Twice) else None
+    if twice is not None:
+        raise ValueError(f"{name}: {what} {twice!r:.60} more than once. Keep one label each.")
+
+
+def _refuse_objects(name: str, found: dict[str, dict[str, Any]]) -> None:
+    """Refuse a file of objects: one among labels cannot be read, but so many are another format."""
+    first = next((label for given in found.values() for label in given.values()), None)
+    if first is not None and all(
+        isinstance(label, dict) for given in found.values() for label in given.values()
+    ):
+        raise ValueError(f"{name}: each label is an object: {first!r:.60}. {LIKE}")
+
+
+def _remembered(label: Any, known: dict[tuple[type, Any], str | None]) -> str | None:
+    if isinstance(label, dict):
+        return None
+    if isinstance(label, list):
+        return as_json(label)
+    key = type(label), label
+    if key not in known:
+        known[key] = as_json(label)
+    return known[key]
+
+
+def as_json(label: Any) -> str | None:
+    """Return a label as JSON, or None if there is nothing to read."""
+    each = label if isinstance(label, list) else [label]
+    return json.dumps(label, ensure_ascii=False) if all(map(_is_told, each)) else None
+
+
+def _is_told(label: Any) -> bool:
+    if isinstance(label, str):
+        # Half of a surrogate pair is no text.
+        return bool(label.strip()) and label.encode("utf-8", "ignore").decode() == label
+    return isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
+
+
+def _from_csv(path: Path) -> pl.DataFrame:
+    try:
+        header = pl.read_csv(path, n_rows=0, infer_schema=False).columns
+        _check_columns(path.name, header)
+        table = pl.read_csv(path, infer_schema=False, n_rows=MOST + 1)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path.name} is not CSV in UTF-8: {str(error).splitlines()[0]:.200}. {LIKE}"
+        ) from error
+    return _from_table(path.name, table, as_list=True)
+
+
+def _from_parquet(path: Path) -> pl.DataFrame:
+    try:
+        lazy = pl.scan_parquet(path)
+        schema = lazy.collect_schema()
+        _check_columns(path.name, schema.names())
+        rows = lazy.select(pl.len()).collect().item()
+        table = lazy.select(COLUMNS).head(MOST + 1).collect() if rows <= MOST else None
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(
+            f"{path.name} cannot be read as Parquet: {str(error).splitlines()[0]:.200}. {LIKE}"
+        ) from error
+    if table is None:
+        raise ValueError(f"{path.name} has {rows} labels; at most {MOST} are read.")
+    for column in ("annotator", "item"):
+        if not (_is_text(table[column].dtype) or table[column].dtype.is_integer()):
+            _refuse_type(path.name, table[column], "text or whole numbers")
+    label = table["label"].dtype
+    inner = label.inner if isinstance(label, pl.List) else label
+    if not (
+        _is_text(inner) or inner.is_integer() or inner.is_float() or inner in (pl.Boolean, pl.Null)
+    ):
+        _refuse_type(path.name, table["label"], "text, numbers or lists of these")
+    return _from_table(path.name, table, as_list=False)
+
+
+def _is_text(dtype: Any) -> bool:
+    return dtype in (pl.String, pl.Categorical, pl.Enum)
+
+
+def _refuse_type(name: str, column: pl.Series, allowed: str) -> None:
+    raise ValueError(
+        f"{name}: column {column.name!r} is of type {column.dtype}, but must hold {allowed}. "
+        "Convert it before saving."
+    )
+
+
+def _check_columns(name: str, found: list[str]) -> None:
+    if sorted(found) != sorted(COLUMNS):
+        raise ValueError(f"{name} has the columns {', '.join(found)[:200]}. {LIKE}")
+
+
+def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFrame:
+    if table.height > MOST:
+        raise ValueError(f"{name} has more than {MOST} labels, which is all that are read.")
+    names = table.with_columns(pl.col("annotator", "item").cast(pl.String))
+    for column in ("annotator", "item"):
+        broken = (names[column].is_null() | (names[column] == "")).arg_true()
+        if broken.len():
+            raise ValueError(f"{name}: row {broken[0] + 1} has no {column}. {LIKE}")
+    labels = table["label"]
+    known = labels.drop_nulls().unique()
+    read = [as_json(_listed(each) if as_list else each) for each in known.to_list()]
+    coded = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
+    joined = names.join(coded, on="label", how="left", maintain_order="left")
+    return joined.select("annotator", "item", label="json")
+
+
+def _listed(text: str) -> Any:
+    """Read a list from a text that is one in JSON; all others are texts."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return text
+    try:
+        found = json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return text
+    return found

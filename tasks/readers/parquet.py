@@ -1,0 +1,96 @@
+"""Read Parquet a few rows at a time, text columns only."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+
+from tasks.readers.bounded import (
+    MAX_FILE,
+    MAX_ROWS,
+    MAX_TEXT,
+    RESAVE,
+    SHORTEN,
+    SPLIT,
+    Problems,
+    Row,
+    Table,
+    clip,
+)
+
+BATCH = 64
+SLACK = 1_000_000
+"""Bytes of a column chunk that are not text: page headers, levels, lengths."""
+
+COLUMNS = "select column_name, column_type from (describe from read_parquet($file))"
+NULLS = "select name from parquet_schema($file) where logical_type like 'NullType%'"
+CHUNKS = """
+    select path_in_schema, row_group_num_rows, total_uncompressed_size
+    from parquet_metadata($file)
+"""
+ROWS = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
+
+
+def parquet_table(path: Path, problems: Problems) -> Table:
+    """Open a Parquet file whose columns are all text; a null is a missing value."""
+    import duckdb
+
+    # DuckDB takes a name for a pattern.
+    file = {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
+    with closing(duckdb.connect()) as connection:
+        try:
+            columns = connection.execute(COLUMNS, file).fetchall()
+            nulls = {name for (name,) in connection.execute(NULLS, file).fetchall()}
+            ((number,),) = connection.execute(ROWS, file).fetchall()
+            chunks = connection.execute(CHUNKS, file).fetchall()
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
+            return Table([], iter(()))
+    _check_sizes(number, chunks, problems)
+    others = [(c, kind) for c, kind in columns if kind != "VARCHAR" and c not in nulls]
+    for name, kind in others:
+        what = f"has the type {clip(kind)}; it must be text (VARCHAR)"
+        problems.add(f"column {clip(name)}", what, "Cast it to text or drop it.")
+    names = [name for name, _ in columns]
+    return Table(names, iter(()) if others else _rows(path, problems))
+
+
+def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:
+    if number > MAX_ROWS:
+        problems.add("", f"has {number} rows; at most {MAX_ROWS} are allowed", SPLIT)
+    for column, rows, size in chunks:
+        if size > SLACK + 4 * MAX_TEXT * rows:
+            what = f"has a text of more than {MAX_TEXT} characters; no more are allowed"
+            problems.add(f"column {clip(column)}", what, SHORTEN)
+    size = sum(size for _, _, size in chunks)
+    if size > MAX_FILE:
+        problems.add("", f"has {size} bytes unpacked; at most {MAX_FILE} are allowed", SPLIT)
+
+
+def _rows(path: Path, problems: Problems) -> Iterator[Row]:
+    number, size = 0, 0
+    try:
+        batches = pl.scan_parquet(path, glob=False).collect_batches(
+            chunk_size=BATCH, maintain_order=True
+        )
+        for batch in batches:
+            for fields in batch.iter_rows(named=True):
+                number += 1
+                size += sum(len(value) for value in fields.values() if value)
+                yield Row(f"row {number}", {k: v for k, v in fields.items() if v is not None})
+            if size > MAX_FILE:
+                what = f"more than {MAX_FILE} characters up to here; no more are allowed"
+                problems.add(f"row {number}", what, SPLIT)
+                return
+    except pl.exceptions.PolarsError as error:
+        where, text = f"after row {number}", _first_line(error)
+        if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
+            problems.add(where, f"a text is not UTF-8 ({text})", RESAVE)
+        else:
+            problems.add(where, f"cannot be read ({text})", "Write the file again.")
+
+
+def _first_line(error: Exception) -> str:
+    return clip(str(error).strip().split("\n", maxsplit=1)[0])

@@ -1,0 +1,184 @@
+"""Read the user's own questions: JSON Lines, CSV or Parquet."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.datasets import DATASETS, Imported
+from tasks.kit.catalogue import nearest
+from tasks.perturbations import PERTURBATIONS
+from tasks.readers.bounded import (
+    SHOWN,
+    Fault,
+    Problems,
+    Row,
+    Table,
+    clip,
+    csv_table,
+    existing_file,
+    json_lines,
+    text_fault,
+)
+from tasks.readers.parquet import parquet_table
+from tasks.readers.samples import Sample, Version, imported
+
+REQUIRED = ["question_id", "question", "anchor", "target"]
+OPTIONAL = ["category", "reference", "author"]
+LABELS = {"question_id", "category", "author"}
+"""Columns that stand in ids and tables, so short and on one line."""
+MAX_LABEL = 200
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+READERS: dict[str, Callable[[Path, Problems], Table]] = {
+    ".jsonl": json_lines,
+    ".ndjson": json_lines,
+    ".csv": csv_table,
+    ".parquet": parquet_table,
+}
+"""Suffix -> what opens such a file."""
+
+
+def load_own(path: Path, name: str | None = None) -> Imported:
+    """Import the questions of a file, under the file's name unless another is given.
+
+    A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have ``category``,
+    ``reference`` and ``author``; and brings the perturbed target in a column named like the
+    perturbation. Missing values are a null, an empty CSV cell or no field at all.
+
+    Raises
+    ------
+    ValueError
+        With the first problems, each naming file, line, field, value and next step.
+    """
+    problems = Problems(path.name)
+    read = _reader(path, problems)
+    table = read(existing_file(path, problems), problems)
+    dataset = _dataset_name(path.stem if name is None else name)
+    if table.columns is not None:
+        _check_columns(table.columns, problems)
+        problems.check()
+    samples = list(_samples(table, problems))
+    problems.check()
+    if not samples:
+        problems.add("", "holds no question", "Write at least one.")
+        problems.check()
+    return imported(dataset, samples)
+
+
+def _reader(path: Path, problems: Problems) -> Callable[[Path, Problems], Table]:
+    suffix = path.suffix.lower()
+    if suffix not in READERS and not path.is_dir():
+        what = f"the suffix {suffix!r} is unknown; allowed are {', '.join(READERS)}"
+        problems.add("", what, "Convert the file or correct its name.")
+        problems.check()
+    return READERS.get(suffix, json_lines)
+
+
+def _dataset_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"dataset name {clip(name)} may hold only letters A to Z, digits, '_', '.' and '-'. "
+            "Rename the file or give another name."
+        )
+    if name in DATASETS:
+        raise ValueError(
+            f"dataset name {name!r} is taken by a dataset of the catalogue. "
+            "Rename the file or give another name."
+        )
+    return name
+
+
+def _check_columns(columns: list[str], problems: Problems) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    for column in twice[:SHOWN]:
+        what = f"column {clip(column)} occurs more than once; it may occur once"
+        problems.add("header", what, "Rename or drop one of them.")
+    meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
+    missing = [column for column in REQUIRED if column not in columns and column not in meant]
+    if missing:
+        what = f"there is no column {', '.join(map(repr, missing))}; needed: {', '.join(REQUIRED)}"
+        problems.add("header", what, "Add it; columns are separated by commas.")
+
+
+def _check_unknown(row: Row, problems: Problems, told: set[str]) -> set[str]:
+    """Note the fields that nothing reads, and return the missing ones that they probably mean."""
+    allowed = [*REQUIRED, *OPTIONAL, *PERTURBATIONS]
+    free = [field for field in allowed if field not in row.fields]
+    new = [field for field in row.fields if field not in allowed and field not in told]
+    meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
+    told.update(new)
+    for field in new[:SHOWN]:
+        near = meant[field]
+        hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
+        todo = "Rename it." if near in REQUIRED else "Rename or drop it."
+        problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
+    return {near for near in meant.values() if near}
+
+
+def _samples(table: Table, problems: Problems) -> Iterator[Sample]:
+    seen: dict[str, str] = {}
+    told: set[str] = set()
+    meant: set[str] = set()
+    for row in table.rows:
+        if table.columns is None:
+            meant |= _check_unknown(row, problems, told)
+        faults = list(_faults(row.fields, seen))
+        for field, fault in faults:
+            # A misspelt column is told once, not again as one that is missing.
+            if field not in meant or field in row.fields:
+                problems.add(row.where, f"field {field!r} {fault.what}", fault.todo)
+        if problems.full:
+            return
+        if not faults:
+            seen[row.fields["question_id"]] = row.where
+            yield _sample(row.fields)
+
+
+def _faults(fields: dict[str, Any], seen: dict[str, str]) -> Iterator[tuple[str, Fault]]:
+    faulty = False
+    for field in [*REQUIRED, *OPTIONAL, *PERTURBATIONS]:
+        fault = _fault(field, fields.get(field))
+        if fault:
+            faulty = True
+            yield field, fault
+    if faulty:
+        return
+    key = fields["question_id"]
+    if key in seen:
+        what = f"is {clip(key)}, as in {seen[key]} already; it must be unique"
+        yield "question_id", Fault(what, "Give one of the two another id or delete it.")
+    if fields["anchor"].strip() == fields["target"].strip():
+        what = f"is {clip(fields['target'])}, the same as 'anchor'; the two must differ"
+        yield "target", Fault(what, "Write another answer or leave the question out.")
+
+
+def _fault(field: str, value: object) -> Fault | None:
+    if value is None:
+        missing = Fault("is missing; it is needed", "Add it.")
+        return missing if field in REQUIRED else None
+    if field not in LABELS:
+        return text_fault(value)
+    return text_fault(value, MAX_LABEL) or _label_fault(str(value))
+
+
+def _label_fault(value: str) -> Fault | None:
+    if value == value.strip() and not CONTROL.search(value):
+        return None
+    what = f"is {clip(value)}; it must be one line without space around it"
+    return Fault(what, "Remove line breaks, control characters and outer spaces.")
+
+
+def _sample(fields: dict[str, Any]) -> Sample:
+    return Sample(
+        id=fields["question_id"],
+        question=fields["question"],
+        answers=(fields["anchor"], fields["target"]),
+        versions=tuple(
+            Version(2, name, fields[name]) for name in PERTURBATIONS if fields.get(name)
+        ),
+        category=fields.get("category"),
+        reference=fields.get("reference"),
+        author=fields.get("author"),
+    )

@@ -1,0 +1,374 @@
+"""Read votes collected elsewhere into a vote log."""
+
+import csv
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import KINDS
+from schemas.frame import FrameError
+from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
+
+COLUMNS = (
+    "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
+)  # fmt: skip
+ATTACK = ("arm", "perturbation", "kind")
+"""Columns that a file of control votes, without any perturbation, need not have."""
+DEFAULTS = {"prompt": "unknown", "wave": ""}
+SIZES = tuple(f"{side}_{what}" for what in ("length", *FORMATS, "markup") for side in SIDES)
+SHARES = ("human_score", "label_chance")
+MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
+"""What is known of a pair's answers, the same in all its votes."""
+
+OPTIONAL = (
+    "dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human", "category",
+    *MODELS,
+)  # fmt: skip
+LIKE = "The columns are described in the README under 'Bring your own votes'."
+
+TYPES: dict[str, type] = {
+    "repeat": int, "simulated": bool, "cached": bool, "human": bool, **dict.fromkeys(SIZES, int),
+    **dict.fromkeys(SHARES, float),
+}  # fmt: skip
+"""Of the columns that are not text."""
+
+WORDS = {
+    str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"
+}  # fmt: skip
+CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
+DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
+ALLOWED = {
+    "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
+    "label": VERDICTS,
+}  # fmt: skip
+RESERVED = ("jury/all", "judges/all", "judges", "humans")
+PAIR = ("dataset", "sample", "arm", "perturbation")
+NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
+LARGEST = 2**63 - 1
+BOOLEANS = {"true": True, "false": False}
+Place = Callable[[int], str]
+Line = tuple[int, dict[str, Any]]
+
+
+def read_votes(path: Path) -> DataFrame[VoteLog]:
+    """Read one vote per row of a .jsonl, .csv or .parquet file; nothing is guessed or converted.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, the place, the value, what is allowed and the next step.
+    """
+    raw, place = _read(path)
+    defaults = {"dataset": path.stem, **DEFAULTS}
+    votes = raw.with_columns(
+        (pl.col(c) if c in raw.columns else pl.lit(None)).fill_null(value).alias(c)
+        for c, value in defaults.items()
+    )
+    if "arm" not in votes.columns:
+        votes = votes.with_columns(arm=pl.lit("control"))
+    missing = [column for column in ATTACK if column not in votes.columns]
+    votes = votes.with_columns(pl.lit(None, dtype=pl.String).alias(column) for column in missing)
+    for column in votes.columns:
+        _check_values(votes[column], place)
+    _check_rows(votes, place)
+    try:
+        return VoteLog.of(votes)
+    except FrameError as error:
+        raise ValueError(f"{path.name}: {error} {LIKE}") from error
+
+
+def _read(path: Path) -> tuple[pl.DataFrame, Place]:
+    """Return the votes in their types, and what names the place of a row."""
+    readers = {".jsonl": _json_lines, ".ndjson": _json_lines, ".csv": _csv_lines}
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes.")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path.name} is empty. {LIKE}")
+    if suffix == ".parquet":
+        return _parquet(path), lambda row: f"{path.name}, row {row + 1}"
+    if suffix not in readers:
+        raise ValueError(
+            f"{path.name}: files of kind {suffix!r} are not read. Allowed: .jsonl, .csv, .parquet. "
+            "Convert it to one of them."
+        )
+    numbers, rows = [], []
+    for number, row in readers[suffix](path):
+        numbers.append(number)
+        rows.append(row)
+    place = partial(_line, path.name, numbers)
+    found = list(dict.fromkeys(column for row in rows for column in row))
+    _check_columns(path.name, found, votes=len(rows))
+    return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
+
+
+def _line(name: str, numbers: Sequence[int], row: int) -> str:
+    return f"{name}, line {numbers[row]}"
+
+
+def _json_lines(path: Path) -> Iterator[Line]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, _vote(path.name, number, line)
+
+
+def _vote(name: str, number: int, line: bytes) -> dict[str, Any]:
+    start = f"{name}, line {number}"
+    try:
+        # Only a mark at the start of the file is one of encoding.
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        vote: Any = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{start} is not JSON in UTF-8: {error}: {_shown(line)}. {LIKE}"
+        ) from error
+    if not isinstance(vote, dict):
+        raise ValueError(f"{start} is not an object: {_shown(line)}. {LIKE}")  # noqa: TRY004
+    return vote
+
+
+def _shown(line: bytes) -> str:
+    """Return the start of a line as text, with marks where it is none."""
+    text = line[:240].decode("utf-8", "replace").strip()
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    vote = dict(pairs)
+    if len(vote) < len(pairs):
+        raise ValueError("a column occurs twice")
+    return vote
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def _csv_lines(path: Path) -> Iterator[Line]:
+    number = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = next(rows, [])
+            if len(set(header)) < len(header):
+                raise ValueError(f"{path.name}: a column occurs twice in {header}. {LIKE}")
+            _check_delimiter(path.name, header)
+            # Without votes the columns are looked at all the same.
+            _check_columns(path.name, header)
+            for fields in rows:
+                number = rows.line_num
+                if fields and len(fields) != len(header):
+                    raise ValueError(
+                        f"{path.name}, line {number} has {len(fields)} fields, "
+                        f"the header {len(header)}: {str(fields)[:60]}. {LIKE}"
+                    )
+                if fields:
+                    yield number, dict(zip(header, map(_value, header, fields), strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path.name} is not CSV in UTF-8 after line {number}: {error}. {LIKE}"
+        ) from error
+
+
+def _check_delimiter(name: str, header: Sequence[str]) -> None:
+    """Refuse a header whose names stand between other marks than commas."""
+    for mark, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        parts = [part.strip() for field in header for part in field.split(mark)]
+        if len(parts) > len(header) and set(parts) & {*COLUMNS, *OPTIONAL}:
+            raise ValueError(
+                f"{name}: its fields are separated by {called} ({mark!r}), not by commas. "
+                f"Save it with commas. {LIKE}"
+            )
+
+
+def _value(column: str, text: str) -> object:
+    """Read a field of CSV; what does not fit its column stays text, and is refused later."""
+    if not text:
+        return None
+    kind = TYPES.get(column, str)
+    if kind is int and text.isascii() and text.isdigit():
+        return int(text) if len(text) < 19 else text
+    if kind is float and len(text) < 40 and DECIMAL.fullmatch(text):
+        return float(text)
+    return BOOLEANS.get(text.lower(), text) if kind is bool else text
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    try:
+        votes = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
+    _check_columns(path.name, votes.columns, votes=votes.height)
+    fits: dict[type, Callable[[Any], bool]] = {
+        str: lambda dtype: dtype in (pl.String, pl.Categorical, pl.Enum),
+        int: lambda dtype: dtype.is_integer(),
+        bool: lambda dtype: dtype == pl.Boolean,
+        float: lambda dtype: dtype.is_float() or dtype.is_integer(),
+    }
+    for column, dtype in votes.schema.items():
+        kind = TYPES.get(column, str)
+        if dtype != pl.Null and not fits[kind](dtype):
+            raise ValueError(
+                f"{path.name}: column {column!r} is of type {dtype}, but must hold {WORDS[kind]}. "
+                f"Convert it before saving, as in `cast(pl.{CASTS[kind]})`. {LIKE}"
+            )
+    return votes.cast({c: VoteLog.dtypes()[c] for c in votes.columns})
+
+
+def _check_columns(name: str, found: Sequence[str], votes: int | None = None) -> None:
+    if votes == 0:
+        raise ValueError(f"{name} holds no votes. {LIKE}")
+    missing = [c for c in COLUMNS if c not in found and c not in ATTACK]
+    strange = [c for c in found if c not in COLUMNS + OPTIONAL]
+    if missing or strange:
+        told = [f"no {_columns(missing)}"] if missing else []
+        told += [f"unknown {_columns(strange)}"] if strange else []
+        near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        extra = " Nothing reads what is unknown: leave it out." if strange and not near else ""
+        raise ValueError(
+            f"{name}: {'; '.join(told)}.{hint}{extra} "
+            f"Needed: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
+            f"Allowed: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
+        )
+
+
+def _columns(names: Sequence[str]) -> str:
+    word = "column" if len(names) == 1 else "columns"
+    return f"{word} {', '.join(f'{name!r:.60}' for name in names)}"
+
+
+def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
+    kind = TYPES.get(column, str)
+    if kind is float:
+        values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
+    if {type(value) for value in values} - {kind, type(None)}:
+        row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
+        rule = WORDS[kind] + (_as_text(values[row]) if kind is str else "")
+        _refuse(place(row), column, values[row], rule)
+    if kind is int and max((v for v in values if v is not None), default=0) > LARGEST:
+        row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST)
+        _refuse(place(row), column, values[row], f"at most {LARGEST}")
+    try:
+        return pl.Series(column, values, dtype=VoteLog.dtypes()[column])
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        row = next(i for i, v in enumerate(values) if v and not _encodes(v))
+        _refuse(place(row), column, values[row], "text that UTF-8 can hold")
+
+
+def _encodes(text: str) -> bool:
+    return text.encode("utf-8", "ignore").decode() == text
+
+
+def _as_text(value: object) -> str:
+    """Add to a rule how a number is written as a text."""
+    return f', in quotes: "{value}"' if type(value) in {int, float} else ""
+
+
+def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:
+    raise ValueError(f"{where}: {column} {value!r:.60} must be {rule}. {LIKE}")
+
+
+def _check_values(values: pl.Series, place: Place) -> None:
+    """Refuse values that a vote cannot have, at the place where they stand in the file."""
+    column = values.name
+    broken: list[tuple[pl.Series, str]] = []
+    if column in NEEDED:
+        broken.append((values.is_null(), "given"))
+    if column in ALLOWED:
+        allowed = ALLOWED[column]
+        strange = values.is_not_null() & ~values.is_in(allowed)
+        broken.append((strange, f"one of {', '.join(allowed)}"))
+    elif values.dtype == pl.String and column != "wave":
+        broken.append((values == "", "given" if column in NEEDED else "null or not empty"))
+    if column == "repeat" or column in SIZES:
+        broken.append((values < 0, WORDS[int]))
+    if column in SHARES:
+        inside = values.is_between(0, 1, closed="right" if column == "label_chance" else "both")
+        broken.append((~inside, "above 0, at most 1" if column == "label_chance" else "0 to 1"))
+    if column == "judge":
+        used = values.is_in(RESERVED)
+        broken.append((used, f"another name: results use {', '.join(RESERVED)} for several judges"))
+    if column.endswith("_author"):
+        broken.append((values.str.contains(VERSUS, literal=True), f"without {VERSUS!r}"))
+    for rows, rule in broken:
+        if rows.any():
+            row = rows.arg_true()[0]
+            _refuse(place(row), column, values[row], rule)
+
+
+def _check_rows(votes: pl.DataFrame, place: Place) -> None:
+    """Refuse votes whose columns do not go together, and votes that occur twice."""
+    control = pl.col("arm").is_in(["control", "replicate"])
+    named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
+    key = VoteLog.place().key
+    pair = ("dataset", "sample", "arm", "perturbation")
+    optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
+    votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
+    rules = {
+        "a control or replicate vote serves every perturbation, so its perturbation and kind "
+        "must be null": (control & (named | kind)),
+        "an experimental or sham vote must name its perturbation and kind": (
+            ~control & ~(named & kind)
+        ),
+        "a perturbation must have one kind": (
+            named & (pl.col("kind").n_unique().over("perturbation") > 1)
+        ),
+        "a sample must have one cluster": (
+            pl.col("cluster").n_unique().over("dataset", "sample") > 1
+        ),
+        "a question must have one category in all its votes": (
+            pl.col("category").n_unique().over("dataset", "cluster") > 1
+        ),
+        "a pair must have one label in all its votes, of whatever judge; take the right one, or "
+        "null": (pl.col("label").n_unique().over(pair) > 1),
+        "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
+        "a judge must be simulated or not": (
+            pl.col("simulated").drop_nulls().n_unique().over("judge") > 1
+        ),
+        **{
+            f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
+            for column in MODELS
+            if column in votes.columns
+        },
+        **{
+            f"{side}_markup counts all markup, so it must be at least {' + '.join(parts)}": (
+                pl.col(f"{side}_markup") < pl.sum_horizontal(pl.col(parts).cast(pl.Float64))
+            )
+            for side in SIDES
+            if (parts := [c for kind in FORMATS if (c := f"{side}_{kind}") in votes.columns])
+            and f"{side}_markup" in votes.columns
+        },
+        f"a vote must occur once, but these have the same {', '.join(key)}": (
+            pl.struct(key).is_duplicated()
+        ),
+    }
+    for rule, broken in rules.items():
+        rows = votes.with_row_index("at").filter(broken)
+        if not rows.is_empty():
+            shown = ("judge", "arm", "perturbation", "kind", "sample", "cluster")
+            values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
+            given = _alternatives(rows, rule)
+            raise ValueError(
+                f"{place(rows['at'][0])}: {rule}{given}; {rows.height} votes break this, "
+                f"first: {values}. {LIKE}"
+            )
+
+
+def _alternatives(rows: pl.DataFrame, rule: str) -> str:
+    """Tell what the votes of the first pair say where they must say the same."""
+    column = next((c for c in ("label", *MODELS) if f"one {c}" in rule), None)
+    if column is None:
+        return ""
+    first = rows.head(1).select(PAIR)
+    values = rows.join(first, on=PAIR, nulls_equal=True, how="semi")[column]
+    told = ["null" if v is None else str(v) for v in values.unique(maintain_order=True).head(4)]
+    return f" ({' and '.join(f'{v:.30}' for v in told)} are given)"

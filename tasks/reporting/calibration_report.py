@@ -1,0 +1,343 @@
+"""The report of a calibration: one self-contained page."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Advantages, AltTests
+from schemas.results import Estimates
+from tasks.reporting.page import drawings, page
+from tasks.reporting.rows import Judged, Text, said
+from tasks.reporting.summary import simulated_sentence
+from tasks.reporting.wording import (
+    clean,
+    clip,
+    count,
+    formulas,
+    listing,
+    number,
+    p_value,
+    thousands,
+    with_who,
+)
+
+TEMPLATE = "calibration.html.j2"
+VERDICTS = {None: "cannot be told", True: "passes", False: "fails"}
+NAMED = 6
+"""Judges that are named in a sentence."""
+
+Row = dict[str, Any]
+
+
+class CalibrationFacts(NamedTuple):
+    """What a report says about its calibration beyond the frames."""
+
+    name: str
+    people: str
+    """Where the labels of people are from."""
+    judges: str
+    run: str
+    code_version: str
+    when: str
+    """ISO 8601, given by the caller, so that equal facts give equal bytes."""
+    warehouse: str
+    least: int
+    """Instances that an annotator needed."""
+
+
+class Group(NamedTuple):
+    """All annotators against one judge."""
+
+    judge: str
+    simulated: bool
+    told: str
+    rows: list[Judged]
+
+
+def calibration_report(
+    facts: CalibrationFacts,
+    alt_tests: DataFrame[AltTests],
+    advantages: DataFrame[Advantages],
+    agreement: DataFrame[Estimates],
+) -> str:
+    """Write the report as one HTML file that loads nothing from elsewhere."""
+    frames: dict[str, pl.DataFrame] = {
+        "alt_tests": alt_tests,
+        "advantages": advantages,
+        "agreement": agreement,
+    }
+    asked = with_who(alt_tests.filter("asked")).sort(
+        -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
+    )
+    judges = asked.to_dicts()
+    return page(
+        TEMPLATE,
+        facts=facts,
+        under=_under(judges),
+        simulated=simulated_sentence({*alt_tests["judge"]}, formulas(alt_tests)),
+        lead=_lead(judges),
+        judges=[_judge(row) for row in judges],
+        charts=drawings(**frames),
+        people=about_people(agreement),
+        sets="mean_jaccard" in agreement["statistic"],
+        agreement=judge_rows(agreement),
+        people_rows=_groups(judges, with_who(advantages.filter("asked"))),
+        provenance=_provenance(facts, judges),
+    )
+
+
+def _under(judges: Sequence[Row]) -> str:
+    first = judges[0]
+    return (
+        f"Metric {first['metric']}, {first['epsilon_kind']} epsilon {number(first['epsilon'])}, "
+        f"test {first['test']}"
+    )
+
+
+def _lead(judges: Sequence[Row]) -> list[str]:
+    passed = [row for row in judges if row["passed"] and not row["reason"]]
+    doubtful = [row for row in judges if row["passed"] and row["reason"]]
+    failed = [row for row in judges if row["passed"] is False]
+    unknown = [row for row in judges if row["passed"] is None]
+    told = []
+    if passed:
+        told.append(f"May replace people: {_names(passed)}.")
+    else:
+        told.append("No judge has been shown to be able to replace people.")
+    if doubtful:
+        told.append(f"Passes, but this is doubtful, see beside the verdict: {_names(doubtful)}.")
+    if failed:
+        told.append(f"Not shown to be able to: {_names(failed)}.")
+    if unknown:
+        told.append(f"Cannot be told: {_names(unknown)}.")
+    return told
+
+
+def _names(rows: Sequence[Row]) -> str:
+    named = [clip(clean(row["who"]), 40) for row in rows[:NAMED]]
+    return listing([*named, *([count(len(rows) - NAMED, "other")] if len(rows) > NAMED else [])])
+
+
+def _judge(row: Row) -> Judged:
+    ap = said({**row, "estimate": row["advantage_probability"]})
+    left = [
+        count(row[column], one)
+        for column, one in (("dropped", "instance"), ("unreadable", "label")) if row[column]
+    ]  # fmt: skip
+    texts = [
+        Text("none" if row["winning_rate"] is None else number(row["winning_rate"])),
+        ap if row["advantage_probability"] is not None else Text("none"),
+        *(Text("none" if row[c] is None else number(row[c]))
+          for c in ("human_advantage_probability", "tied")),
+        Text(thousands(row["annotators"])), Text(thousands(row["n"])),
+        Text(listing(left) or "none"),
+    ]  # fmt: skip
+    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
+    finding = Text(VERDICTS[row["passed"]] + doubt, row["reason"] or "")
+    return Judged(row["who"], bool(row["simulated"]), texts, finding)
+
+
+def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
+    parts = advantages.sort("annotator").partition_by("who", as_dict=True)
+    found = []
+    for judge in judges:
+        rows = parts[judge["who"],].to_dicts() if (judge["who"],) in parts else []
+        replaced = sum(bool(row["rejected"]) for row in rows)
+        tested = sum(row["rejected"] is not None for row in rows)
+        told = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
+        each = [_person(row) for row in rows]
+        found.append(Group(judge["who"], bool(judge["simulated"]), told, each))
+    return found
+
+
+def _person(row: Row) -> Judged:
+    verdict = {None: "not tested", True: "may be replaced", False: "not shown"}[row["rejected"]]
+    known = row["advantage_probability"] is not None
+    raw = [f"{name} {p_value(row[column])}" for name, column in
+           (("t", "p_value_t"), ("score", "p_value_score")) if row[column] is not None]  # fmt: skip
+    texts = [
+        said({**row, "estimate": row["advantage_probability"]}) if known else Text("none"),
+        *(Text(number(row[c]) if known else "none")
+          for c in ("human_advantage_probability", "tied")),
+        Text(p_value(row["p_adjusted"])),
+        Text(p_value(row["p_value"]), ", ".join(raw)),
+        Text(
+            thousands(row["n"]),
+            f"{count(row['unreadable'], 'label')} unreadable" if row["unreadable"] else "",
+        ),
+    ]  # fmt: skip
+    return Judged(row["annotator"], simulated=False, texts=texts,
+                  finding=Text(verdict, row["reason"] or ""))  # fmt: skip
+
+
+def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str]:
+    first = judges[0]
+    return {
+        "name": facts.name,
+        "labels of people": facts.people,
+        "labels of judges": facts.judges,
+        "metric": first["metric"],
+        "epsilon": f"{number(first['epsilon'])}, {first['epsilon_kind']}: "
+        + (
+            "an amount of probability"
+            if first["epsilon_kind"] == "additive"
+            else "a share of the person's own advantage probability, another hypothesis"
+        ),
+        "test": f"{first['test']}; both p-values stand above",
+        "instances that a person needed": thousands(facts.least),
+        "adjustment": "Benjamini-Yekutieli over people, .05, for each judge",
+        "intervals": "level .95; advantage probabilities: Wilson at the effective size of"
+        " independent items; agreement: cluster-adjusted Wilson, else cluster bootstrap"
+        " (2 000 draws, seeded)",
+        "run": facts.run,
+        "code version": facts.code_version,
+        "run begun": facts.when,
+        "warehouse": facts.warehouse,
+    }
+
+
+HUMANS = "humans"
+ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
+"""Of numbers, of names."""
+KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")
+PAIR = ("agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac1",
+        "mean_jaccard", "label_kappa")  # fmt: skip
+NUMBERS = ("estimate", "low", "high", "n", "reason")
+
+
+class Agreement:
+    """Estimates of a calibration, told apart by whom they are about."""
+
+    def __init__(self, agreement: DataFrame[Estimates], dataset: str | None = None) -> None:
+        """Tell apart what is of one dataset, or of all; names of judges are those among all."""
+        ceiling = agreement.filter(pl.col("statistic") == "noise_ceiling")
+        self.models = ceiling["judge"].unique().to_list()
+        self.known = {*agreement.drop_nulls("estimate")["statistic"]}
+        is_model = pl.col("judge").is_in(self.models)
+        judges = with_who(agreement.filter(is_model)).sort("who")
+        own = pl.lit(value=True) if dataset is None else pl.col("dataset") == dataset
+        self.judges = judges.filter(own)
+        self.groups = agreement.filter(own, pl.col("judge") == HUMANS)
+        """What is of all people."""
+        of_people = ~pl.col("subgroup").is_in(["", HUMANS])
+        self.people = agreement.filter(own, ~is_model, of_people)
+
+    @property
+    def kappa(self) -> str:
+        """Return the kappa that suits these labels: weighted for numbers only."""
+        names = [k for k in KAPPAS if k in self.known]
+        weighted = "agreement_decided" in self.known and "cohen_kappa" in names
+        return "cohen_kappa" if weighted or not names else names[0]
+
+    @property
+    def alpha(self) -> str:
+        """Return the alpha that suits these labels."""
+        ordered = ALPHAS[0] in self.known and "agreement_decided" not in self.known
+        return ALPHAS[0] if ordered else ALPHAS[1]
+
+
+def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
+    """Return a row per judge: what it shares with people."""
+    found = Agreement(agreement)
+    rows = []
+    for (who,), own in found.judges.group_by("who", maintain_order=True):
+        of_all = {r["statistic"]: r for r in own.filter(subgroup=HUMANS).to_dicts()}
+        people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
+        texts = [
+            said(of_all.get("below_ceiling")), said(of_all.get("noise_ceiling")),
+            said(of_all.get("ceiling_ratio")), _range(people, found.kappa, of_all),
+        ]  # fmt: skip
+        if "mean_jaccard" in found.known:
+            texts.append(_range(people, "mean_jaccard", of_all))
+        texts.append(said(of_all.get(found.alpha)))
+        rows.append(Judged(str(who), bool(own["simulated"].any()), texts))
+    return rows
+
+
+def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text:
+    """Write the mean over people, and from where to where it goes."""
+    values = people.filter(statistic=statistic)["estimate"].drop_nulls().to_list()
+    if not values:
+        return Text("none", (of_all.get("cohen_kappa") or {}).get("reason") or "")
+    ends = f"{number(min(values))} to {number(max(values))}" if len(values) > 1 else ""
+    return Text(number(sum(values) / len(values)), ends)
+
+
+def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:
+    """Return the datasets, whose people and items are each other's strangers."""
+    return agreement["dataset"].unique().sort().to_list()
+
+
+def about_people(agreement: DataFrame[Estimates]) -> str:
+    """Say in a sentence, one per dataset, how well people agree with each other."""
+    names = datasets_of(agreement)
+    if len(names) < 2:
+        return _about(Agreement(agreement))
+    return " ".join(f"{name}: {_about(Agreement(agreement, name))}" for name in names)
+
+
+def _about(found: Agreement) -> str:
+    pairs = found.people.filter(statistic="agreement")["estimate"].drop_nulls().to_list()
+    kappas = found.people.filter(statistic=found.kappa)["estimate"].drop_nulls().to_list()
+    alpha = found.groups.filter(statistic=found.alpha).to_dicts()
+    parts = []
+    if pairs:
+        parts.append(
+            f"of {count(len(pairs), 'pair')}, the mean gives {_mean(pairs)} of labels alike"
+            f" ({number(min(pairs))} to {number(max(pairs))})"
+        )
+    if kappas:
+        parts.append(f"mean kappa {_mean(kappas)}")
+    if alpha:
+        told = said(alpha[0])
+        parts.append(f"Krippendorff's alpha {told.text} {told.note}".strip())
+    if not parts:
+        return "How well people agree with each other cannot be told."
+    return f"People with each other: {'; '.join(parts)}."
+
+
+def _mean(values: Sequence[float]) -> str:
+    return number(sum(values) / len(values))
+
+
+def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[str, Any]:
+    """Return what one judge shares with people, and people with each other, as plain values."""
+    found = Agreement(agreement, dataset)
+    own = found.judges.filter(who=who)
+    of_all = own.filter(subgroup=HUMANS)
+    with_people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
+    return {
+        **{name: _numbers(of_all, name)
+           for name in ("noise_ceiling", "below_ceiling", "ceiling_ratio")},
+        "alpha_people": _alphas(found.groups),
+        "alpha_with_judge": _alphas(of_all),
+        "people": [
+            {"annotator": name, **_pair(rows)}
+            for (name,), rows in with_people.group_by("subgroup", maintain_order=True)
+        ],
+        "among_people": [
+            {"annotator": one, "other": other, **_pair(rows)}
+            for (one, other), rows in
+            found.people.group_by("judge", "subgroup", maintain_order=True)
+        ],
+    }  # fmt: skip
+
+
+def _alphas(rows: pl.DataFrame) -> dict[str, Any]:
+    names = rows["statistic"].unique().sort().to_list()
+    return {
+        name.removeprefix("krippendorff_alpha_"): _numbers(rows, name)
+        for name in names if name.startswith("krippendorff_alpha_")
+    }  # fmt: skip
+
+
+def _pair(rows: pl.DataFrame) -> dict[str, Any]:
+    there = {*rows["statistic"]}
+    return {name: _numbers(rows, name) for name in PAIR if name in there}
+
+
+def _numbers(rows: pl.DataFrame, name: str) -> dict[str, Any] | None:
+    found = rows.filter(statistic=name).select(NUMBERS).to_dicts()
+    return found[0] if found else None

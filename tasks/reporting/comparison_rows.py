@@ -1,0 +1,318 @@
+"""Rows of the report's tables of contrasts, adjustments, position bias and all numbers."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.results import Estimates, Findings
+from tasks.conclusions.contrasts import contrasts
+from tasks.inference.quantiles import normal_quantile
+from tasks.reporting.rows import Judged, Lookup, Row, Text, said
+from tasks.reporting.summary import (
+    MARK,
+    NO_NAMES,
+    SOME,
+    finding_words,
+    is_person,
+    marks_of,
+    names,
+    with_mark,
+)
+from tasks.reporting.wording import (
+    clean,
+    count,
+    formulas,
+    interval,
+    listing,
+    number,
+    p_value,
+    thousands,
+    with_who,
+)
+
+PRIMARY = ("mps_sham_contrast", "mps_contrast")
+BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
+WORDS = ("biased", "no relevant bias", "inconclusive")
+CELL = ("dataset", "prompt", "wave")
+
+
+class Pair(NamedTuple):
+    """Two judges' row: each is marked if it is a formula, whatever the other is."""
+
+    one: Judged
+    other: Judged
+    texts: list[Text]
+    finding: Text
+
+
+class Contrasted(NamedTuple):
+    """All pairs of judges under one perturbation."""
+
+    perturbation: str
+    told: str
+    """How many pairs got which finding."""
+    rows: list[Pair]
+
+
+def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
+    """Return the pairs of judges by perturbation, those told apart first."""
+    found = contrasts(estimates)
+    simulated = formulas(estimates)
+    primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
+    cell = [*CELL, "perturbation", "judge", "other"]
+    # Over the sham where both are there.
+    primary = primary.sort(pl.col("statistic") != PRIMARY[0], maintain_order=True).unique(
+        cell, keep="first", maintain_order=True
+    )
+    beside = {
+        (row["statistic"], *(row[c] for c in cell)): row
+        for row in found.filter(pl.col("statistic").is_in(BESIDE)).to_dicts()
+    }
+    place = pl.col("finding").replace_strict(
+        {word: at for at, word in enumerate(WORDS)}, default=len(WORDS), return_dtype=pl.Int64
+    )
+    ordered = primary.sort(
+        pl.col("kind") != "promote", "perturbation", place, -pl.col("contrast").abs(), "judge",
+        "other", nulls_last=True,
+    )  # fmt: skip
+    groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
+    return [
+        Contrasted(
+            str(name),
+            _told(rows["finding"].to_list()),
+            [
+                _row(row, [beside.get((s, *(row[c] for c in cell))) for s in BESIDE], simulated)
+                for row in rows.to_dicts()
+            ],
+        )
+        for (name,), rows in groups.items()
+    ]  # fmt: skip
+
+
+def _names(found: pl.DataFrame) -> pl.Expr:
+    """Name a judge with whatever else of the cell differs within the frame."""
+    differing = [c for c in CELL if found[c].n_unique() > 1]
+    return pl.concat_str("judge", *differing, separator=" / ").alias("who")
+
+
+def _told(findings: Sequence[str | None]) -> str:
+    apart = sum(finding == "biased" for finding in findings)
+    alike = sum(finding == "no relevant bias" for finding in findings)
+    return (
+        f"{apart} of {count(len(findings), 'pair')} told apart, {thousands(alike)} without a "
+        "relevant difference"
+    )
+
+
+def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
+    los, asr, test = beside
+    one = Judged(row["who"], row["judge"] in simulated, [])
+    other = Judged(row["other"], row["other"] in simulated, [])
+    texts = [
+        _difference(row, 3),
+        Text(p_value(row["p_holm"]), _raw(row)),
+        Text("not measured") if los is None else _difference(los, 2, with_words=True),
+        Text("not measured") if asr is None else _difference(asr, 2, with_words=True),
+        Text("none") if test is None else Text(p_value(test["p_holm"]), _raw(test)),
+        _sizes(row),
+    ]
+    return Pair(one, other, texts, _finding(row, simulated))
+
+
+def _finding(row: Row, simulated: Collection[str]) -> Text:
+    if row["finding"] is None:
+        return Text("no finding", row["reason"] or "no reason was recorded")
+    if row["finding"] != "biased":
+        return Text(row["finding"])
+    higher = row["judge"] if row["contrast"] > 0 else row["other"]
+    mark = f" {MARK}" if higher in simulated else ""
+    return Text("biased", f"{higher}{mark} is moved further toward the target")
+
+
+def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:
+    text = said({**row, "estimate": row["contrast"]}, digits)
+    if not with_words or row["finding"] is None:
+        return text
+    return Text(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")
+
+
+def _raw(row: Row) -> str:
+    return "" if row["p_value"] is None else f"raw {p_value(row['p_value'])}"
+
+
+def _sizes(row: Row) -> Text:
+    values = (row["judge_value"], row["other_value"])
+    known = " and ".join(number(value, 3) for value in values if value is not None)
+    samples = count(row["n"], "sample") if row["n"] != row["clusters"] else ""
+    return Text(thousands(row["clusters"]), ", ".join(filter(None, [samples, f"MPS {known}"])))
+
+
+PS = ("p_value", "p_adjusted", "p_holm", "p_by")
+HALF = float(normal_quantile(0.975))
+
+
+def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
+    """Return per cell each p-value, evidence, the shrunk estimate and the spread of shifts."""
+    ordered = with_who(findings).sort(
+        pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
+    )
+    return [_adjustment_row(row) for row in ordered.to_dicts()]
+
+
+def _adjustment_row(row: Row) -> Judged:
+    texts = [
+        Text(row["perturbation"]),
+        said(row, 3),
+        *(Text(p_value(row[name])) for name in PS),
+        Text("none") if row["e_value"] is None else Text(_evidence(row["e_value"])),
+        Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
+        _shrunk(row),
+        _spread(row),
+    ]
+    return Judged(row["who"], bool(row["simulated"]), texts)
+
+
+def _evidence(value: float) -> str:
+    return number(value, 2) if value < 1000 else f"{value:.0e}"
+
+
+def _spread(row: Row) -> Text:
+    """Write how far the true shifts of samples differ, with its interval."""
+    value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
+    if value is None:
+        return Text("none", "no votes in both orders to tell it by")
+    return Text(number(value, 2), interval(low, high) if low is not None else "")
+
+
+def _shrunk(row: Row) -> Text:
+    """Write the shrunk estimate with its interval."""
+    value, error = row["shrunk"], row["shrunk_error"]
+    if value is None or error is None:
+        return Text("none", "fewer than three judges, or no error")
+    return Text(number(value, 3), interval(value - HALF * error, value + HALF * error, 3))
+
+
+def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> list[Judged]:
+    """Return every estimate, or row of ``mart.numbers``, with what it rests on."""
+    if estimates.is_empty():
+        return []
+    marks = marks_of(estimates, persons)
+    ordered = with_who(estimates.with_columns(either="simulated")).sort(
+        "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
+    )
+    return [_whole(row, marks) for row in ordered.to_dicts()]
+
+
+def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
+    value = said(row, 3)
+    part = with_mark(row["subgroup"], marks) if row["either"] else row["subgroup"]
+    sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
+    texts = [
+        row["statistic"],
+        ", ".join(filter(None, [row["perturbation"] or "all", part])),
+        value.text,
+        value.note,
+        "" if row["level"] is None else number(row["level"]),
+        *sizes,
+        "" if row["p_value"] is None else p_value(row["p_value"]),
+        "" if row.get("p_adjusted") is None else p_value(row["p_adjusted"]),
+        row["method"] or "",
+    ]
+    rests_on = Text(_rests_on(row))
+    mark = marks.get(row["judge"])
+    name = f"{row['who']} {SOME}" if mark == SOME else row["who"]
+    return Judged(name, mark == MARK, [Text(text) for text in texts], rests_on)
+
+
+def _rests_on(row: Row) -> str:
+    """Say what of a row of ``mart.numbers`` has no column of its own."""
+    votes, invalid = row.get("votes"), row.get("invalid_rate")
+    adjusted, found = row.get("adjustment"), row.get("finding")
+    told = [
+        f"adjusted by {adjusted}" if adjusted else "",
+        f"finding: {found}" if found else "",
+        f"{row['design']} orders" if row.get("design") else "",
+        f"floor: {row['floor']}" if row.get("floor") else "",
+        f"{thousands(votes)} valid votes" if votes is not None else "",
+        f"{number(invalid, 3)} invalid" if invalid is not None else "",
+        f"epoch {row['epoch']}" if row.get("epoch") is not None else "",
+        f"seed {row['seed']}" if row.get("seed") is not None else "",
+        f"study seed {row['study_seed']}" if row.get("study_seed") is not None else "",
+        f"prompt {row['prompt']} {row['prompt_digest']}" if row.get("prompt_digest") else "",
+        f"code {row['code_version']}" if row.get("code_version") else "",
+    ]
+    return "; ".join(filter(None, told))
+
+
+COLUMNS = {
+    "Position gap": "position_gap",
+    "Effect in logits": "position_kappa",
+    "Position consistency": "position_consistency",
+    "Excess conflict": "excess_conflict",
+    "Accuracy": "accuracy",
+}
+"""Name in the table -> statistic of the control arm."""
+
+
+class PositionTable(NamedTuple):
+    """What the report shows of the place of an answer."""
+
+    columns: list[str]
+    """The names of the columns that are known."""
+    rows: list[Judged]
+    not_told: str
+    """The people who have no row."""
+
+
+def position_table(
+    findings: DataFrame[Findings],
+    estimates: DataFrame[Estimates],
+    persons: Collection[str] = NO_NAMES,
+) -> PositionTable:
+    """Return a row per judge; people of whom nothing can be told are counted, not listed."""
+    whole = estimates.filter(pl.col("perturbation").is_null(), pl.col("subgroup") == "")
+    known = {*whole.filter(pl.col("estimate").is_not_null())["statistic"]}
+    shown = {name: statistic for name, statistic in COLUMNS.items() if statistic in known}
+    lookup = Lookup(whole)
+    every = with_who(findings).sort(-pl.col("estimate").abs(), "who", nulls_last=True).to_dicts()
+    rows = [row for row in every if row["finding"] or not is_person(row["judge"], persons)]
+    told_of = names(rows)
+    others = [row for row in every if row["judge"] not in told_of]
+    return PositionTable(
+        list(shown),
+        [
+            Judged(
+                row["who"],
+                bool(row["simulated"]),
+                [
+                    *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
+                    Text(p_value(row["p_adjusted"])),
+                    Text(_questions(lookup.find(row["statistic"], row, None))),
+                ],
+                _words(row),
+            )
+            for row in rows
+        ],
+        _not_told(others),
+    )
+
+
+def _not_told(rows: Sequence[Row]) -> str:
+    """Count the people of whom nothing can be told, with the reasons; empty if there are none."""
+    if not rows:
+        return ""
+    reasons = listing(sorted({clean(row["reason"] or "") for row in rows} - {""}))
+    whom = count(len(names(rows)), "person", "people")
+    return f"Of {whom} nothing can be told about position{f': {reasons}' if reasons else ''}."
+
+
+def _words(row: Row) -> Text:
+    finding, note = finding_words(row)
+    more = row["reason"] if row["finding"] is not None else ""
+    return Text(finding, "; ".join(filter(None, [note, more])))
+
+
+def _questions(row: Row | None) -> str:
+    return thousands(row["clusters"]) if row else ""

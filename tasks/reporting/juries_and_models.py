@@ -1,0 +1,152 @@
+"""The report's sentence on the jury and its rows about models, as texts."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+import schemas
+from schemas.arrow import fetch, lend
+from schemas.judging import VERSUS
+from schemas.results import Estimates, Findings
+from tasks.inference.linearised_errors import too_few, why_not_enough
+from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
+from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
+
+FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
+ASKED = ("dataset", "prompt", "wave")
+
+
+def jury_findings(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
+    """Return a row per perturbation: the finding about the jury (``jury_findings.sql``).
+
+    Of the judges' findings only what detecting a flaw takes is read.
+    """
+    with duckdb.connect() as connection:
+        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
+        lend(connection, "estimates", judged)
+        lend(connection, "findings", findings.with_columns(study=pl.lit("")))
+        found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
+    return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")
+
+
+def jury_sentence(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> str:
+    """Say what the jury of all is found to be under each perturbation; empty without a jury."""
+    found = jury_findings(estimates, findings)
+    if found.is_empty():
+        return ""
+    differing = [column for column in ASKED if found[column].n_unique() > 1]
+    told = [_told(row, differing) for row in found.to_dicts()]
+    return (
+        f"All as one jury: {listing(told)}. p is adjusted over these perturbations"
+        " (Benjamini-Hochberg): a jury follows from its members, so it is no part of their family."
+        f"{_worth(estimates)}"
+    )
+
+
+def _worth(estimates: DataFrame[Estimates]) -> str:
+    """Say how many independent judges the members are worth by their errors, if that is known."""
+    sizes = estimates.filter(
+        pl.col("statistic") == "jury_error_size", pl.col("estimate").is_not_null()
+    ).sort(ASKED)
+    if sizes.is_empty():
+        return ""
+    differing = [column for column in ASKED if sizes[column].n_unique() > 1]
+    told = []
+    for row in sizes.to_dicts():
+        bounds = f" {interval(row['low'], row['high'])}" if row["low"] is not None else ""
+        of = "".join(f" / {row[column]}" for column in differing)
+        told.append(f"{number(row['estimate'])}{bounds}{of}")
+    return (
+        " By their errors where the right verdict is known, its members are worth"
+        f" {listing(told)} independent judges."
+    )
+
+
+def _told(row: dict[str, Any], differing: list[str]) -> str:
+    name = " / ".join([row["perturbation"], *(str(row[column]) for column in differing)])
+    if row["finding"] is None:
+        return f"{name} no finding ({row['reason']})"
+    known = row["low"] is not None and row["high"] is not None
+    bounds = f" {interval(row['low'], row['high'])}" if known else ""
+    return (
+        f"{name} {row['finding']} (MPS {number(row['shift'])}{bounds}, p"
+        f" {p_value(row['p_adjusted'])})"
+    )
+
+
+SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
+LABELS = ("label_correlation", "effective_labels", "labels_needed")
+
+
+def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+    """Return per judge and pair of models its win rates, and which biases could overturn them."""
+    about = estimates.filter(pl.col("subgroup").str.contains(VERSUS, literal=True))
+    if about.is_empty():
+        return []
+    found = {(r["statistic"], *_place(r)): r for r in about.to_dicts()}
+    pairs = with_who(about).filter(pl.col("statistic") == "win_rate").sort("who", "subgroup")
+    checks = about.filter(pl.col("statistic").is_in(["bias_bound", "tipping_shift"])).to_dicts()
+    return [
+        Judged(
+            row["who"],
+            row["simulated"],
+            [
+                Text(row["subgroup"]),
+                *(said(found.get((name, *_place(row)))) for name in SHOWN),
+                _labels([found.get((name, *_place(row))) for name in LABELS]),
+            ],
+            Text(_conclusion(row, [check for check in checks if _place(check) == _place(row)])),
+        )
+        for row in pairs.to_dicts()
+    ]
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return (*(row[column] for column in JUDGE), row["subgroup"])
+
+
+def _labels(rows: list[Row | None]) -> Text:
+    """Write how many labels there are, r, what they are worth and how many it would take."""
+    r, worth, needed = rows
+    if r is None or worth is None or needed is None:
+        return Text("none")
+    many = thousands(r["n"])
+    if r["estimate"] is None:
+        return Text(many, f"({r['reason']})")
+    takes = (
+        "\N{PLUS-MINUS SIGN}.05 is out of reach"
+        if needed["estimate"] is None
+        else f"\N{PLUS-MINUS SIGN}.05 takes {thousands(round(needed['estimate']))}"
+    )
+    value = number(worth["estimate"], 0 if worth["estimate"] >= 10 else 1)
+    return Text(many, f"r {number(r['estimate'])}; worth {value}; {takes}")
+
+
+def _conclusion(win: Row, checks: list[Row]) -> str:
+    """Say which biases could have made the win."""
+    if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
+        return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
+    for row in (win, *checks):
+        if why := too_few(row["clusters"], row["df"]):
+            return f"no conclusion: {why}"
+    margin = abs(win["estimate"] - 0.5)
+    tipping = {c["perturbation"]: c["estimate"] for c in checks if c["statistic"] != "bias_bound"}
+    fragile = [
+        check["perturbation"]
+        for check in checks
+        if check["statistic"] == "bias_bound"
+        and check["estimate"] is not None
+        and check["estimate"] > margin
+    ]
+    if fragile:
+        told = [f"{name} (a shift of {number(tipping[name])} reverses it)" for name in fragile]
+        return f"conclusion not robust to {listing(told)}"
+    bounds = [check["estimate"] for check in checks if check["statistic"] == "bias_bound"]
+    if not bounds:
+        return "no perturbation was measured"
+    if None in bounds:
+        return f"robust to {len(bounds) - bounds.count(None)} of {len(bounds)} biases measured"
+    return "robust to the biases measured"

@@ -1,0 +1,46 @@
+"""Report pages: one base template, one environment, and the charts."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.charts import charts_of
+from tasks.reporting.wording import clean
+
+
+def page(template: str, **values: Any) -> str:
+    """Write a page that loads nothing from elsewhere; every text in it is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    return environment.get_template(template).render(values)
+
+
+def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
+    """Draw every chart of these frames that has something to show."""
+    from markupsafe import Markup
+
+    drawn = [
+        {
+            "name": chart.name,
+            "title": chart.title,
+            "reading": chart.reading,
+            # The drawing escapes its texts itself.
+            "panels": [Markup(p) for p in chart(**frames)],  # noqa: S704
+        }
+        for chart in charts_of(*frames)
+    ]
+    return [chart for chart in drawn if chart["panels"]]
+
+
+def _harmless(value: object) -> object:
+    """Take unseen characters out of texts; drawings are ours and stay."""
+    return clean(value) if type(value) is str else value

@@ -1,0 +1,381 @@
+"""Rows of the report's main tables, as texts."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.curation import PerturbedAnswers
+from schemas.results import Estimates, Findings
+from tasks.reporting.summary import NO_NAMES, finding_words, is_person
+from tasks.reporting.wording import count, interval, number, p_value, thousands, with_who
+from tasks.statistics.judge_mean import ALL, KEPT
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+ALIKE = ("dataset", "prompt", "wave")
+UNKNOWN = "not estimable"
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
+OVER = {"mps": "over the control", "mps_sham": "over the sham"}
+
+Row = dict[str, Any]
+
+
+class Text(NamedTuple):
+    """What a place in a table says; the note stands below, smaller."""
+
+    text: str
+    note: str = ""
+
+
+class Judged(NamedTuple):
+    """One judge's row."""
+
+    judge: str
+    simulated: bool
+    texts: list[Text]
+    finding: Text = Text("")
+    left_out: str = ""
+    """Why its numbers are grey; empty if they are not."""
+
+
+class Group(NamedTuple):
+    """The results of one perturbation."""
+
+    perturbation: str
+    kind: str
+    over: str
+    """What shifts are measured over; empty if the rows say so themselves."""
+    rows: list[Judged]
+    means: list[Judged]
+    """Means over all judges and over those not left out, where the two differ."""
+
+
+class Without(NamedTuple):
+    """The same results without the judges that are left out."""
+
+    reasons: dict[tuple[str, ...], str]
+    """Judge -> why it is left out."""
+    findings: dict[tuple[str, ...], Row]
+    """Cell -> its finding where only the other judges are concluded about."""
+
+
+NOBODY = Without({}, {})
+
+
+class Lookup:
+    """Estimates by statistic, judge, perturbation and subgroup."""
+
+    def __init__(self, estimates: pl.DataFrame) -> None:
+        self._rows = {
+            (r["statistic"], *(r[c] for c in JUDGE), r["perturbation"], r["subgroup"]): r
+            for r in estimates.to_dicts()
+        }
+
+    def find(
+        self, statistic: str, cell: Row, perturbation: str | None, subgroup: str = ""
+    ) -> Row | None:
+        """Return the estimate's row, or None if it was not measured."""
+        return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation, subgroup))
+
+
+def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text:
+    """Write an estimate with its interval, or say why there is none."""
+    if row is None:
+        return Text(absent)
+    if row["estimate"] is None:
+        return Text(UNKNOWN, f"({row.get('reason') or 'no reason was recorded'})")
+    if row["low"] is None or row["high"] is None:
+        reason = row.get("reason")
+        return Text(number(row["estimate"], digits), f"no interval ({reason})" if reason else "")
+    return Text(number(row["estimate"], digits), interval(row["low"], row["high"], digits))
+
+
+def result_groups(
+    findings: DataFrame[Findings],
+    estimates: DataFrame[Estimates],
+    without: Without = NOBODY,
+    persons: Collection[str] = NO_NAMES,
+) -> list[Group]:
+    """Return the results by perturbation, promote first, the largest shift first."""
+    lookup = Lookup(estimates)
+    ordered = with_who(findings).sort(
+        pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
+    )
+    groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
+    return [
+        _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without, persons=persons)
+        for (kind, perturbation), rows in groups.items()
+    ]
+
+
+def _group(
+    perturbation: str,
+    kind: str,
+    rows: Sequence[Row],
+    lookup: Lookup,
+    without: Without,
+    *,
+    persons: Collection[str],
+) -> Group:
+    over = {OVER[row["statistic"]] for row in rows}
+    shared = over.pop() if len(over) == 1 else ""
+    judged = [
+        _result(row, lookup, "" if shared else OVER[row["statistic"]], without) for row in rows
+    ]
+    models = [row for row in rows if not is_person(row["judge"], persons)]
+    return Group(perturbation, kind, shared, judged, _means(models, lookup, without))
+
+
+def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
+    """Return the means over judges, with and without those left out; none if nobody is.
+
+    People have no part in them, and formulas only where all are (``judge_mean``). Waves, and
+    whatever else a judge was asked under, are not averaged.
+    """
+    alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
+    return [
+        mean
+        for key in alike
+        for mean in _means_of(
+            [row for row in rows if tuple(row[c] for c in ALIKE) == key],
+            lookup,
+            without,
+            " / ".join(["", *(v for v, c in zip(key, ALIKE, strict=True) if _differs(rows, c))]),
+        )
+    ]
+
+
+def _differs(rows: Sequence[Row], column: str) -> bool:
+    return len({row[column] for row in rows}) > 1
+
+
+def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str) -> list[Judged]:
+    averaged = [row for row in rows if not row["simulated"]] or rows
+    kept = [row for row in averaged if judge_of(row) not in without.reasons]
+    if len(kept) == len(averaged):
+        return []
+    formulas = len(rows) - len(averaged)
+    real = f", {thousands(formulas)} simulated not among them" if formulas else ""
+    left_out = f", without the {thousands(len(averaged) - len(kept))} left out"
+    return [
+        _mean(f"Mean of {count(len(averaged), 'judge')}{where}{real}", averaged, lookup, ""),
+        _mean(
+            f"Mean of {count(len(kept), 'judge')}{where}{left_out}{real}", averaged, lookup, KEPT
+        ),
+    ]
+
+
+def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judged:
+    cell = {**rows[0], "judge": ALL}
+
+    def over(statistic: str, digits: int = 2) -> Text:
+        found = lookup.find(statistic, cell, cell["perturbation"], subgroup)
+        return said(found, digits, absent="none")
+
+    blank = Text("")
+    texts = [
+        over("mean_shift", 3), blank, over("mean_asr"), over("mean_sham_floor"), blank,
+        over("mean_dasr"), blank, blank, blank,
+    ]  # fmt: skip
+    return Judged(name, bool(rows[0]["simulated"]), texts)
+
+
+def judge_of(row: Row) -> tuple[str, ...]:
+    """Return what names a judge in a row."""
+    return tuple(row[c] for c in JUDGE)
+
+
+def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
+    own = row["perturbation"]
+    alone = without.findings.get((*judge_of(row), own))
+    primary = lookup.find(row["statistic"], row, own)
+    shift = said({**row, "reason": (primary or {}).get("reason")}, 3)
+    asr, floor, chance, above = (
+        lookup.find(name, row, own) for name in ("asr", "sham_floor", "random_baseline", "dasr")
+    )
+    texts = [
+        Text(shift.text, " ".join(filter(None, [shift.note, over]))),
+        _over_control(row),
+        _with_bounds(said(asr), lookup.find("asr_bounds", row, own), lookup, row),
+        said(floor, absent="no\N{NO-BREAK SPACE}sham"),
+        said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
+        said(above, absent="no\N{NO-BREAK SPACE}sham"),
+        Text(p_value(row["p_adjusted"]), _other_ps(row, alone)),
+        said(lookup.find("position_consistency", row, None)),
+        _questions(primary),
+    ]
+    if row["estimate"] is None:
+        # One reason is enough for a row; each cell's own stands in the table of all numbers.
+        texts = [Text(text.text) if text.text == UNKNOWN else text for text in texts]
+    words = Text(*finding_words(row))
+    if row["finding"] is not None and row["reason"]:
+        words = Text(words.text, "; ".join(filter(None, [words.note, row["reason"]])))
+    if alone and finding_words(alone) != finding_words(row):
+        other = f"{finding_words(alone)[0]} without the judges left out"
+        words = Text(words.text, "; ".join(filter(None, [words.note, other])))
+    left_out = without.reasons.get(judge_of(row), "")
+    return Judged(row["who"], row["simulated"], texts, words, left_out)
+
+
+def _over_control(row: Row) -> Text:
+    """Write the shift over the control, and below it how far the sham alone moves the judge."""
+    if row["control"] is None:
+        return Text("not measured")
+    over = said(
+        {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}, 3
+    )
+    if row["sham_shift"] is None:
+        return over
+    known = row["sham_shift_low"] is not None and row["sham_shift_high"] is not None
+    ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'], 3)}" if known else ""
+    told = f"sham {number(row['sham_shift'], 3)}{ends}"
+    return Text(over.text, "; ".join(filter(None, [over.note, told])))
+
+
+def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
+    """Add what the rate of complete votes may be, whatever the unreadable ones would have said."""
+    if bounds is None or bounds["low"] is None or bounds["high"] is None:
+        return rate
+    arms = (
+        lookup.find("lost_rate", row, row["perturbation"], arm)
+        for arm in ("control", "experimental")
+    )
+    lost = sum(arm["hits"] or 0 for arm in arms if arm)
+    if not lost:
+        return rate
+    ends = [number(bounds[end]) for end in ("low", "high")]
+    told = (
+        f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
+        f"{' to '.join(ends)}"
+    )
+    return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
+
+
+def _other_ps(row: Row, alone: Row | None) -> str:
+    """Write the raw p-value, and the one adjusted over the judges that are not left out."""
+    if row["p_value"] is None:
+        return ""
+    told, kept = p_value(row["p_adjusted"]), p_value(alone["p_adjusted"]) if alone else ""
+    return f"raw {p_value(row['p_value'])}" + (f"; kept {kept}" if kept not in {"", told} else "")
+
+
+def _questions(row: Row | None) -> Text:
+    if row is None:
+        return Text("not measured")
+    notes = [
+        count(row["n"], "sample") if row["n"] != row["clusters"] else "",
+        f"{thousands(row['dropped'])} without verdict" if row["dropped"] else "",
+    ]
+    return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
+
+
+def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
+    """Return the gates, and per judge what became of each; a dash where there is none."""
+    if gates.is_empty():
+        return [], []
+    named = with_who(gates).with_columns(gate=pl.coalesce("perturbation", "gate"))
+    order = named.sort(pl.col("perturbation").is_not_null(), "gate")["gate"]
+    columns = order.unique(maintain_order=True).to_list()
+    judged = []
+    for (who,), rows in (
+        named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
+    ):
+        found = {row["gate"]: row for row in rows.to_dicts()}
+        texts = _once([_gate(found.get(column)) for column in columns])
+        judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
+    return columns, judged
+
+
+def _once(texts: Sequence[Text]) -> list[Text]:
+    """Shorten a reason that stands in the row already."""
+    told: set[str] = set()
+    found = []
+    for text in texts:
+        known = text.note in told
+        told.add(text.note)
+        found.append(Text(text.text, text.note.partition(": ")[0]) if known else text)
+    return found
+
+
+def _gate(row: Row | None) -> Text:
+    if row is None:
+        return Text("not measured")
+    known = row["value"] is not None and row["low"] is not None
+    notes = [interval(row["low"], row["high"]) if known else "", row["reason"]]
+    return Text(row["verdict"], " ".join(filter(None, notes)))
+
+
+def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+    """Return per judge what became of its ballots: planned, then each outcome."""
+    names = [f"{outcome}_rate" for outcome in OUTCOMES]
+    whole = estimates.filter(
+        pl.col("statistic").is_in(names), pl.col("perturbation").is_null()
+    ).unique(["statistic", *JUDGE], keep="first", maintain_order=True)
+    if whole.is_empty():
+        return []
+    lookup = Lookup(whole)
+    judges = with_who(whole).unique("who", keep="first").sort("who").to_dicts()
+    return [
+        Judged(
+            judge["who"],
+            judge["simulated"],
+            [
+                Text(thousands(judge["n"])),
+                *(_outcome(lookup.find(name, judge, None)) for name in names),
+            ],
+        )
+        for judge in judges
+    ]
+
+
+def _outcome(row: Row | None) -> Text:
+    if row is None or row["estimate"] is None:
+        return said(row)
+    rate = number(row["estimate"])
+    return Text(rate) if row["hits"] is None else Text(thousands(row["hits"]), rate)
+
+
+def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
+    """Return perturbation, made, dropped, what is missing and why, most frequent first."""
+    rows = []
+    for (perturbation,), group in perturbed.partition_by(
+        "perturbation", maintain_order=True, as_dict=True
+    ).items():
+        made, failed = group.height, group["failure"].count()
+        # A text that failed is not asked about, so its sham is not missed.
+        shams = group.filter(pl.col("failure").is_null())["sham_failure"].drop_nulls()
+        found = [
+            *(("the answer", *reason) for reason in reasons(group["failure"].drop_nulls())),
+            *(("its sham only", *reason) for reason in reasons(shams)),
+        ]
+        head = [str(perturbation), thousands(made), thousands(failed)]
+        if not found:
+            rows.append([*head, "", "", "nothing dropped"])
+        for part, many, reason in found:
+            rows.append([*head, part, thousands(many), reason])
+            head = ["", "", ""]
+    return rows
+
+
+def reasons(texts: pl.Series) -> list[tuple[int, str]]:
+    """Count reasons; those that differ in numbers alone are one, with the numbers' range."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(NUMBER.sub("#", text), []).append(text)
+    return sorted(
+        ((len(group), _merged(group)) for group in alike.values()), key=lambda r: (-r[0], r[1])
+    )
+
+
+def _merged(texts: Sequence[str]) -> str:
+    columns = zip(*(NUMBER.findall(text) for text in texts), strict=True)
+    parts = iter([_range(numbers) for numbers in columns])
+    return NUMBER.sub(lambda _: next(parts), texts[0])
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if float(low) == float(high) else f"{low} to {high}"

@@ -1,0 +1,363 @@
+"""The findings in sentences, the definitions of their words, and counts of judges and people."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.keys import PEOPLE
+from schemas.results import Findings
+from tasks.conclusions.position_bias import GAP, POSITION
+from tasks.reporting.wording import (
+    GROUPS,
+    clean,
+    clip,
+    count,
+    formulas,
+    interval,
+    listing,
+    number,
+    shorten,
+    tagged,
+    thousands,
+    with_who,
+)
+
+NAMED = 4
+NO_NAMES: frozenset[str] = frozenset()
+GLOSSARY = {
+    "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
+    " adjusted p-value is below .05, and the shift at least the minimum, or the log-odds shift at"
+    " least .25; and the shift over the control, with a raw p-value below .05, has the same"
+    " direction. Position: one slot is favoured, by a gap of at least .05 or .25 logits.",
+    "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
+    " minimum on both sides, and the log-odds shift does not say otherwise. Position: those of the"
+    " gap and of its effect in logits do.",
+    "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions are"
+    " moved (the orders of a question agree, and the spread of true shifts is at least .10), or the"
+    " shift differs between categories and is at least the minimum in one.",
+    "inconclusive": "The data fit several of these words, or what limits the finding stands below"
+    " it: ask more questions.",
+    "detects": "A detract perturbation made the answer worse, and the judge surely notices: the"
+    " 95 % interval of the share of flaws detected (DP) lies above what detecting takes (.5, unless"
+    " the study says otherwise).",
+    "detects some": "A detract perturbation made the answer worse: more than none of the flaws are"
+    " detected, but not surely what detecting takes.",
+    "overlooks": "A detract perturbation made the answer worse, and surely less than a fifth of the"
+    " flaws are detected.",
+    "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
+    " biased, toward the target.",
+    "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
+    " shown. It takes 10 independent questions, and none that carry most of the samples.",
+}
+BLIND = ("overlooks", "rewards")
+REFUSED = "no finding"
+UNSEEN = "without votes that a shift could be measured by"
+VOTING = "people whose votes do not suffice"
+LONGEST_REASON = 160
+
+Row = dict[str, Any]
+
+
+def summary(
+    findings: DataFrame[Findings],
+    questions: int,
+    persons: Collection[str] = NO_NAMES,
+    theirs: int = 0,
+) -> list[str]:
+    """Say in a few sentences what was found.
+
+    Parameters
+    ----------
+    findings
+        One row per judge and perturbation.
+    questions
+        How many a judge's shift rests on, at most.
+    persons
+        Judges who are people, besides those of the booth.
+    theirs
+        How many questions a person's shift rests on, at most.
+    """
+    if findings.is_empty():
+        return ["No cell was measured, so nothing was found."]
+    rows = with_who(findings).sort("who", "perturbation").to_dicts()
+    slots = [row for row in rows if row["kind"] == POSITION]
+    rows = [row for row in rows if row["kind"] != POSITION]
+    if not rows:
+        judges = heads(names(slots), persons)
+        return [f"{judges} compared answers; nothing was perturbed.", _position(slots, persons)]
+    people = [row for row in rows if is_person(row["judge"], persons)]
+    models = [row for row in rows if not is_person(row["judge"], persons)]
+    first = [_faced(models, persons, f"on {count(questions, 'question')}")] if models else []
+    if people:
+        reached = f"on {count(theirs, 'question')} at most" if theirs else UNSEEN
+        first.append(_faced(people, persons, reached))
+    faced = f"{'; '.join(first)}."
+    if all(row["finding"] is None for row in [*rows, *slots]):
+        refused = "Nothing can be concluded: every cell is refused."
+        return [refused, faced, _open(rows, persons)]
+    # Of a person without a finding nothing is said, not that no bias was found.
+    told_of = {row["judge"] for row in people if row["finding"] is not None}
+    shown = [*models, *(row for row in people if row["judge"] in told_of)]
+    told = (
+        _promote(shown, persons),
+        _mixed(shown),
+        _detract(shown, persons),
+        _position(slots, persons),
+        _lost(shown),
+        _open(rows, persons),
+    )
+    return [s for s in (faced, *told) if s]
+
+
+def undiscerning(gates: pl.DataFrame) -> list[str]:
+    """Name, in one sentence, the judges that fail the gate of discernment (``scorecard.sql``)."""
+    failed = gates.filter(gate="discernment", verdict="fail")
+    if failed.is_empty():
+        return []
+    judges = [tagged(row) for row in with_who(failed).sort("who").to_dicts()]
+    others = [count(len(judges) - NAMED, "other")] if len(judges) > NAMED else []
+    verb = "does" if len(judges) == 1 else "do"
+    return [
+        (
+            f"{listing([*judges[:NAMED], *others])} {verb} not tell flawed answers from sound ones:"
+            " the mean share detected over the kinds of flaws is below a fifth, with its interval."
+        )
+    ]
+
+
+def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
+    perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
+    return f"{heads(names(rows), persons)} faced {perturbations} {reached}"
+
+
+def finding_words(row: Row) -> tuple[str, str]:
+    """Return the finding, and below it its direction, the flaws detected or why there is none."""
+    if row["finding"] is None:
+        return REFUSED, str(row["reason"] or "no reason was recorded")
+    if row["finding"] == "biased" and row["estimate"]:
+        return "biased", favoured(row) or ("toward it" if row["estimate"] > 0 else "against it")
+    return str(row["finding"]), detected(row)
+
+
+def favoured(row: Row) -> str:
+    """Name the slot that a judge with a position bias favours; empty of all else."""
+    if row["kind"] != POSITION or row["finding"] != "biased":
+        return ""
+    towards = row["shift"] if "shift" in row else row["estimate"]
+    return "toward the first slot" if towards > 0 else "toward the second slot"
+
+
+def detected(row: Row) -> str:
+    """Write the share of flaws that a detract finding rests on: ``DP .64 [.52, .76]``."""
+    if row.get("detected") is None:
+        return ""
+    known = row["detected_low"] is not None and row["detected_high"] is not None
+    ends = f" {interval(row['detected_low'], row['detected_high'])}" if known else ""
+    name = "DP" if row["detected_by"] == "detection_power" else "D"
+    return f"{name} {number(row['detected'])}{ends}"
+
+
+def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
+    cells = [row for row in rows if row["kind"] == "promote"]
+    if not cells:
+        return ""
+    moved = [row for row in cells if row["finding"] == "biased"]
+    if moved:
+        verb = "is" if _alone(moved, cells, persons) else "are"
+        return (
+            f"{share_of(names(moved), names(cells), persons)} {verb} biased by a"
+            f" change that should count for nothing: {_by_judge(moved)}."
+        )
+    clear = sum(row["finding"] == "no relevant bias" for row in cells)
+    shown = f"{clear} of {count(len(cells), 'cell')}" if clear else "no cell"
+    return (
+        f"{_nobody(cells, persons)} was found biased by a change that should count for nothing;"
+        f" that there is no relevant bias was shown in {shown}."
+    )
+
+
+def _mixed(rows: Sequence[Row]) -> str:
+    mixed = [row for row in rows if row["finding"] == "mixed"]
+    if not mixed:
+        return ""
+    return f"Shifts that cancel out in the mean, so mixed: {_by_judge(mixed)}."
+
+
+def _lost(rows: Sequence[Row]) -> str:
+    lost = [row for row in rows if row.get("lost_finding")]
+    if not lost:
+        return ""
+    return f"Other shares of votes on the perturbed answer are unreadable: {_by_judge(lost)}."
+
+
+def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
+    cells = [row for row in rows if row["kind"] == "detract"]
+    if not cells:
+        return ""
+    blind = [row for row in cells if row["finding"] in BLIND]
+    if blind:
+        one = _alone(blind, cells, persons)
+        verb = BLIND if one else ("overlook", "reward")
+        return (
+            f"{share_of(names(blind), names(cells), persons)} {verb[0]} or"
+            f" {verb[1]} a flaw: {_by_judge(blind)}."
+        )
+    seen = sum(row["finding"] == "detects" for row in cells)
+    shown = f"{seen} of {count(len(cells), 'cell')}" if seen else "no cell"
+    return (
+        f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
+        f" the flaw was detected in {shown}."
+    )
+
+
+def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
+    """Say which judges favour a slot; of people only those of whom something is known."""
+    cells = [row for row in rows if row["finding"] or not is_person(row["judge"], persons)]
+    if not cells:
+        return ""
+    moved = sorted(
+        (row for row in cells if row["finding"] == "biased"), key=lambda row: -abs(row["estimate"])
+    )
+    clear = sum(row["finding"] == "no relevant bias" for row in cells)
+    rest = len(cells) - len(moved) - clear
+    told = [f"{thousands(clear)} without relevant position bias"] if clear else []
+    told += [f"{thousands(rest)} open"] if rest else []
+    more = f" ({listing(told)})" if told else ""
+    if not moved:
+        return f"{_nobody(cells, persons)} was found to favour a slot{more}."
+    verb = "favours" if _alone(moved, cells, persons) else "favour"
+    each = [f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
+            for row in moved[:NAMED]]  # fmt: skip
+    others = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
+    return (
+        f"{share_of(names(moved), names(cells), persons)} {verb} one slot:"
+        f" {'; '.join([*each, *others])}{more}."
+    )
+
+
+def _pull(row: Row) -> str:
+    size = number(abs(row["estimate"]))
+    return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
+
+
+def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
+    reasons = Counter(
+        VOTING if is_person(row["judge"], persons) else row["reason"] or "no reason was recorded"
+        for row in rows
+        if row["finding"] is None
+    )
+    doubtful = sum(row["finding"] == "inconclusive" for row in rows)
+    parts = [f"{doubtful} inconclusive"] if doubtful else []
+    parts += [
+        f"{n} refused: {shorten(clean(why), LONGEST_REASON)}" for why, n in sorted(reasons.items())
+    ]
+    left = doubtful + reasons.total()
+    verb = "remains" if left == 1 else "remain"
+    return f"{left} of {count(len(rows), 'cell')} {verb} open ({listing(parts)})." if left else ""
+
+
+def _alone(some: Sequence[Row], cells: Sequence[Row], persons: Collection[str]) -> bool:
+    """Tell whether the sentence is about one of several of a kind, so that its verb is singular."""
+    kinds = {is_person(judge, persons) for judge in names(cells)}
+    return len(names(some)) == 1 and len(kinds) == 1
+
+
+def _nobody(cells: Sequence[Row], persons: Collection[str]) -> str:
+    kinds = {is_person(judge, persons) for judge in names(cells)}
+    return "No " + " and no ".join("person" if kind else "judge" for kind in sorted(kinds))
+
+
+def _judges(rows: Sequence[Row]) -> list[str]:
+    """Return the judges, the most moved first."""
+    strongest = pl.DataFrame(
+        {"who": [r["who"] for r in rows], "size": [abs(r["estimate"] or 0.0) for r in rows]}
+    )
+    sizes = strongest.group_by("who").agg(pl.col("size").max())
+    return sizes.sort(-pl.col("size"), "who")["who"].to_list()
+
+
+def _by_judge(rows: Sequence[Row]) -> str:
+    parts = []
+    for who in _judges(rows)[:NAMED]:
+        own = [row for row in rows if row["who"] == who]
+        if own[0]["kind"] == "detract":
+            words = listing([f"{row['finding']} {_short(row)}" for row in own])
+        else:
+            words = f"by {listing([_short(row) for row in own])}"
+        parts.append(f"{tagged(own[0])} {words}")
+    rest = len(_judges(rows)) - NAMED
+    return "; ".join([*parts, f"and {count(rest, 'other')}"] if rest > 0 else parts)
+
+
+def _short(row: Row) -> str:
+    return clip(clean(row["perturbation"]), 40)
+
+
+MARK, SOME = "(simulated)", "(some simulated)"
+JUDGES_NAMED = 8
+
+
+def is_person(judge: str, persons: Collection[str] = NO_NAMES) -> bool:
+    """Tell whether a judge is a person: one from the booth, or one that a file calls human."""
+    return judge.startswith(f"{PEOPLE}/") or judge in persons
+
+
+def heads(judges: Collection[str], persons: Collection[str] = NO_NAMES) -> str:
+    """Write how many there are: ``5 judges and 2 people``."""
+    models, people = _split(judges, persons)
+    told = [count(models, "judge")] if models or not people else []
+    return listing([*told, *([count(people, "person", "people")] if people else [])])
+
+
+def share_of(some: Collection[str], of: Collection[str], persons: Collection[str]) -> str:
+    """Write how many of them: ``1 of 5 judges and 0 of 2 people``."""
+    models, people = _split(of, persons)
+    some_models, some_people = _split(some, persons)
+    told = [f"{thousands(some_models)} of {count(models, 'judge')}"] if models else []
+    if people:
+        told.append(f"{thousands(some_people)} of {count(people, 'person', 'people')}")
+    return listing(told)
+
+
+def names(rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the judges of rows, however often and under whatever prompt they judged."""
+    return {row["judge"] for row in rows}
+
+
+def marks_of(rows: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> dict[str, str]:
+    """Return what stands behind each judge that is a formula, and each group that holds one."""
+    marked = formulas(rows)
+    real = {*rows["judge"]} - marked - {*GROUPS}
+    mixed = any(not is_person(judge, persons) for judge in real)
+    return {name: SOME if name in GROUPS and mixed else MARK for name in sorted(marked)}
+
+
+def with_mark(name: str, marks: Mapping[str, str], between: str = " ") -> str:
+    """Return a name with its own mark, if it has one."""
+    return f"{name}{between}{marks[name]}" if name in marks else name
+
+
+def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> str:
+    """Say whether all judges are formulas, or which; empty if none is."""
+    own = sorted({*judges} & {*simulated})
+    if not own:
+        return ""
+    if len(own) == len({*judges}):
+        return "Simulated judges: formulas with planted biases, not language models"
+    named = [clip(clean(name), 60) for name in own[:JUDGES_NAMED]]
+    if len(own) > JUDGES_NAMED:
+        named.append(f"{thousands(len(own) - JUDGES_NAMED)} more")
+    verb = "is simulated, a formula" if len(own) == 1 else "are simulated, formulas"
+    return (
+        f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"
+        f" {'a language model' if len(own) == 1 else 'language models'}: {listing(named)}"
+    )
+
+
+def _split(judges: Collection[str], persons: Collection[str]) -> tuple[int, int]:
+    distinct = set(judges)
+    people = sum(is_person(judge, persons) for judge in distinct)
+    return len(distinct) - people, people

@@ -1,0 +1,163 @@
+"""Numbers and names as people read them."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tasks.kit.printable import JOINERS, LOST, is_unseen
+
+MINUS = "\N{MINUS SIGN}"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+CELL = ("dataset", "judge", "prompt", "wave")
+GROUPS = ("humans", "judges", "jury/all", "judges/all")
+"""What rows are about that is not one judge."""
+
+NOT_KNOWN = "not known"
+"""What stands for a number that is null: rows may lack any number but those of their key."""
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``."""
+    if value is None:
+        return NOT_KNOWN
+    text = f"{abs(value):.{digits}f}"
+    minus = MINUS if value < 0 and float(text) else ""
+    return minus + (text[1:] if text.startswith("0.") else text)
+
+
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Write an interval: ``[.10, .21]``."""
+    if low is None or high is None:
+        return NOT_KNOWN
+    return f"[{number(low, digits)},\N{NO-BREAK SPACE}{number(high, digits)}]"
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value with three digits, never as 0."""
+    if value is None:
+        return "none"
+    return "<.001" if value < 0.0005 else number(value, 3)
+
+
+def count(many: int | None, one: str, several: str = "") -> str:
+    """Write a number of things: ``1 judge``, ``1 200 judges``."""
+    return f"{thousands(many)} {one if many == 1 else several or one + 's'}"
+
+
+def thousands(many: int | None) -> str:
+    """Write a whole number in groups of three."""
+    if many is None:
+        return NOT_KNOWN
+    return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def listing(parts: Sequence[str]) -> str:
+    """Write ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def clean(text: str) -> str:
+    """Return text on one line without characters that are unseen or reorder others."""
+    line = re.sub(r"[^\S\xa0\u202f]+", " ", text).strip()  # but keep our no-break spaces
+    return "".join(LOST if is_unseen(c) else c for c in line)
+
+
+def columns(text: str) -> float:
+    """Return about how wide a text is, in digits."""
+    return sum(_width(character) for character in text)
+
+
+def clip(text: str, width: float, tail: float = 1 / 3) -> str:
+    """Cut a text wider than ``width`` columns, in its middle: both ends tell names apart.
+
+    ``tail`` is the share of the width that the end keeps.
+    """
+    if columns(text) <= width:
+        return text
+    end = _prefix(text[::-1], (width - 1) * tail)[::-1]
+    return _prefix(text, width - 1.2 - columns(end)) + ELLIPSIS + end
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a sentence longer than ``width`` characters, between two words where there are two."""
+    if len(text) <= width:
+        return text
+    whole = text[:width].rpartition(" ")[0] or text[: width - 1]
+    return whole.rstrip(" ,;:(") + ELLIPSIS
+
+
+def short_names(names: Iterable[str], width: float) -> dict[str, str]:
+    """Map each name to a cleaned text of at most ``width`` columns, no two of them alike."""
+    short: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(set(names)):
+        text, twin = clip(clean(name), width), 1
+        while text in taken:
+            twin += 1
+            text = f"{clip(clean(name), width - 3 - len(str(twin)))} #{twin}"
+        taken.add(text)
+        short[name] = text
+    return short
+
+
+def with_who(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add ``who``: the judge, and whatever else of the cell differs within the frame.
+
+    ``simulated`` becomes true in all rows of a judge that is a formula (:func:`formulas`), and in
+    no others: a row of two judges is marked by the first alone.
+    """
+    differing = [c for c in CELL if c != "judge" and frame[c].n_unique() > 1]
+    return frame.with_columns(
+        who=pl.concat_str("judge", *differing, separator=" / "),
+        simulated=pl.col("judge").cast(pl.String).is_in(sorted(formulas(frame))),
+    )
+
+
+def formulas(rows: pl.DataFrame) -> frozenset[str]:
+    """Return the judges, and groups of judges, that are simulated.
+
+    A row of two judges, whose ``subgroup`` is the other, is ``simulated`` if either is. So a judge
+    goes by its other rows, unless it has none.
+    """
+    if "subgroup" not in rows.columns:
+        return _marked(rows)
+    names = sorted({*rows["judge"].cast(pl.String)} - {*GROUPS})
+    other = pl.col("subgroup").cast(pl.String)
+    # The aspect of an item, if it has one, stands before the other's name.
+    pair = other.is_in(names) | other.str.split(": ").list.last().is_in(names)
+    own = rows.filter(~pair.fill_null(value=False))
+    known = sorted({*own["judge"].cast(pl.String)})
+    return _marked(own) | _marked(rows.filter(~pl.col("judge").cast(pl.String).is_in(known)))
+
+
+def tagged(row: Mapping[str, Any]) -> str:
+    """Return who was asked, clipped and marked if simulated, for running text."""
+    return clip(clean(row["who"]), 60) + (" (simulated)" if row["simulated"] else "")
+
+
+def _marked(rows: pl.DataFrame) -> frozenset[str]:
+    return frozenset(rows.filter("simulated")["judge"].cast(pl.String))
+
+
+def _width(character: str) -> float:
+    if unicodedata.category(character) in {"Mn", "Me"} or character in JOINERS:
+        return 0
+    if unicodedata.east_asian_width(character) in "FW":
+        return 2
+    if character in "mwMW%@":
+        return 1.55
+    if character in " !'()*,-./:;[]fijlrt|":
+        return 0.65
+    return 1.15 if character.isupper() else 1
+
+
+def _prefix(text: str, width: float) -> str:
+    used = 0.0
+    for index, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return text[:index]
+    return text

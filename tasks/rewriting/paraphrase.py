@@ -1,0 +1,87 @@
+"""Paraphrases: phrase swaps and lead-ins that keep the meaning."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tasks.kit.random_numbers import shuffle
+from tasks.rewriting.phrases import NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
+from tasks.rewriting.shams import chosen_lead, led
+from tasks.rewriting.words import spans, words
+
+MOST_LEADS = 2
+LINKING = frozenset({
+    "afterwards", "also", "and", "as", "but", "consequently", "finally", "first", "firstly",
+    "further", "furthermore", "hence", "here", "however", "indeed", "instead", "lastly", "moreover",
+    "nevertheless", "next", "no", "now", "once", "or", "overall", "perhaps", "put", "second",
+    "secondly", "similarly", "simply", "so", "still", "sure", "then", "therefore", "third",
+    "thirdly", "thus", "to", "yes", "yet",
+})  # fmt: skip
+"""First words that bear no lead-in before them."""
+
+
+class Edit(NamedTuple):
+    """A piece of text and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def reworded(text: str, perturbed: str, key: tuple[object, ...]) -> Iterator[str]:
+    """Yield rewordings with about as many edits as ``perturbed`` has, then with fewer."""
+    wanted = max(1, (Counter(words(text)) - Counter(words(perturbed))).total())
+    swaps = shuffle(_swaps(text), *key, "swaps")[:wanted]
+    leads = shuffle(_leads(text, key), *key, "leads")[: min(wanted - len(swaps), MOST_LEADS)]
+    for edits in (swaps + leads, swaps, swaps[:1], leads[:1]):
+        if edits:
+            yield _applied(text, edits)
+    for edit in shuffle(_swaps(text) + _leads(text, key), *key, "single")[:20]:
+        yield _applied(text, [edit])
+
+
+def _applied(text: str, edits: list[Edit]) -> str:
+    parts, at = [], 0
+    for edit in sorted(edits):
+        if edit.start >= at:
+            parts += [text[at : edit.start], edit.text]
+            at = edit.end
+    return "".join(parts) + text[at:]
+
+
+def _pattern(phrase: str) -> str:
+    before, after = SAFE_BEFORE.get(phrase, ""), SAFE_AFTER.get(phrase, "")
+    left = r"(?<![\w'-])" if phrase[0].isalpha() else ""
+    right = r"(?![\w'-])" if phrase[-1].isalpha() else ""
+    return f"{before}{left}{re.escape(phrase)}{right}{after}"
+
+
+SWAP = re.compile("|".join(f"(?:{_pattern(phrase)})" for phrase in SWAPS), re.IGNORECASE)
+
+
+def _swaps(text: str) -> list[Edit]:
+    return [
+        Edit(match.start(), match.end(), _cased(match.group(), SWAPS[match.group().lower()]))
+        for match in SWAP.finditer(text)
+        if match.group().lower() in SWAPS
+    ]
+
+
+def _cased(old: str, new: str) -> str:
+    if old.isupper():
+        return new.upper()
+    return new[0].upper() + new[1:] if old[0].isupper() else new
+
+
+def _leads(text: str, key: tuple[object, ...]) -> list[Edit]:
+    """Return lead-ins for statements: they end with a stop and start with no lead-in."""
+    edits = []
+    for start, end in spans(text):
+        sentence = text[start:end]
+        if not sentence.endswith(".") or not sentence[0].isupper():
+            continue
+        if words(sentence)[0] not in LINKING:
+            lead = chosen_lead(NEUTRAL_LEADS, *key, start)
+            edits.append(Edit(start, end, led(lead, sentence)))
+    return edits

@@ -1,0 +1,193 @@
+"""Shams: edits without meaning, as long as the perturbed text."""
+
+from itertools import combinations
+
+from tasks.kit.random_numbers import pick, shuffle
+from tasks.perturbations import Item
+from tasks.rewriting.checks import SHAM_TOLERANCE, sham_failure
+from tasks.rewriting.paraphrase import reworded
+from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES
+from tasks.rewriting.plain_content import canonical
+from tasks.rewriting.words import spans, topic_of
+
+SHORTEST_RULE = 3
+"""Dashes that are a rule; fewer are left out."""
+
+WIDEST = 8
+"""Spaces between two words: more would no longer pass for sloppy typing."""
+
+
+def closing(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append a closing paragraph of neutral sentences; reword if there is no room for one."""
+    longer = _longer(item, item.answer, perturbed, seed, apart=True)
+    return longer or paraphrase(item, perturbed, seed)
+
+
+def addition(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append neutral sentences; reword if there is no room for any."""
+    longer = _longer(item, item.answer, perturbed, seed, apart=False)
+    return longer or paraphrase(item, perturbed, seed)
+
+
+def note(item: Item, perturbed: str, seed: int) -> str | None:
+    """Append a note that only names the question's subject; reword if there is no room for one."""
+    longer = noted(
+        item.answer, topic_of(item.question, *_key(item, seed)), len(perturbed), _key(item, seed)
+    )
+    return _accepted(item.answer, perturbed, longer) or paraphrase(item, perturbed, seed)
+
+
+def ruled(item: Item, perturbed: str, seed: int) -> str | None:
+    """Set sentences on lines of their own, with rules of dashes between them."""
+    breaks = _breaks(item.answer)
+    need = len(perturbed) - len(item.answer)
+    if breaks:
+        dashes, more = divmod(max(need, 0), len(breaks))
+        rules = {
+            at: "\n" + "-" * (dashes + (rank < more) - 1) + "\n" if dashes > SHORTEST_RULE else "\n"
+            for rank, at in enumerate(breaks)
+        }
+        text = "".join(rules.get(at, c) for at, c in enumerate(item.answer))
+        if accepted := _accepted(item.answer, perturbed, text):
+            return accepted
+    return respace(item, perturbed, seed)
+
+
+def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
+    """Swap phrases, set lead-ins and, if need be, add neutral sentences.
+
+    Where a short answer has room for none of them, only its spacing changes.
+    """
+    for text in reworded(item.answer, perturbed, _key(item, seed)):
+        accepted = _accepted(item.answer, perturbed, text)
+        accepted = accepted or _longer(item, text, perturbed, seed, apart=False)
+        if accepted:
+            return accepted
+    return respace(item, perturbed, seed)
+
+
+def respace(item: Item, perturbed: str, seed: int) -> str | None:
+    """Break lines between sentences and widen the spaces between words."""
+    need = len(perturbed) - len(item.answer)
+    if need < -SHAM_TOLERANCE * len(perturbed):
+        return None
+    for breaks in (_breaks(item.answer), []):
+        text = _respaced(item.answer, max(need, 0), breaks, _key(item, seed))
+        if accepted := _accepted(item.answer, perturbed, text):
+            return accepted
+    return None
+
+
+def _longer(item: Item, text: str, perturbed: str, seed: int, *, apart: bool) -> str | None:
+    if len(text) + SHORTEST > (1 + SHAM_TOLERANCE) * len(perturbed):
+        return None
+    longer = extended(text, len(perturbed), _key(item, seed), apart=apart)
+    return _accepted(item.answer, perturbed, longer)
+
+
+def _respaced(text: str, need: int, breaks: list[int], key: tuple[object, ...]) -> str:
+    """Give ``need`` more characters to the spaces; the gaps at ``breaks`` become line breaks."""
+    gaps = dict.fromkeys(_gaps(text), " ")
+    for at in shuffle(breaks, *key, "breaks"):
+        gaps[at] = "\n\n" if need else "\n"
+        need = max(need - 1, 0)
+    inside = [at for at in gaps if gaps[at] == " "]
+    if inside:
+        each, more = divmod(need, len(inside))
+        for rank, at in enumerate(shuffle(inside, *key, "gaps")):
+            gaps[at] = " " * min(1 + each + (rank < more), WIDEST)
+    return "".join(gaps.get(at, character) for at, character in enumerate(text))
+
+
+def _gaps(text: str) -> list[int]:
+    """Return where a single space stands between two words."""
+    return [
+        at
+        for at in range(1, len(text) - 1)
+        if text[at] == " " and not text[at - 1].isspace() and not text[at + 1].isspace()
+    ]
+
+
+def _breaks(text: str) -> list[int]:
+    """Return the spaces before a sentence that starts with a letter, and so with no markup."""
+    gaps = set(_gaps(text))
+    return [start - 1 for start, _ in spans(text) if start - 1 in gaps and text[start].isalpha()]
+
+
+def _accepted(original: str, perturbed: str, sham: str) -> str | None:
+    if sham_failure(original, perturbed, sham) is None and canonical(sham) == canonical(original):
+        return sham
+    return None
+
+
+def _key(item: Item, seed: int) -> tuple[object, ...]:
+    return (seed, item.answer_id, "sham")
+
+
+OPENERS = frozenset({
+    "a", "all", "an", "any", "are", "as", "at", "both", "by", "each", "every", "for",
+    "from", "here", "if", "in", "is", "it", "its", "many", "most", "no", "of", "on",
+    "one", "other", "our", "she", "he", "since", "some", "such", "that", "the", "their",
+    "there", "these", "they", "this", "those", "to", "under", "we", "what", "when",
+    "where", "which", "while", "with", "without", "you", "your",
+})  # fmt: skip
+"""Words that begin a sentence with a capital for no other reason."""
+
+SHORTEST = min(map(len, NEUTRAL))
+
+ROOM = 60
+"""Characters that one or two neutral sentences can always fill closely."""
+
+
+def led(lead: str, sentence: str) -> str:
+    """Put ``sentence`` under a lead-in, with a colon where its capital must stay.
+
+    >>> led("In short", "The tide falls."), led("In short", "Paris is a city.")
+    ('In short, the tide falls.', 'In short: Paris is a city.')
+    """
+    first = sentence.split(maxsplit=1)[0]
+    if first[0].isupper() and first.lower() in OPENERS:
+        return f"{lead}, {sentence[0].lower()}{sentence[1:]}"
+    return f"{lead}: {sentence}"
+
+
+def extended(text: str, length: int, key: tuple[object, ...], *, apart: bool) -> str:
+    """Append neutral sentences to bring ``text`` as close as they can to ``length``."""
+    joint = " " if not apart and text.endswith((".", "!", "?")) else "\n\n"
+    free = [s for s in shuffle(NEUTRAL, *key, "neutral") if s not in text]
+    return text + joint + " ".join(_filling(length - len(text) - len(joint), free))
+
+
+def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
+    """Append a note that names the topic and says nothing of it, to reach ``length`` closely."""
+    head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
+    free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
+    return head + " ".join(_filling(length - len(head), free))
+
+
+def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
+    """Return one of ``leads``."""
+    return pick(leads, *key, "lead")
+
+
+def _filling(wanted: int, free: list[str]) -> list[str]:
+    taken: list[str] = []
+    left = wanted + 1  # the joint before the first sentence is counted elsewhere
+    for sentence in free:
+        if left - len(sentence) - 1 >= ROOM:
+            taken.append(sentence)
+            left -= len(sentence) + 1
+    rest = [s for s in free if s not in taken]
+    return taken + _nearest(left, rest)
+
+
+def _nearest(left: int, rest: list[str]) -> list[str]:
+    sizes = [len(s) + 1 for s in rest]
+    best: tuple[int, ...] = ()
+    missed = abs(left)
+    for many in (1, 2):
+        for places in combinations(range(len(rest)), many):
+            miss = abs(left - sum(sizes[place] for place in places))
+            if miss < missed:
+                best, missed = places, miss
+    return [rest[place] for place in best]

@@ -1,0 +1,303 @@
+"""An OpenAI-compatible provider that fails on purpose: for tests, benchmarks and dry runs.
+
+``python -m tasks.simulation.emulator --port 8080 --latency .2 --fault error=.1`` serves it on
+loopback. It replies by formula (a hash of the request), so it is no model; and it counts what it
+was asked: ``GET /stats``. Which request meets which fault depends on the seed and its number only.
+"""
+
+import asyncio
+import json
+import time
+import zlib
+from collections import Counter, deque
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import click
+from aiohttp import web
+
+from tasks.kit.random_numbers import pick, uniform
+from tasks.simulation.emulated_batches import Batches, Manners
+from tasks.simulation.judge import answer
+
+REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
+HOST = "127.0.0.1"
+PORT, AMOUNT, SECONDS = click.IntRange(0, 65535), click.IntRange(min=0), click.FloatRange(min=0)
+FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute", "endless", "bomb")
+PART = b" " * 2**20
+PARTS = 1024
+"""Of an endless body, which has an end in case that nobody breaks it off."""
+
+
+class Minute:
+    """What was let in within the last minute."""
+
+    def __init__(self) -> None:
+        self._past: deque[tuple[float, int]] = deque()
+        self._sum = 0
+
+    def holds(self, amount: int, limit: int) -> bool:
+        """Tell whether so much more is within the limit; 0: there is none."""
+        while self._past and self._past[0][0] < time.monotonic() - 60:
+            self._sum -= self._past.popleft()[1]
+        return not limit or self._sum + amount <= limit
+
+    def add(self, amount: int) -> None:
+        """Let so much in."""
+        self._past.append((time.monotonic(), amount))
+        self._sum += amount
+
+
+class Emulator:
+    """The provider and what it remembers."""
+
+    def __init__(self, manners: Manners) -> None:
+        self.manners = manners
+        self.counts: Counter[str] = Counter()
+        self.prompts: Counter[int] = Counter()
+        self.in_flight = self.most_in_flight = self.number = 0
+        self.minute = {"requests": Minute(), "tokens": Minute()}
+        self.asked_at: list[float] = []
+        self.tokens: Counter[str] = Counter()
+        self.batches = Batches(lambda: self.manners, self._answer)
+
+    def app(self) -> web.Application:
+        """Return the routes."""
+        app = web.Application(client_max_size=2**30)
+        app.router.add_post("/v1/chat/completions", self.chat)
+        self.batches.add_routes(app.router)
+        app.router.add_get("/stats", self.stats)
+        app.router.add_post("/manners", self.change)
+        return app
+
+    async def stats(self, _: web.Request) -> web.Response:
+        """Tell what was asked: requests, replies, faults, and prompts answered more than once."""
+        spans = self.asked_at or [0.0]
+        return web.json_response(
+            {
+                **self.counts,
+                "requests": self.number,
+                "most_in_flight": self.most_in_flight,
+                "prompts": len(self.prompts),
+                "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
+                "seconds": max(spans) - min(spans),
+                **self.tokens,
+                **self.batches.counts,
+            }
+        )
+
+    async def change(self, request: web.Request) -> web.Response:
+        """Take new manners."""
+        changes = await request.json()
+        self.manners = Manners(**{**self.manners.model_dump(), **changes})
+        return web.json_response(self.manners.model_dump())
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """Answer one chat completion, or fail as told."""
+        self.number += 1
+        number = self.number
+        self.asked_at = [*self.asked_at[:1], time.monotonic()]
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            body = await request.read()
+            response = self._refuse(request, json.loads(body)) or await self._fail(request, number)
+            if response is None:
+                await asyncio.sleep(self.manners.latency)
+                mute = self._fault(number) == "mute"
+                response = web.json_response(self._reply(json.loads(body), mute=mute))
+            self.asked_at = [*self.asked_at[:1], time.monotonic()]
+            return response
+        finally:
+            self.in_flight -= 1
+
+    def _refuse(self, request: web.Request, body: dict[str, Any]) -> web.Response | None:
+        rules = self.manners
+        if rules.key and request.headers.get("Authorization") != f"Bearer {rules.key}":
+            return self._error(401, "Incorrect API key provided.", "invalid_api_key")
+        if refusal := self._refusal(body):
+            return web.json_response(refusal[1], status=refusal[0])
+        crowded = 0 < rules.concurrency < self.in_flight
+        return self._busy() if crowded or self._too_many(body) else None
+
+    def _refusal(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        """Return status and error of a request that the model does not take."""
+        rules = self.manners
+        text = " ".join(str(message["content"]) for message in body["messages"])
+        if name := next((name for name in rules.refused if name in body), None):
+            message = f"Unsupported parameter: '{name}' is not supported with this model."
+            return 400, _error(message, "unsupported_parameter", name)
+        if rules.models and body["model"] not in rules.models:
+            message = f"The model {body['model']} does not exist."
+            return 404, _error(message, "model_not_found")
+        if rules.forbidden and rules.forbidden in text:
+            return 400, _error("Flagged by the content policy.", "content_policy_violation")
+        if rules.context and len(text.split()) > rules.context:
+            message = f"This model's maximum context length is {rules.context} tokens."
+            return 400, _error(message, "context_length_exceeded")
+        return None
+
+    async def _fail(self, request: web.Request, number: int) -> web.StreamResponse | None:
+        fault = self._fault(number)
+        if fault is None or fault == "mute":
+            return None
+        self.counts[fault] += 1
+        if fault == "busy":
+            return self._busy()
+        if fault == "error":
+            return self._error(500, "The server had an error.", "server_error")
+        if fault == "garbage":
+            return web.Response(text="<html>bad gateway", content_type="text/html")
+        if fault in {"endless", "bomb"}:
+            return await self._pour(request, fault)
+        if fault == "hang":
+            await asyncio.sleep(self.manners.hang_seconds)
+        if fault == "truncated":
+            response = web.StreamResponse(headers={"Content-Length": "4000"})
+            await response.prepare(request)
+            await response.write(b'{"id": "cut", "choices": [{"mess')
+        if request.transport:
+            request.transport.abort()
+        return web.Response()
+
+    async def _pour(self, request: web.Request, fault: str) -> web.StreamResponse:
+        """Send a body that is far too large, until the other side closes the connection."""
+        if fault == "bomb":
+            headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+            return web.Response(body=await asyncio.to_thread(_bomb), headers=headers)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            for _ in range(PARTS):
+                await response.write(PART)
+        return response
+
+    def _fault(self, number: int) -> str | None:
+        drawn = uniform(self.manners.seed, "fault", number)
+        for fault, chance in self.manners.faults.items():
+            if drawn < chance:
+                return fault
+            drawn -= chance
+        return None
+
+    def _too_many(self, body: dict[str, Any]) -> bool:
+        amounts = {
+            "requests": (1, self.manners.requests_per_minute),
+            "tokens": (_prompt_tokens(body), self.manners.tokens_per_minute),
+        }
+        if not all(self.minute[what].holds(*amount) for what, amount in amounts.items()):
+            return True
+        for what, (amount, _) in amounts.items():
+            self.minute[what].add(amount)
+        return False
+
+    def _busy(self) -> web.Response:
+        self.counts["refused_as_busy"] += 1
+        headers = {"Retry-After": f"{self.manners.retry_after:g}"}
+        return self._error(429, "Rate limit reached.", "rate_limit_exceeded", headers)
+
+    def _error(
+        self, status: int, message: str, code: str, headers: dict[str, str] | None = None
+    ) -> web.Response:
+        return web.json_response(_error(message, code), status=status, headers=headers)
+
+    def _reply(self, request: dict[str, Any], *, mute: bool = False) -> dict[str, Any]:
+        # The same request may be written in several ways.
+        body = json.dumps(request, sort_keys=True)
+        text = "Emulated: no verdict." if mute else self._verdict(request, body)
+        usage = {"prompt_tokens": _prompt_tokens(request), "completion_tokens": len(text.split())}
+        self.counts["replies"] += 1
+        self.prompts[hash(body)] += 1
+        self.tokens.update(usage)
+        return {
+            "id": f"chatcmpl-{self.number}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": request["model"],
+            "system_fingerprint": "fp_emulated",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
+            "usage": {**usage, "total_tokens": sum(usage.values())},
+        }
+
+    def _verdict(self, request: dict[str, Any], body: str) -> str:
+        traits = self.manners.traits.get(request["model"])
+        if traits is None:
+            return pick(REPLIES, self.manners.seed, body)
+        repeat = request.get("seed", 0)
+        if self.manners.vary:
+            repeat += self.manners.seed + self.prompts[hash(body)]
+        return answer(request["messages"], traits, repeat)
+
+    def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Answer a line of a batch, by the same rules as a request of its own."""
+        refusal = self._refusal(request)
+        if refusal:
+            return refusal
+        return 200, self._reply(request)
+
+
+@cache
+def _bomb() -> bytes:
+    """Return a gigabyte of blanks, compressed to a megabyte."""
+    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    return b"".join([*(packed.compress(PART) for _ in range(PARTS)), packed.flush()])
+
+
+def _prompt_tokens(request: dict[str, Any]) -> int:
+    return sum(len(str(message["content"]).split()) for message in request["messages"])
+
+
+def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:
+    kind = code if param is None else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "code": code, "param": param}}
+
+
+@click.command()
+@click.option("--port", type=PORT, default=0, help="0 takes a free one; it is printed.")
+@click.option("--latency", type=SECONDS, default=0.0, help="Seconds until a reply.")
+@click.option("--fault", "faults", multiple=True, help=f"NAME=CHANCE; one of {', '.join(FAULTS)}.")
+@click.option("--seed", default=0, help="Of replies and faults.")
+@click.option("--requests-per-minute", type=AMOUNT, default=0, help="More get 429; 0: no limit.")
+@click.option("--tokens-per-minute", type=AMOUNT, default=0, help="Words of prompts; more get 429.")
+@click.option("--refuse", "refused", multiple=True, help="Name of a parameter that gets 400.")
+def main(port: int, faults: tuple[str, ...], **manners: Any) -> None:
+    """Serve the emulator on loopback until interrupted."""
+    emulator = Emulator(Manners(faults=dict(map(_chance, faults)), **manners))
+    try:
+        asyncio.run(_serve(emulator, port))
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot serve on port {port} of {HOST}: {error}. End what serves there, or take "
+            "another port (--port 0: a free one)."
+        ) from error
+
+
+def _chance(fault: str) -> tuple[str, float]:
+    name, _, chance = fault.partition("=")
+    try:
+        if name in FAULTS and 0 <= float(chance) <= 1:
+            return name, float(chance)
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{fault!r} is not NAME=CHANCE, such as {FAULTS[0]}=.1")
+
+
+async def _serve(emulator: Emulator, port: int) -> None:
+    runner = web.AppRunner(emulator.app(), access_log=None, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, HOST, port)
+    await site.start()
+    address = runner.addresses[0]
+    click.echo(f"http://{address[0]}:{address[1]}/v1")
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+"""Simulated judges with known, planted biases; they read the same prompt as a real model.
+
+The formulas are those of Davidson's tie model: toward the second slot, an answer's odds are
+exp(gap of quality + planted effects + length - position + noise of the prompt). Every random
+number is a hash of the judge's seed, a purpose and texts, so a reply depends on no other call.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tasks.kit.catalogue import read_toml
+from tasks.kit.random_numbers import normal, pick, uniform
+from tasks.prompts import MARK_DIGITS
+from tasks.rewriting.plain_content import canonical, features
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+else:
+    Numbers = TypeVar("Numbers")
+from tasks.rewriting.words import plain, sentences, words
+
+Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
+
+KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
+ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
+"""Field of a bundled question -> the feature that its replacements make."""
+
+CACHED_CHARACTERS = 20_000
+"""Longer texts are looked at anew each time, lest the cache grow by the gigabyte."""
+
+QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
+BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")
+MARKED = re.compile(rf"\[Question ([0-9a-f]{{{MARK_DIGITS}}})\]\n")
+"""Begins a prompt whose frame is marked; no text in it holds the mark, so nothing is ambiguous."""
+
+WHO = "Simulated judge (a formula, not a model): "
+REASONS = {
+    "A": ("answer A serves the question better.", "answer A comes out ahead of answer B."),
+    "B": ("answer B serves the question better.", "answer B comes out ahead of answer A."),
+    "C": ("the two answers are about equally good.", "neither answer is clearly ahead."),
+}
+MALFORMED = (
+    "both answers have their merits. No verdict follows.",
+    "answer A serves the question better. Verdict: A",
+    "answer B serves the question better. [B]",
+    "the two answers are about equally good. [[C",
+)
+
+
+def _not_tiny(temperature: float) -> float:
+    if 0 < temperature < 0.01:
+        raise ValueError(f"temperature {temperature} must be 0 or at least 0.01.")
+    return temperature
+
+
+class Traits(BaseModel):
+    """What a synthetic judge is made of; in logits where nothing else is said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    omega: float = Field(default=0, ge=0)
+    """Standard deviation of the gap of quality between two answers."""
+    nu: float = Field(default=0, ge=0, le=100)
+    """Weight of a tie: its chance is nu / (2 + nu) between equal answers."""
+    kappa: float = 0
+    """Favours the first slot."""
+    psi: float = Field(default=0, ge=0)
+    """Standard deviation of the noise of a prompt, shared by its repeats."""
+    upsilon: float = Field(default=0, ge=0)
+    """Standard deviation of an effect between answers."""
+    pi: float = Field(default=1, ge=0, le=1)
+    """Chance that a feature of an answer is noticed at all."""
+    lam: float = 0
+    """Per unit of the log ratio of lengths in characters."""
+    temperature: Annotated[float, AfterValidator(_not_tiny)] = Field(default=1, ge=0, le=100)
+    lapse: float = Field(default=0, ge=0, le=1)
+    """Chance of a vote drawn from the three choices alike."""
+    iota: float = Field(default=0, ge=0, le=1)
+    """Chance of a reply without a readable verdict."""
+    seed: int = 0
+    uniform: bool = False
+    """Draw every vote from the three choices alike: the random judge."""
+    sham_taste: float = 0
+    """Effect of filler or odd spacing in an answer: shams have such, and so may other answers."""
+    effects: dict[Feature, float] = {}
+    """Feature of an answer -> its mean effect on the odds of that answer."""
+
+
+class Shares(NamedTuple):
+    """Chances of the three choices, apart from malformed replies."""
+
+    first: float
+    tie: float
+    second: float
+
+
+class Exhibit(NamedTuple):
+    """What a prompt puts before the judge."""
+
+    question: str
+    first: str
+    second: str
+
+
+class _Seen(NamedTuple):
+    identity: str
+    features: tuple[Feature, ...]
+    filler: bool
+    """Whether some sentence is filler, or the spacing odd."""
+
+
+def answer_json(
+    messages: list[dict[str, str]], traits: Traits, repeat: int, names: Collection[str]
+) -> str:
+    """Reply with the same verdict as an object of ``names``, to a prompt that asks for one."""
+    reason, _, verdict = answer(messages, traits, repeat).partition(" [[")
+    told = {"reason": reason, "verdict": verdict.rstrip("]")}
+    return json.dumps({name: told[name] for name in names})
+
+
+def answer(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:
+    """Reply to a judge prompt as a model would, reason first and verdict last."""
+    prompt = _digest(*(text for message in messages for text in message.values()))
+    seed = traits.seed
+    if uniform(seed, "malformed", prompt, repeat) < traits.iota:
+        return WHO + pick(MALFORMED, seed, "form", prompt, repeat)
+    chances = shares(messages, traits)
+    drawn = uniform(seed, "vote", prompt, repeat)
+    tag = "A" if drawn < chances.first else "C" if drawn < 1 - chances.second else "B"
+    reason = pick(REASONS[tag], seed, "reason", prompt, repeat)
+    return f"{WHO}{reason} [[{tag}]]"
+
+
+def shares(messages: list[dict[str, str]], traits: Traits) -> Shares:
+    """Return the chances of each choice for a judge prompt."""
+    if traits.uniform:
+        return Shares(1 / 3, 1 / 3, 1 / 3)
+    margin = gap(read_prompt(messages[-1]["content"]), traits) - traits.kappa
+    if traits.psi:
+        prompt = _digest(*(text for message in messages for text in message.values()))
+        margin += traits.psi * normal(traits.seed, "prompt", prompt)
+    return Shares(*probabilities(margin, traits.nu, traits.temperature, traits.lapse))
+
+
+def probabilities(
+    margin: Numbers, nu: float, temperature: float, lapse: float
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the chances of first, tie and second for a margin toward the second slot.
+
+    Works on numbers and on arrays. Weights are relative to the leading slot's, so that none
+    overflows; temperature 0 takes the greatest.
+    """
+    size = abs(margin) / 2
+    second: Any = ((margin > 0) * 1.0 - (margin < 0) * 1.0 + 1) / 2
+    lead: Any
+    if temperature == 0:
+        lead = (size > (math.log(nu) if nu else -math.inf)) * 1.0
+        trail, tie = 0 * lead, 1 - lead
+    else:
+        lead = 1.0
+        trail = math.e ** (-2 * size / temperature)
+        tie = nu ** (1 / temperature) * math.e ** (-size / temperature)
+    keep, share = (1 - lapse) / (lead + trail + tie), lapse / 3
+    return (
+        keep * (lead * (1 - second) + trail * second) + share,
+        keep * tie + share,
+        keep * (lead * second + trail * (1 - second)) + share,
+    )
+
+
+def gap(exhibit: Exhibit, traits: Traits) -> float:
+    """Return how much better the second answer looks, apart from slot and prompt."""
+    length = math.log(max(1, len(exhibit.second)) / max(1, len(exhibit.first)))
+    first, second = (_look(exhibit.question, text) for text in (exhibit.first, exhibit.second))
+    return _worth(second, traits) - _worth(first, traits) + traits.lam * length
+
+
+def read_prompt(user: str) -> Exhibit:
+    """Find the question and the two answers in a user message.
+
+    In a marked frame (``pair_v2``) only lines with its mark count. In an unmarked one (``pair_v1``)
+    an answer may repeat the markers: the outermost count, and the last of several borders between
+    the answers.
+
+    Raises
+    ------
+    ValueError
+        If the message has neither frame.
+    """
+    if marked := MARKED.match(user):
+        return _read_marked(user, marked)
+    question = user.find(QUESTION)
+    start = user.find(START, max(0, question))
+    end = user.rfind(END)
+    border: re.Match[str] | None = None
+    if 0 <= question < start < end:
+        borders = deque(BETWEEN.finditer(user, start + len(START), end), maxlen=1)
+        border = borders.pop() if borders else None
+    if border is None:
+        raise ValueError(
+            f"a judge prompt without the markers {QUESTION.strip()}, {START.strip()} ... {END}, "
+            "which offline judges look for. Word it like tasks/prompts/pair_v2.toml."
+        )
+    return Exhibit(
+        user[question + len(QUESTION) : start].strip(),
+        user[start + len(START) : border.start()],
+        user[border.end() : end].removesuffix("\n"),
+    )
+
+
+def _read_marked(user: str, marked: re.Match[str]) -> Exhibit:
+    start, border, end = (
+        f"\n\n[Start of answer A {marked[1]}]\n",
+        f"\n[End of answer A {marked[1]}]\n\n[Start of answer B {marked[1]}]\n",
+        f"\n[End of answer B {marked[1]}]\n",
+    )
+    question, *rest = user[marked.end() :].split(start)
+    first, *rest = "".join(rest).split(border)
+    second, *rest = "".join(rest).split(end)
+    if rest != [""]:
+        raise ValueError(
+            f"a judge prompt marked {marked[1]} whose lines are not those that offline judges look "
+            "for. Word it like tasks/prompts/pair_v2.toml."
+        )
+    return Exhibit(question.strip(), first, second)
+
+
+def _worth(seen: _Seen, traits: Traits) -> float:
+    """Return an answer's quality, of variance omega^2 / 2, and the effects of its features."""
+    seed, scale = traits.seed, traits.omega / math.sqrt(2)
+    quality = scale * _normal(seed, "quality", seen.identity) if scale else 0.0
+    return (
+        quality
+        + traits.sham_taste * seen.filler
+        + sum(
+            traits.effects[feature] + _spread(traits, feature, seen.identity)
+            for feature in seen.features
+            if feature in traits.effects
+            and uniform(seed, "notice", feature, seen.identity) < traits.pi
+        )
+    )
+
+
+def _spread(traits: Traits, feature: Feature, identity: str) -> float:
+    if not traits.upsilon:
+        return 0.0
+    return traits.upsilon * _normal(traits.seed, f"effect of {feature}", identity)
+
+
+@lru_cache(maxsize=8192)
+def _normal(seed: int, purpose: str, identity: str) -> float:
+    return normal(seed, purpose, identity)
+
+
+def _look(question: str, text: str) -> _Seen:
+    """Return what an answer is, apart from decoration and planted errors, and its features."""
+    kept = len(question) + len(text) <= CACHED_CHARACTERS
+    return _seen(question, text) if kept else _seen.__wrapped__(question, text)
+
+
+@lru_cache(maxsize=2048)
+def _seen(question: str, text: str) -> _Seen:
+    plain, counts = canonical(text), features(text)
+    error, original = _answer_key(question).get(plain, (None, plain))
+    noticed: list[tuple[Feature, bool]] = [
+        ("reference", counts.references > 0),
+        ("beauty", counts.markup + counts.emoji > 0),
+        ("padding", counts.padding > 0),
+    ]
+    found = (*(feature for feature, there in noticed if there), *([error] if error else []))
+    return _Seen(_digest(question, original), found, has_filler(question, text))
+
+
+@lru_cache(maxsize=256)
+def _answer_key(question: str) -> dict[str, tuple[Feature, str]]:
+    """Map each flawed version of a bundled answer to its flaw and the sound answer."""
+    entry = _bundled().get(question)
+    if entry is None:
+        return {}
+    sound = entry["target"]
+    return {
+        canonical(_replaced(sound, entry[field])): (feature, canonical(sound))
+        for field, feature in ERROR_FEATURES.items()
+    }
+
+
+def _replaced(text: str, replacements: list[list[str]]) -> str:
+    for right, wrong in replacements:
+        text = text.replace(right, wrong)
+    return text
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> dict[str, dict[str, Any]]:
+    files = [read_toml(file) for file in sorted(KEYS.glob("*.toml"))]
+    return {entry["question"].strip(): entry for file in files for entry in file["questions"]}
+
+
+def _digest(*texts: str) -> str:
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()
+
+
+TALK = frozenset({
+    "answer", "answered", "answers", "closing", "explanation", "hope", "paragraph",
+    "pause", "phrase", "question", "questions", "read", "reader", "readers", "reading", "reads",
+    "reply", "sentence", "sentences", "text", "texts", "thank", "thanks", "thoughts", "topic",
+    "topics", "word", "words",
+})  # fmt: skip
+"""Words with which a text speaks of itself, of its subject as a subject, or of its reader."""
+
+ASIDE = TALK | {"here", "i", "me", "my", "nothing", "such", "this", "you", "your"}
+
+LONG = 6
+"""Letters of a word that may be about the matter itself."""
+
+WIDE = re.compile(r"\S {2,}\S")
+MOST_WIDE = 2
+"""Wide gaps between words that pass for slips."""
+
+
+def has_filler(question: str, text: str) -> bool:
+    """Tell whether an answer speaks of itself instead of the question, or is oddly spaced.
+
+    A sentence is filler if it has two words of ``ASIDE``, one of them of ``TALK``, that the
+    question has not, and no long word that the question or another sentence has.
+
+    >>> has_filler("Why do leaves fall?", "Trees save water. Thank you for reading this text.")
+    True
+    >>> has_filler("Why do leaves fall?", "Trees save water, so their leaves fall.")
+    False
+    """
+    if len(WIDE.findall(text)) > MOST_WIDE:
+        return True
+    asked = set(words(question))
+    found = [set(words(sentence)) for sentence in sentences(plain(text))]
+    return any(
+        len((ASIDE - asked) & sentence) > 1
+        and not (TALK - asked).isdisjoint(sentence)
+        and _matter(sentence).isdisjoint(asked.union(*(s for s in found if s is not sentence)))
+        for sentence in found
+    )
+
+
+def _matter(sentence: set[str]) -> set[str]:
+    return {word for word in sentence if len(word) >= LONG} - TALK

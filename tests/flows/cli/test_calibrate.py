@@ -1,0 +1,220 @@
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+
+JUDGE = [
+    "judge", "metric", "epsilon", "epsilon_kind", "test", "winning_rate", "advantage_probability",
+    "passed", "annotators",
+]  # fmt: skip
+ANNOTATOR = [
+    "annotator", "n", "advantage_probability", "human_advantage_probability", "p_value", "rejected"
+]  # fmt: skip
+
+
+def tell(labels: str) -> dict[str, str]:
+    return {f"i{number:02}": label for number, label in enumerate(labels)}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    # People agree but for one item in ten, and never two of them at once.
+    humans = {
+        "Ann": tell("abcabcabcb" * 6), "Bob": tell("abcabcabaa" * 6), "Cid": tell("abcabcacca" * 6)
+    }  # fmt: skip
+    judges = {"good": tell("abcabcabca" * 6), "poor": tell("cccabcabca" * 6), "mute": {}}
+    humans["Ann"] |= {"x": None, "y": ""}  # type: ignore[dict-item]
+    paths = {}
+    for name, labels in (("humans", humans), ("judges", judges)):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(labels))
+        paths[name] = str(file)
+    return paths
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "w.duckdb"))
+
+
+def call(files: dict[str, str], *options: str) -> Result:
+    named = ["--humans", files["humans"], "--judges", files["judges"], "--no-save"]
+    return CliRunner().invoke(main, ["calibrate", *named, *options])
+
+
+def objects(files: dict[str, str], *options: str) -> list[dict[str, Any]]:
+    done = call(files, "--format", "json", *options)
+    assert done.exit_code == 0, done.output
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def test_json(files: dict[str, str]) -> None:
+    good, mute, poor = objects(files)
+    assert list(good)[: len(JUDGE)] == JUDGE
+    assert list(good["annotators"][0])[: len(ANNOTATOR)] == ANNOTATOR
+    assert [row["annotator"] for row in good["annotators"]] == ["Ann", "Bob", "Cid"]
+    assert (good["judge"], good["metric"], good["epsilon"]) == ("good", "accuracy", 0.1)
+    assert (good["epsilon_kind"], good["test"]) == ("additive", "auto")
+    assert (good["winning_rate"], good["passed"], good["advantage_probability"]) == (1, True, 1)
+    # the good judge says what most say: better than each in every tenth item
+    assert good["annotators"][0]["human_advantage_probability"] == 0.9
+    assert good["annotators"][0]["unreadable"] == 2
+    assert good["annotators"][0]["test"] == "score"
+    # the poor judge is alone in two items of ten
+    assert (poor["winning_rate"], poor["passed"]) == (0, False)
+    assert poor["advantage_probability"] == pytest.approx(0.8)
+    assert (mute["winning_rate"], mute["passed"], mute["advantage_probability"]) == (None,) * 3
+    assert mute["reason"] == "the judge gave no label that can be read"
+    assert "curve" not in good
+    # people agree in four items of five
+    assert good["agreement"]["noise_ceiling"]["estimate"] == pytest.approx(0.8)
+    assert good["agreement"]["below_ceiling"]["estimate"] == pytest.approx(0.9)
+    assert [row["annotator"] for row in good["agreement"]["people"]] == ["Ann", "Bob", "Cid"]
+    assert len(good["agreement"]["among_people"]) == 3
+    assert mute["agreement"]["people"] == []
+
+
+def test_the_curve(files: dict[str, str]) -> None:
+    good, _, poor = objects(files, "--curve", "--epsilon", "0.07")
+    assert good["epsilon"] == 0.07
+    assert [point["epsilon"] for point in good["curve"]] == [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    rates = [point["winning_rate"] for point in poor["curve"]]
+    assert rates[0] == 0
+    assert rates == sorted(rates)
+
+
+def test_options_reach_the_test(files: dict[str, str]) -> None:
+    one = objects(files, "--test", "t", "--epsilon-kind", "multiplicative")[0]
+    assert (one["test"], one["epsilon_kind"]) == ("t", "multiplicative")
+    assert [row["test"] for row in one["annotators"]] == ["t"] * 3
+    # Ann alone has 62 labels, and 60 of them are shared.
+    many = call(files, "--min-instances", "61")
+    assert (many.exit_code, many.stdout) == (2, "")
+    assert "no annotator has 61 instances" in many.stderr
+    assert "(the most is 60). Let people label more items, or lower --min-instances." in many.stderr
+
+
+def test_csv(files: dict[str, str]) -> None:
+    done = call(files, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert len(rows) == 9
+    assert rows[0]["judge"] == "good"
+    assert rows[0]["judge_winning_rate"] == "1.0"
+    assert rows[0]["annotator"] == "Ann"
+    assert rows[0]["human_advantage_probability"] == "0.9"
+
+
+def test_table(files: dict[str, str]) -> None:
+    done = call(files, "--curve")
+    lines = done.output.splitlines()
+    assert lines[1].split()[:4] == ["good", "1.00", "1.00", ".94"]
+    assert lines[1].split()[6:] == [".90", ".90", "3", "60", "passes"]
+    assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
+    at = [line.rstrip() for line in lines].index("agreement with people")
+    assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
+    assert "mute: the judge gave no label that can be read." in lines
+    assert "Ann: labels that cannot be read, left out: 2." in lines
+    assert any("additive epsilon .10, test auto." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("humans", "doubt"),
+    [
+        ({"Ann": "ab" * 20, "Bob": "ab" * 20}, "fewer than 3 annotators"),
+        (dict.fromkeys(("Ann", "Bob", "Cid"), "a" * 40), "all labels of people are equal"),
+    ],
+)
+def test_a_doubt_stands_beside_the_verdict(
+    tmp_path: Path, humans: dict[str, str], doubt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    files = {}
+    like = {"like": next(iter(humans.values()))}
+    for name, labels in (("humans", humans), ("judges", like)):
+        files[name] = str(tmp_path / f"{name}.json")
+        told = {who: tell(said) for who, said in labels.items()}
+        Path(files[name]).write_text(json.dumps(told))
+    lines = call(files).output.splitlines()
+    (line,) = [row for row in lines if re.match("like .* passes", row)]
+    assert line.rstrip().endswith(" passes, doubtful")
+    assert any(row.startswith(f"like: {doubt}") for row in lines)
+    (judge,) = objects(files)
+    assert judge["passed"]
+    assert judge["reason"].startswith(f"{doubt}, ")
+    (row, *_) = csv.DictReader(io.StringIO(call(files, "--format", "csv").stdout))
+    assert row["judge_reason"] == judge["reason"]
+
+
+def test_a_function_of_the_users(files: dict[str, str], tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("def same(label, other):\n    return label == other\n")
+    mine = objects(files, "--metric", f"{own}:same")
+    assert mine[0]["metric"] == f"{own}:same"
+    for one, two in zip(mine, objects(files), strict=True):
+        assert one["winning_rate"] == two["winning_rate"]
+        assert [a["p_value"] for a in one["annotators"]] == [
+            a["p_value"] for a in two["annotators"]
+        ]
+
+
+def test_plan(files: dict[str, str]) -> None:
+    done = CliRunner().invoke(main, ["calibrate", "--humans", files["humans"], "--plan"])
+    assert done.exit_code == 0, done.output
+    # pairs agree in all but the tenth: Ann differs in 6 items of 60, so do Bob and Cid
+    assert "3 people who agree in .80 of pairs (3 labels)" in done.output
+    assert "instances that all label give at least .80." in done.output
+    assert "passes half the time" in done.output
+
+
+def test_plan_as_data(files: dict[str, str]) -> None:
+    plan: Any = objects(files, "--plan", "--epsilon", "0.2")
+    assert plan["agreement"] == pytest.approx(0.8)
+    assert plan["chances"][-1]["instances"] == plan["instances"]
+    assert plan["chances"][-1]["chance"] >= 0.8
+    assert 0 < plan["worst_judge"] < 0.2
+    done = call(files, "--plan", "--format", "csv")
+    assert done.stdout.splitlines()[0] == "instances,chance"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--epsilon", "1"], "must be 0 or more and below 1"),
+        (["--epsilon", "-0.1"], "must be 0 or more and below 1"),
+        (["--metric", "acuracy"], "no metric 'acuracy'. Did you mean 'accuracy'"),
+        (["--min-instances", "0"], "min_instances (0): Input should be greater than or equal to 1"),
+        (["--metric", "jaccard", "--plan"], "metric accuracy, not jaccard"),
+    ],
+)
+def test_errors_are_one_line(files: dict[str, str], options: list[str], says: str) -> None:
+    done = call(files, *options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_judges_are_needed(files: dict[str, str]) -> None:
+    done = CliRunner().invoke(main, ["calibrate", "--humans", files["humans"]])
+    assert done.exit_code == 2
+    assert "name the judges' labels" in done.stderr
+
+
+def test_names_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+    humans = {name: tell("ab" * 20) for name in ("\x1b[2JAnn", "[red]Bob", "<b>Cid</b>")}
+    humans["\x1b[2JAnn"]["i00"] = ""
+    judges = {"\x1b]0;x\x07judge": tell("ab" * 20), "\x1b[31m": {}}
+    for name, labels in (("humans", humans), ("judges", judges)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(labels))
+    files = {name: str(tmp_path / f"{name}.json") for name in ("humans", "judges")}
+    done = call(files)
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output

@@ -1,0 +1,90 @@
+"""``voirdire list``: every name, and what it means."""
+
+import pytest
+from click.testing import CliRunner
+
+from flows.cli.listing import HEADINGS
+from flows.cli.main import main
+from flows.cli.measure_tables import OF_JUDGES
+from flows.cli.terminal import RATES
+from flows.studies import STUDIES
+from tasks.conclusions.derived_columns import BESIDE
+from tasks.perturbations import PERTURBATIONS
+from tasks.providers import JUDGES
+from tasks.scorings import SCORINGS
+from tasks.statistics import STATISTICS
+
+
+def test_everything_is_listed() -> None:
+    listed = CliRunner().invoke(main, ["list"], env={"COLUMNS": "200"})
+    assert listed.exit_code == 0, listed.output
+    for name in (
+        *STUDIES,
+        *JUDGES,
+        *PERTURBATIONS,
+        *BESIDE,
+        *SCORINGS,
+        "bloom",
+        "humans_or_llms",
+        "pair_v1",
+        "asr",
+    ):
+        assert name in listed.stdout
+
+
+@pytest.mark.parametrize("name", ["asr", "dasr", "sham_floor", "s1_macro"])
+def test_every_row_is_explained(name: str) -> None:
+    result = CliRunner().invoke(main, ["list", name])
+    assert result.exit_code == 0
+    assert name in result.output.split("\n")[0]
+    assert "Examples" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("p_holm", "Holm 1979"), ("p_by", "Benjamini & Yekutieli 2001"),
+        ("e_rejected", "Wang & Ramdas 2022"), ("shrunk", "DerSimonian & Laird (1986)"),
+        ("shrunk_error", "tau^2"), ("scorecard", "methods.md, section 11"),
+    ],
+)  # fmt: skip
+def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> None:
+    result = CliRunner().invoke(main, ["list", name])
+    assert result.exit_code == 0
+    assert result.output.startswith(f"{name}: ")
+    assert told in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "told"),
+    [
+        ("PC", "PC, in the table: position consistency. Row `position_consistency`:", "recency"),
+        ("shift", "shift, in the table: mean preference shift (MPS)", "mps_sham: gives mps_sham"),
+        ("first slot", "first slot, in the table: share of votes for what", "first_pick_share: "),
+        ("dASR", "dASR, in the table: attack success rate above its floor", "dasr: gives dasr"),
+        ("jaccard", "jaccard, a metric of calibration: Mean of labels in both", "{a, b} and"),
+        ("accuracy", "accuracy: gives accuracy_12", "accuracy, a metric of calibration: Share"),
+        ("offline/honest", "offline/honest, a judge: simulated: Unbiased but noisy", ""),
+        ("metrics", "metrics", "macro_jaccard"),
+    ],
+)
+def test_every_name_is_explained(name: str, first: str, told: str) -> None:
+    result = CliRunner().invoke(main, ["list", name])
+    assert result.exit_code == 0
+    assert result.output.startswith(first)
+    assert told in result.output
+
+
+def test_columns_of_the_table_are_explained() -> None:
+    of_report = {"MPS", "dASR", "LOS"}
+    same = {head for head, (row, _) in OF_JUDGES.items() if head == row}
+    assert {*RATES, "n", *OF_JUDGES, *of_report} - same == HEADINGS.keys()
+    assert {row for _, row in HEADINGS.values()} <= {
+        row for entry in STATISTICS.values() for row in entry.gives
+    }
+
+
+def test_a_name_that_is_not_known_is_told() -> None:
+    result = CliRunner().invoke(main, ["list", "sham_flour"])
+    assert result.exit_code == 2
+    assert "no name 'sham_flour'. Did you mean 'sham_floor'? `voirdire list`" in result.output

@@ -1,0 +1,310 @@
+"""Bad input through the command line: one clear error, nothing saved."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli import audit
+from flows.cli.main import main
+from flows.running.record import Record
+from flows.serving.access import Access
+from flows.studies import Study
+from warehouse.store import Warehouse
+
+GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target": "Therefore."}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No server, no calling process: an error must come before either is used."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "voirdire.duckdb"))
+    monkeypatch.setattr(audit, "find_server", lambda _: Access("http://127.0.0.1:9/api"))
+    monkeypatch.setattr(audit, "caller", lambda: None)
+
+
+def test_no_command_shows_the_help_once() -> None:
+    bare = CliRunner().invoke(main, [])
+    asked = CliRunner().invoke(main, ["--help"])
+    # As click ends: a command is missing, so not 0.
+    assert (bare.exit_code, bare.stdout, bare.stderr) == (2, "", asked.stdout)
+
+
+def refused(*words: str) -> str:
+    result: Result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    said = result.stderr.strip()
+    assert said.startswith("voirdire: ")
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("quik",), ("no study 'quik'", "Did you mean 'quick'?")),
+        (("--judge", "offline/honst"), ("no judge 'offline/honst'", "'offline/honest'?")),
+        (("--perturbation", "fake_referense"), ("'fake_referense'", "'fake_reference'?")),
+        (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v2'?")),
+        (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
+        (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
+        (("--name", "../../etc"), ("name", "../../etc")),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
+        (("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
+         ("padding named more than once. Name each once.",)),
+    ],
+)  # fmt: skip
+def test_unknown_names_and_odd_designs(
+    words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = refused("audit", *words)
+    assert all(part in said for part in parts), said
+    assert ".." not in said.replace("../", "").replace("...", "")
+    assert not (tmp_path / "voirdire.duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("--judge", "openai/gpt-5.5", "--judge", "anthropic/opus-5.5"),
+         ("no judge can be asked", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "Nothing")),
+        (("--dataset", "blom"), ("'blom'", "'bloom'?")),
+        (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
+        (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
+        (("--server", "http://127.0.0.1:9"), ("http://127.0.0.1:9/api cannot be used", "refused")),
+    ],
+)  # fmt: skip
+def test_a_first_run_that_cannot_begin_leaves_a_row(
+    words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.serving.server.PATIENCE_SECONDS", 0.5)
+    said = refused("audit", *words)
+    assert all(part in said for part in parts), said
+    assert _failure(tmp_path) in said
+
+
+BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
+    ("malformed", b'{"question_id": "q1", \n', ("line 1", "JSON")),
+    ("missing", json.dumps({**GOOD, "target": None}).encode(), ("line 1", "target")),
+    ("twice", (json.dumps(GOOD) + "\n").encode() * 2, ("line 2", "question_id", "q1")),
+    ("blank", json.dumps({**GOOD, "anchor": " "}).encode(), ("line 1", "anchor")),
+    (
+        "same",
+        json.dumps({**GOOD, "target": "Because."}).encode(),
+        ("line 1", "the two must differ"),
+    ),
+    ("latin", json.dumps(GOOD).encode() + b'{"question": "caf\xe9"}', ("line 1", "UTF-8")),
+    ("none", b"", ("empty",)),
+    (
+        "nan",
+        json.dumps({**GOOD, "target": float("nan")}).encode(),
+        ("line 1", "nan", "must be text"),
+    ),
+    ("huge", json.dumps({**GOOD, "target": "x" * 10**8}).encode(), ("line 1",)),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "parts"), BAD_FILES, ids=[name for name, *_ in BAD_FILES])
+def test_bad_files_of_ones_own(
+    name: str, data: bytes, parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / f"{name}.jsonl").write_bytes(data)
+    said = refused("audit", "--dataset", f"{name}.jsonl")
+    assert f"{name}.jsonl" in said
+    assert all(part in said for part in parts), said
+    assert len(said) < 2000
+    assert _failure(tmp_path) in said
+
+
+def _failure(folder: Path) -> str:
+    """Return the error in the only row of ``runs``."""
+    from warehouse.store import Warehouse
+
+    query = "select state, ended_at is not null, error from runs"
+    [(state, ended, error)] = Warehouse(folder / "voirdire.duckdb").query(query).rows()
+    assert (state, ended) == ("failed", True)
+    return str(error).split(": ", 1)[1]
+
+
+def newer(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table meta (schema_version integer, marts varchar)")
+        connection.execute("insert into meta values (99, '')")
+
+
+def foreign(path: Path) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table customers (id integer)")
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda path: path.write_bytes(b"not a database" * 999), ("not a DuckDB file",)),
+        (newer, ("newer voirdire", "99")),
+        (foreign, ("customers", "not a warehouse")),
+        (lambda path: path.mkdir(), ("is a folder",)),
+    ],
+)
+def test_files_that_are_no_warehouse(make: Any, parts: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    said = refused("audit", "--warehouse", str(path))
+    assert all(part in said for part in parts), said
+    assert str(path) in said
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+COMMANDS = (
+    ("remeasure", "x"), ("report", "x"), ("sql", "select 1"), ("calibrate", "x"), ("audit",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "", None])
+def test_every_command_says_alike_what_is_no_warehouse(
+    command: tuple[str, ...], content: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.csv"
+    path.mkdir() if content is None else path.write_text(content)
+    said = refused(*command, "--warehouse", str(path))
+    assert said == (
+        f"voirdire: {path} is a folder. Name a file, such as voirdire.duckdb."
+        if content is None
+        else f"voirdire: {path} is not a DuckDB file that this version can read. "
+        "Choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
+    )
+
+
+def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with Record("calibrate", "hers", Study(name="quick"), warehouse):
+        pass
+    said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
+    assert "holds a calibration named 'quick'" in said
+    runs = warehouse.query("select run, state from runs order by started_at").rows()
+    assert runs[0] == ("hers", "completed")
+    assert [state for _, state in runs[1:]] == ["failed"]
+
+
+def test_place_that_cannot_be_written() -> None:
+    # Below /proc nobody may make a file, not even root.
+    said = refused("audit", "--warehouse", "/proc/voirdire.duckdb")
+    assert "/proc/voirdire.duckdb" in said
+    assert "--warehouse" in said
+
+
+def test_queries_need_a_warehouse() -> None:
+    assert "voirdire audit" in refused("sql", "select 1")
+    assert "voirdire audit" in refused("report")
+
+
+def test_broken_queries_are_told_in_one_line(tmp_path: Path) -> None:
+    plan = CliRunner().invoke(main, ["plan", "--limit", "1"])
+    assert plan.exit_code == 0, plan.output
+    assert not (tmp_path / "voirdire.duckdb").exists()
+    from warehouse.store import Warehouse
+
+    Warehouse(tmp_path / "voirdire.duckdb").query("select 1")
+    assert "votez" in refused("sql", "select * from votez")
+    assert "read-only" in refused("sql", "drop table votes").lower()
+
+
+def test_plan_tells_what_an_effect_takes() -> None:
+    words = ["plan", "--judge", "offline/random", "--limit", "6", "--effect"]
+    planned = CliRunner().invoke(main, [*words, ".05"], env={"COLUMNS": "100"})
+    assert planned.exit_code == 0, planned.output
+    # 478 of a typical judge at two votes, see tests/flows/test_sight.py; three arms of two votes
+    assert re.search(r"offline/random +478 +2868 ", planned.stdout)
+    for effect in ("0", "nan", "1.5"):
+        refused = CliRunner().invoke(main, [*words, effect])
+        assert refused.exit_code == 2
+        assert "must be above 0 and at most 1" in refused.output
+
+
+def test_plan_counts_before_anything_is_spent() -> None:
+    words = ["plan", "--judge", "openai/gpt-5.5", "--judge", "offline/random", "--votes", "4"]
+    planned = CliRunner().invoke(main, words, env={"COLUMNS": "120"})
+    assert planned.exit_code == 0, planned.output
+    # 60 questions: control, and an experimental and a sham arm of 4 perturbations; 4 votes
+    assert str(60 * 9 * 4) in planned.stdout
+    # z sigma / sqrt(60) with sigma of 4 votes, see _design: 2.8016 * .2819 / 7.746
+    assert " .102" in planned.stdout
+    assert "unknown" not in planned.stdout
+
+
+FILE = """
+[provider]
+api_base = "http://127.0.0.1:9/v1"
+[judges.priceless]
+model = "hosted_vllm/one"
+[judges.plain]
+model = "hosted_vllm/one"
+params = { max_tokens = 1000 }
+usd_per_million = { prompt = 1, completion = 10 }
+"""
+
+
+@pytest.mark.served
+@pytest.mark.xdist_group("served")
+def test_a_budget_that_cannot_hold_is_refused_and_planned(
+    voirdire: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "desk.toml").write_text(FILE)
+    environment |= {"VOIRDIRE_PROVIDERS": str(tmp_path / "desk")}
+    words = ("--budget", "0.05", "--judge", "desk/plain", "--limit", "4")
+    alone = ("--budget", "0.05", "--judge", "desk/priceless", "--limit", "4")
+    done = voirdire("audit", *alone, "--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no known price" in done.stderr
+    assert "max_tokens" in done.stderr
+    planned = voirdire("plan", *words, "--judge", "desk/priceless", "--judge", "openai/gpt-5.5")
+    told = " ".join(planned.stdout.split())
+    assert planned.returncode == 0, planned.stderr
+    assert "cannot ask desk/priceless: the budget of 0.05 USD cannot hold" in told
+    assert "openai/gpt-5.5: no API key or address in OPENAI_API_KEY" in told
+    enough = " ".join(voirdire("plan", *words).stdout.split())
+    assert "The budget of 0.05 USD " in enough
+    assert "would leave gaps" not in enough
+
+
+@pytest.mark.parametrize("command", ["plan", "audit"])
+def test_a_variable_without_an_address_hinders_its_judges_only(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "desk.toml").write_text(
+        '[provider]\napi_base_variable = "DESK_API_BASE"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
+    )
+    monkeypatch.setenv("DESK_API_BASE", "file:///private")
+    monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
+    # The catalogue is read once per process; an audit would go on to a server.
+    program = (
+        "import sys; from flows import _audit_here, cli\n"
+        "_audit_here._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
+        "cli.main(sys.argv[1:])"
+    )
+    words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
+    assert "private" not in done.stdout + done.stderr
+    if command == "audit":
+        assert "asks desk/one offline/random" in told

@@ -1,0 +1,294 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from schemas.judging import SIDES
+
+Row = dict[str, Any]
+
+
+def ballots(
+    judge: str, choices: tuple[str, str], *, questions: int = 20, **more: object
+) -> list[Row]:
+    """Return the votes of a judge on twenty pairs or more, one in each order."""
+    return [
+        {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "shown_first": side, "repeat": 0,
+         "choice": choice, **more}
+        for at in range(questions) for side, choice in zip(SIDES, choices, strict=True)
+    ]  # fmt: skip
+
+
+def attack(judge: str, before: tuple[str, str], after: tuple[str, str], **more: Any) -> list[Row]:
+    arms: list[tuple[tuple[str, str], Row]] = [
+        (before, {"arm": "control", "perturbation": None, "kind": None}),
+        (after, {"arm": "experimental", "perturbation": "boast", "kind": "promote"}),
+    ]
+    return [row for choices, arm in arms for row in ballots(judge, choices, **arm, **more)]
+
+
+@pytest.fixture
+def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def run(rows: list[Row], *options: str, width: int = 100) -> Result:
+        path = tmp_path / "own.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        monkeypatch.setenv("COLUMNS", str(width))
+        result = CliRunner().invoke(main, ["measure", str(path), *options])
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines()), default=0) <= width
+        return result
+
+    return run
+
+
+FAIR, FIRST = ("first", "second"), ("first", "first")
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_votes_without_an_attack_give_a_row_per_judge_and_names_of_the_rest(
+    measure: Any, width: int
+) -> None:
+    rows = ballots("ada", FAIR) + ballots("bob", FIRST, simulated=True)
+    shown = measure(rows, width=width).stdout
+    said = " ".join(shown.split())
+    # Wilson: 40 of 40 ballots in 20 questions; 20 of 20 pairs; 0 of 20
+    assert "ada 40" in said
+    assert "bob" in said
+    assert "(simulated)" in said
+    assert "1.00 [.84, 1.00]" in said or "[.84, 1.00]" in said
+    # without an attack there is no mean to be left out of
+    assert "Left out" not in said
+    assert "Also measured, with the number of rows: " in said
+    assert "repetition_stability 4" in said
+    assert "`--only NAME` shows one of these" in said
+    assert len(shown.splitlines()) < 30
+
+
+def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:
+    rows = [
+        row
+        for wave, after in (("n1", FAIR), ("n2", ("second", "first")))
+        for row in attack("ada", FAIR, after, wave=wave)
+    ]
+    said = " ".join(measure(rows, width=160).stdout.split())
+    assert "ada / n2 boast 20" in said
+    assert "Left out of means of attack success: nobody." in said
+    # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
+    assert "ada n2 n1 boast mps_drift 1.00" in said
+    assert "suspect" in said
+    assert "Drift since the first wave: " in said
+
+
+def test_one_row_of_drift_has_its_wave_and_what_it_is_held_against(measure: Any) -> None:
+    rows = [row for wave in ("n1", "n2") for row in attack("ada", FAIR, FAIR, wave=wave)]
+    lines = measure(rows, "--only", "mps_drift").stdout.splitlines()
+    assert lines[0].strip() == "mps_drift"
+    assert lines[1].split()[:4] == ["judge", "wave", "perturbation", "subgroup"]
+    assert lines[2].split()[:4] == ["ada", "n2", "boast", "n1"]
+
+
+@pytest.mark.parametrize(("simulated", "told"), [(None, False), (False, False), (True, True)])
+def test_only_a_formula_is_called_simulated(
+    measure: Any, simulated: bool | None, told: bool
+) -> None:
+    rows = attack("ada", FAIR, FAIR, simulated=simulated)
+    shown = measure(rows, "--only", "dasr", "--only", "asr").stdout
+    assert ("simulated" in shown) is told
+    assert "False" not in shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_of_two_judges_each_has_its_own_mark(measure: Any, width: int) -> None:
+    rows = [
+        *attack("ada", FAIR, FIRST), *attack("bea", FAIR, FAIR),
+        *attack("toy", FAIR, FAIR, simulated=True),
+    ]  # fmt: skip
+    options = ("--only", "asr_contrast", "--only", "cohen_kappa")
+    lines = measure(rows, *options, width=width).stdout.splitlines()
+    names = [line.split()[0] for line in lines if line[:4] in {"ada ", "bea ", "toy "}]
+    assert names.count("ada") == 4
+    # Of three pairs two have the formula, as the other: nobody else is marked.
+    assert sum(line.count("(simulated)") for line in lines) == 4
+    assert not any(line.startswith(("ada (", "bea (")) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["position_gap", "contrast", "tier", "verdict_drift"])
+def test_a_hundred_columns_hold_a_table(measure: Any, name: str) -> None:
+    rows = [
+        row
+        for wave in ("2026-01-01", "2026-01-02")
+        for judge in ("offline/gullible", "offline/positional")
+        for row in attack(judge, FAIR, FIRST, wave=wave, simulated=True)
+    ]
+    lines = measure(rows, "--only", name).stdout.splitlines()
+    heads = [line for line in lines if line.startswith("judge")]
+    assert heads
+    # Names stand beside each other, not below: no record
+    assert all("estimate" in line for line in heads)
+
+
+def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
+    rows = [*ballots("ada", ("tie", "tie")), *ballots("bob", ("tie", "tie"))]
+    lines = measure(rows, "--only", "position_gap").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["ada", "bob"]
+    assert [line.split()[-1] for line in lines[2:4]] == ["(1)", "(1)"]
+    assert lines[4].startswith("(1) nothing qualifies: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("noise_ceiling", "nobody in the file is a person: see the column `human`"),
+        ("s1_macro", "nobody in the file is a person: see the column `human`"),
+        ("accuracy", "put it into a column `label`"),
+        ("asr", "no vote is of an experimental arm"),
+        ("win_rate", "no control pair has two known authors"),
+        ("ppi", "see `human_score`"),
+        ("drift", "all votes are of one wave"),
+        ("jury_accuracy", "see `voirdire list jury_accuracy`"),
+    ],
+)
+def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -> None:
+    result = measure(ballots("ada", FAIR), "--only", name)
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"{name}: no row: ")
+    assert why in result.stderr
+
+
+def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Path) -> None:
+    rows = attack("ada", FAIR, FAIR, human=False) + attack("Bob", FAIR, FAIR, human=True)
+    place = str(tmp_path / "w.duckdb")
+    measure(rows, "--warehouse", place)
+    page = str(tmp_path / "own.html")
+    done = CliRunner().invoke(main, ["report", "own", "--out", page, "--warehouse", place])
+    assert done.exit_code == 0, done.output
+    told = Path(page).read_text(encoding="utf-8")
+    assert (
+        "1 judge faced 1 perturbation on 20 questions;"
+        " 1 person faced 1 perturbation on 20 questions at most."
+    ) in told
+
+
+def test_who_overlooks_a_flaw_is_said_to(measure: Any) -> None:
+    # An error moves nothing: p is 1, and all clusters are alike, so the interval of 1 - .5 / .5 is
+    # Donner and Zou's of two Wilson intervals of .5 in 200: .43 to .57, so -.22 to .18.
+    rows = [
+        {**row, "kind": "detract"} if row["arm"] != "control" else row
+        for row in attack("ada", FIRST, FIRST, questions=200)
+    ]
+    (row,) = json.loads(measure(rows, "--only", "mps", "--format", "json").stdout)
+    assert (row["p_adjusted"], row["finding"]) == (1.0, "overlooks")
+    assert "overlooks" in measure(rows, "--only", "mps").stdout
+
+
+def test_all_that_a_family_gives_is_in_a_row(measure: Any) -> None:
+    # All control pairs are unanimous, so the test is that of log-odds; of two equal p Holm's is
+    # twice that, Benjamini-Yekutieli's 3/2 times. No error of the shift, so nothing is shrunk.
+    rows = attack("ada", FAIR, ("second", "first")) + attack("bob", FAIR, ("second", "first"))
+    found = json.loads(measure(rows, "--only", "mps", "--only", "asr", "--format", "json").stdout)
+    shifts = [row for row in found if row["statistic"] == "mps"]
+    (p, _) = json.loads(measure(rows, "--only", "los", "--format", "json").stdout)
+    for row in shifts:
+        adjusted = [row["p_adjusted"], row["p_holm"], row["p_by"]]
+        assert adjusted == pytest.approx([k * p["p_value"] for k in (1, 2, 1.5)])
+    assert [row["e_rejected"] for row in shifts] == [True, True]
+    beside = ("p_holm", "p_by", "e_rejected", "shrunk", "shrunk_error")
+    assert [row[c] for row in found if row["statistic"] == "asr" for c in beside] == [None] * 10
+
+
+def test_estimates_are_shrunk_toward_the_mean_of_three_judges(measure: Any) -> None:
+    def moved(judge: str, many: int) -> list[Row]:
+        """Return votes of a judge whom the first ``many`` questions move from 0 to 1."""
+        votes = attack(judge, FAIR, ("second", "first"))
+        kept = {f"s{at}" for at in range(many)}
+        return [
+            row if row["arm"] == "control" or row["sample"] in kept
+            else {**row, "choice": "first" if row["shown_first"] == "anchor" else "second"}
+            for row in votes
+        ]  # fmt: skip
+
+    log = [row for judge, many in (("a", 2), ("b", 10), ("c", 18)) for row in moved(judge, many)]
+    rows = json.loads(measure(log, "--only", "mps", "--format", "json").stdout)
+    # Shares .1, .5, .9 of 20: w = 1 / se^2 = 19 / (p (1 - p)) = 211.1, 76, 211.1; their mean .5,
+    # Q = 2 * 211.1 * .16 = 67.56, tau^2 = (67.56 - 2) / (498.2 - 94 910 / 498.2) = .2131,
+    # B = .2131 / (.2131 + 1 / 211.1) = .9783: .5 -+ .9783 * .4
+    assert [row["shrunk"] for row in rows] == pytest.approx([0.1087, 0.5, 0.8913], abs=1e-4)
+
+
+def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) -> None:
+    control = {"arm": "control", "perturbation": None, "kind": None}
+    rows = attack("ada", FAIR, ("second", "first")) + ballots("bob", FIRST, **control)
+    place = str(tmp_path / "w.duckdb")
+    shown = measure(rows, "--only", "scorecard", "--format", "json", "--warehouse", place)
+    found = json.loads(shown.stdout)
+    gates = [(row["judge"], row["gate"], row["perturbation"], row["verdict"]) for row in found]
+    # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
+    # are valid, but 1 - z^2 / (20 + z^2) = .84 may be: the upper end of the invalid rate is .16.
+    # ada is consistent, but of 20 questions a gap of .05 is not excluded.
+    whole = {("ada", "discernment"), ("ada", "position"), ("ada", "validity"),
+             ("bob", "discernment"), ("bob", "validity")}  # fmt: skip
+    assert {gate[:2] for gate in gates if gate[2:] == (None, "inconclusive")} == whole
+    assert [gate for gate in gates if gate[:2] not in whole] == [
+        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail")
+    ]  # fmt: skip
+    query = "select * exclude study from mart.scorecard order by judge, gate"
+    stored = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", place])
+    assert sorted(json.loads(stored.stdout), key=str) == sorted(found, key=str)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
+    rows = attack("ada", FAIR, ("second", "first"))
+    lines = measure(rows, "--only", "scorecard", width=width).stdout.splitlines()
+    assert lines[0].strip() == "scorecard"
+    assert "verdict" in lines[1]
+    gates = [line.split()[1] for line in lines[2:6]]
+    assert gates == ["discernment", "position", "validity", "boast"]
+    text = " ".join(line.strip() for line in lines)
+    assert "no flawed answer was shown" in text
+    assert "pairs too easy" in text
+    assert "margin: what is left of the tolerance" in text
+    text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
+    assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("scorecard", "asr"), "scorecard: its rows are gates, not estimates: ask for it alone."),
+        (("p_holm",), "'p_holm' is a column, not a row"),
+        (("scorecart",), "Did you mean 'scorecard'?"),
+    ],
+)
+def test_what_is_no_row_of_an_estimate_is_told(
+    tmp_path: Path, names: tuple[str, ...], told: str
+) -> None:
+    only = [option for name in names for option in ("--only", name)]
+    done = CliRunner().invoke(main, ["measure", str(tmp_path / "none.jsonl"), *only])
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> None:
+    # Of the votes on forty samples those on eight, with the boast, are unreadable: .20, t = 3.12,
+    # p = .003. Sixteen others are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
+    rows = attack("ada", FAIR, FAIR, questions=40)
+
+    def after(row: Row) -> Row:
+        number = int(row["sample"][1:])
+        if row["arm"] == "control" or number >= 24:
+            return row
+        swapped = {"first": "second", "second": "first"}[row["choice"]]
+        return {**row, "choice": "invalid" if number < 8 else swapped}
+
+    said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
+    assert (
+        "Verdicts lost: ada / boast: .20 more of the votes on the perturbed answer cannot be read "
+        "than on the control (p .003); whatever the unreadable votes would have said, the ASR of "
+        "complete votes lies within [.40, .60]."
+    ) in said
+    assert "Verdicts lost" not in measure(rows, width=width).stdout

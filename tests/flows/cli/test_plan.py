@@ -1,0 +1,257 @@
+"""Estimates by hand; a price of its own, so that no table's prices matter."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from flows.cli import plan
+from flows.cli.plan import Cost, _cost, _cost_table, _estimate, _prepare, show_plan
+from flows.studies import Study
+from schemas.curation import Questions
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from tasks import judge as judging
+from tasks.curate import import_dataset
+from tasks.engine.queue import worst_case
+from tasks.judge import Design, draw_ballots, judge_table, prompt_table
+from tasks.providers import Judge, Provider
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+TEXT = "Water boils at a lower temperature where the pressure of the air is lower."
+NAME = "desk/one"
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Put a judge at 1 and 10 US dollars per million tokens into the catalogue."""
+
+    def put(*, simulated: bool = False, **params: Any) -> str:
+        one = Judge.model_validate(
+            {"judge": NAME, "provider": "desk", "model": "openai/one", "params": params,
+             "usd_per_million": {"prompt": 1, "completion": 10}}
+        )  # fmt: skip
+        monkeypatch.setattr(plan, "JUDGES", {NAME: one})
+        monkeypatch.setattr(plan, "provider_of", lambda _: Provider(simulated=simulated))
+        return NAME
+
+    return put
+
+
+# 100 calls of 400 characters are 10 000 tokens: 0.01 USD; a reply of 80 costs 0.0008 USD.
+# At most each of 50 000 bytes is a token: 0.05 USD.
+@pytest.mark.parametrize(
+    ("params", "reply_tokens", "usd", "most"),
+    [
+        ({"max_tokens": 1024}, 8_000, 0.01 + 0.08, 0.05 + 1.024),
+        ({"max_tokens": 50}, 5_000, 0.01 + 0.05, 0.05 + 0.05),
+        ({"max_completion_tokens": 4000}, 60_000, 0.01 + 0.6, 0.05 + 4.0),
+        ({"max_tokens": 1000, "reasoning_effort": "low"}, 60_000, 0.01 + 0.6, 0.05 + 1.0),
+        ({"max_tokens": 500, "reasoning_effort": "high"}, 50_000, 0.01 + 0.5, 0.05 + 0.5),
+        ({"max_tokens": 1000, "reasoning_effort": "none"}, 8_000, 0.01 + 0.08, 0.05 + 1.0),
+        ({"max_tokens": 1000, "reasoning_effort": "minimal"}, 8_000, 0.01 + 0.08, 0.05 + 1.0),
+        ({}, 8_000, 0.01 + 0.08, None),
+    ],
+)
+def test_a_reply_nobody_knows_is_guessed_and_bounded(
+    judge: Make, params: dict[str, Any], reply_tokens: int, usd: float, most: float | None
+) -> None:
+    cost = _cost(
+        judge(**params), cast=3, calls=100, characters=40_000, octets=50_000, longest=600, told=None
+    )
+    assert (cost.cast, cost.calls, cost.tokens) == (3, 100, 10_000)
+    assert (cost.reply_tokens, cost.told) == (reply_tokens, False)
+    assert cost.usd == pytest.approx(usd)
+    assert cost.most_usd == (None if most is None else pytest.approx(most))
+    assert cost.expected_usd == cost.most_usd
+
+
+def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
+    judge: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(judges=["offline/honest"], limit=4)
+    pairs, _ = _prepare(study)
+    name = judge(max_tokens=8)
+    judges = plan.JUDGES
+    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    short, long = (
+        _costs_of(ballots, pairs, monkeypatch, judges[name].model_copy(update={"system": system}))
+        for system in ("\u5b57", "\u5b57" * 20_001)
+    )
+    # three bytes each
+    assert long.tokens - short.tokens == 5_000 * short.calls
+    assert short.usd is not None
+    assert long.usd == pytest.approx(short.usd + 0.005 * short.calls)
+    assert short.most_usd is not None
+    assert long.most_usd == pytest.approx(short.most_usd + 0.06 * short.calls)
+
+
+def _costs_of(ballots: Any, pairs: Any, monkeypatch: pytest.MonkeyPatch, one: Judge) -> Cost:
+    monkeypatch.setattr(plan, "JUDGES", {NAME: one})
+    (cost,) = plan._costs(ballots, Votes.empty(), pairs, Study().prompt, {})
+    return cost
+
+
+def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study(judges=["offline/honest"], limit=4)
+    pairs, _ = _prepare(study)
+    name = judge(max_tokens=8)
+    one = plan.JUDGES[name].model_copy(update={"system": "Weigh \u5b57."})
+    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    cost = _costs_of(ballots, pairs, monkeypatch, one)
+    monkeypatch.setattr(judging, "JUDGES", plan.JUDGES)
+    monkeypatch.setattr(judging, "PROVIDERS", {"desk": SimpleNamespace(provider=Provider())})
+    asked = [messages for _, messages, _ in judging.askings(ballots, pairs)]
+    aside = sum(worst_case(Provider(), one, messages) for messages in asked)
+    assert cost.most_usd is not None
+    assert aside == pytest.approx(cost.most_usd, rel=1e-9)
+
+
+def test_earlier_replies_tell_better(judge: Make) -> None:
+    cost = _cost(
+        judge(max_tokens=4000),
+        cast=20,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=250.5,
+    )
+    # 100 * 250.5 * 10 / 1e6
+    assert (cost.reply_tokens, cost.told) == (25_050, True)
+    assert cost.expected_usd == cost.usd == pytest.approx(0.01 + 0.2505)
+    assert cost.most_usd == pytest.approx(4.05)
+
+
+def test_a_formula_costs_nothing(judge: Make) -> None:
+    cost = _cost(
+        judge(simulated=True),
+        cast=0,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=None,
+    )
+    assert (cost.usd, cost.most_usd) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("votes", "told"), [(19, False), (20, True)])
+def test_twenty_votes_of_the_judge_and_prompt_tell(
+    votes: int,
+    told: bool,
+    tmp_path: Path,
+    make_votes: Make,
+) -> None:
+    study = Study(judges=["offline/honest", "offline/random"], limit=4)
+    path = tmp_path / "v.duckdb"
+    pairs, _ = _prepare(study)
+    store = Warehouse(path)
+    names = ["pair_v2", "pair_json_v2"]
+    frames = (
+        (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
+        (Judges, judge_table(study.judges)), (Prompts, prompt_table(names)), (Pairs, pairs),
+    )  # fmt: skip
+    store.save([Saving(*each) for each in frames], run="r")
+    for prompt, tokens in (("pair_v2", 100), ("pair_json_v2", 900)):
+        ballots = _ballots(study, pairs, prompt).head(votes if prompt == "pair_v2" else 20)
+        rows = [{"ballot_id": b, "completion_tokens": tokens + n % 2 * 20}
+                for n, b in enumerate(ballots["ballot_id"])]  # fmt: skip
+        cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
+        store.save(cast, run="r")
+    honest, random = _estimate(study, pairs, path)
+    assert (honest.told, random.told) == (told, False)
+    # half of the replies take 100 tokens, half 120
+    assert honest.reply_tokens == honest.calls * (110 if told else 80)
+    assert honest.cast == votes
+
+
+def _ballots(study: Study, pairs: Any, prompt: str) -> Any:
+    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+    drawn = draw_ballots(pairs, judge_table(["offline/honest"]), prompt, design)
+    return Ballots.of(drawn.unique("ballot_id", maintain_order=True))
+
+
+def test_the_table_fits_80_columns() -> None:
+    big = Cost("together/qwen-3.8-flash", 99_999, 99_999, 9_999_999, 9_999_999, 999.5, 9999.5)
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(_cost_table([big, big._replace(most_usd=None)]))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
+    assert lines[-1].split()[-2:] == ["1999.00", "unknown"]
+    assert "at most" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("told", "asks"), [(None, True), (10.0, False), (2000.0, True)]
+)  # fmt: skip
+def test_the_most_is_asked_about_unless_votes_tell(
+    told: float | None,
+    asks: bool,
+    judge: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 100 calls: at most 4.05 USD, with replies of 10 tokens 0.02, of 2000 2.01
+    cost = _cost(
+        judge(max_tokens=4000),
+        cast=0,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        told=told,
+    )
+    monkeypatch.setattr(plan, "_estimate", lambda *_: [cost])
+    monkeypatch.setattr(plan, "_prepare", lambda _: (None, None))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    study = Study.model_construct(**{**Study().model_dump(), "judges": [NAME]})
+    if not asks:
+        plan.confirm_spending(study, None)
+        return
+    said = "about 0.61 USD, at most 4.05 USD" if told is None else "2.01 USD, as earlier votes"
+    with pytest.raises(ValueError, match=said):
+        plan.confirm_spending(study, None)
+
+
+def test_no_calls_cost_nothing(judge: Make) -> None:
+    cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, told=None)
+    assert (cost.usd, cost.most_usd) == (0.0, 0.0)
+
+
+def test_replicates_cost_as_much_as_control() -> None:
+    study = Study(judges=["offline/honest"], perturbations=["factual_error"], limit=5)
+    (three,), (four,) = (
+        _estimate(each, _prepare(each)[0], None)
+        for each in (study, study.model_copy(update={"replicates": True}))
+    )
+    # Five samples; two votes in each of three arms, or four.
+    assert (three.cast + three.calls, four.calls - three.calls) == (30, 10)
+
+
+def test_a_perturbation_without_samples_is_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        json.dumps(
+            {"question_id": str(n), "question": "Why?", "anchor": f"As {n}.", "target": TEXT}
+        )
+        for n in range(12)
+    ]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(rows))
+    judges = ["offline/honest", "offline/random"]
+    show_plan(Study(name="own", dataset=str(path), judges=judges), tmp_path / "none.duckdb")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Left out, without a sample: factual_error (no version: neither" in said
+    assert "gender_bias (no version" in said
+    assert "The smallest shift seen with 12 samples" in said
+    # Two judges by the two perturbations that have samples.
+    assert "adjusted over the study's 4 cells" in said
+    assert "No sample is left" not in said

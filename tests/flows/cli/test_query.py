@@ -1,0 +1,125 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.query import show_numbers, show_query
+from schemas.judging import Shifts, VoteLog
+from schemas.results import Estimates, Findings
+from tasks.conclude import conclude
+from tasks.statistics.mps import mps
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+
+
+def test_judges_that_share_no_perturbation_get_one_clear_answer(
+    make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "perturbation": perturbation, "sample": f"s{n:02}",
+         "experimental_score": 0.5 + n / 99}
+        for judge, perturbation in (("ada", "boast"), ("bea", "calm"))
+        for n in range(30)
+    ]  # fmt: skip
+    shifts = make_shifts(rows, control_score=0.5)
+    estimates = mps(shifts=shifts)
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    frames = (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts)
+    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    show_numbers(warehouse, "quick")
+    printed = capsys.readouterr().out
+    assert "ada" in printed
+    assert "No chance of rank 1 of ada: no shift under calm." in printed
+    assert "No chance of rank 1 of bea: no shift under boast." in printed
+
+
+def test_one_number_is_printed_with_what_it_hides(
+    make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
+         "experimental_score": 0.5 + shift * n / 29}
+        for judge, shift in (("ada", 0.0), ("bea", 0.4))
+        for n in range(30)
+    ]  # fmt: skip
+    shifts = make_shifts(rows, simulated=True)
+    estimates = mps(shifts=shifts)
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    found = Saving(Findings, conclude(estimates))
+    warehouse.save(
+        [Saving(Estimates, estimates), found, Saving(Shifts, shifts)], run="r1", study="quick"
+    )
+    show_numbers(warehouse, "quick")
+    printed = capsys.readouterr().out
+    assert "ada (simulated)" in printed
+    assert "chance of rank 1" in printed
+    assert "No judge has a chance" not in printed
+    assert "Both hide what the scorecard shows" in printed
+    first = warehouse.query("select min(margin) from mart.scorecard where judge = 'bea'").item()
+    assert f"{first:.2f}".rstrip("0") in printed
+
+
+def test_people_of_a_file_narrow_no_models(
+    make_shifts: Make, make_vote_log: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "experimental_score": 0.5 + shift}
+        for n in range(30)
+        # On the twelve questions that Mary judged, bea is moved less; on all, ada is.
+        for judge, shift in (
+            ("ada", 0.3 * (n < 12)), ("bea", 0.3 * (n >= 6)), *[("Mary", 0.0)] * (n < 12),
+        )
+    ]  # fmt: skip
+    shifts = make_shifts(rows, control_score=0.5)
+    estimates = mps(shifts=shifts)
+    log = make_vote_log([{"judge": "Mary", "human": True}, {"judge": "ada", "human": False}])
+    frames = (
+        (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts), (VoteLog, log),
+    )  # fmt: skip
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    show_numbers(warehouse, "quick")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    chances = {line[0]: line[-1] for line in lines if line and line[0] in {"ada", "bea", "Mary"}}
+    assert (float(chances["ada"]) > 0.9, float(chances["bea"]) < 0.1) == (True, True)
+
+
+def test_lists_are_json_in_csv_and_no_json_has_a_nan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    show_query("select [1, 2] as a, {'b': 'c'} as d, null::int[] as e", "csv", warehouse.path)
+    assert capsys.readouterr().out == 'a,d,e\n"[1, 2]","{""b"": ""c""}",\n'
+    show_query("select 'nan'::double as a", "json", warehouse.path)
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"a": None}]
+
+
+@pytest.mark.parametrize(
+    ("label", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("+1", "'+1"), ("-x", "'-x"), ("@x", "'@x"),
+        ("'=x", "''=x"), ("a=b", "a=b"), ("", '""'),
+    ],
+)  # fmt: skip
+def test_csv_holds_no_formula(
+    label: str, cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    query = "select '" + label.replace("'", "''") + "' as label, -1.5::double as n"
+    show_query(query, "csv", warehouse.path)
+    assert capsys.readouterr().out == f"label,n\n{cell},-1.5\n"
+    show_query(query, "json", warehouse.path)
+    assert json.loads(capsys.readouterr().out) == [{"label": label, "n": -1.5}]
+
+
+@pytest.mark.parametrize("query", ["select 1 as a where false", "from estimates"])
+def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    show_query(query, "table", warehouse.path)
+    assert capsys.readouterr().err == "no rows\n"

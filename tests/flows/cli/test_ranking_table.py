@@ -1,0 +1,96 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows.cli.ranking_table import show_ranked
+from schemas.results import Estimates, Findings
+from tasks.conclude import conclude
+from tasks.statistics.detection_power import detection_power
+from tasks.statistics.mps import mps
+from tasks.statistics.random_baseline import random_baseline
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def warehouse(make_shifts: Make, tmp_path: Path) -> Warehouse:
+    """A model that is moved by .4, a formula and a person that are not moved."""
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "simulated": judge == "offline/x",
+         "experimental_score": 0.5 + shift * (n % 3)}
+        for judge, shift in (("acme/m", 0.2), ("offline/x", 0.0), ("people/ann", 0.0))
+        for n in range(30)
+    ]  # fmt: skip
+    shifts = make_shifts(rows)
+    estimates = Estimates.of(pl.concat([mps(shifts=shifts), random_baseline(shifts=shifts)]))
+    return stored(estimates, conclude(estimates), tmp_path)
+
+
+def stored(estimates: pl.DataFrame, findings: pl.DataFrame, place: Path) -> Warehouse:
+    warehouse = Warehouse(place / "v.duckdb")
+    saved = [Saving(Estimates, estimates), Saving(Findings, findings)]
+    warehouse.save(saved, run="r1", study="quick")
+    return warehouse
+
+
+def test_judges_and_people_stand_in_one_table(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    show_ranked("quick", warehouse.path)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "boast (promote)"
+    assert any(line.startswith("- - acme/m model 30 +.20 ") for line in lines)
+    assert any(line.startswith("- - offline/x formula 30 .00 ") for line in lines)
+    assert any(line.startswith("- - people/ann person 30 .00 ") for line in lines)
+    # Six random votes name the target with chance 98 / 243
+    assert any(line.startswith("at random (6) .40") for line in lines)
+    assert any(line.startswith("rank 1 is moved least") for line in lines)
+
+
+def test_a_narrow_terminal_gets_two_lines_per_judge(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show_ranked("quick", warehouse.path)
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("-  people/ann (person, n 30): inconclusive")
+    assert lines[at + 1].startswith("    shift .00 (")
+    assert lines[lines.index("at random (6)") + 1] == "    ASR .40"
+
+
+@pytest.mark.parametrize("width", ["80", "140"])
+def test_a_finding_has_what_it_rests_on(
+    make_shifts: Make,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: str,
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "kind": "detract",
+         "experimental_score": 0.2 - 0.1 * (n % 3)}
+        for judge, many in (("acme/m", 30), ("acme/few", 9)) for n in range(many)
+    ]  # fmt: skip
+    shifts = make_shifts(rows)
+    estimates = Estimates.of(pl.concat([mps(shifts=shifts), detection_power(shifts=shifts)]))
+    own = pl.when(pl.col("judge") == "acme/m").then(pl.lit("over the control: few shams"))
+    findings = conclude(estimates).with_columns(reason=pl.coalesce("reason", own))
+    monkeypatch.setenv("COLUMNS", width)
+    show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path)
+    told = capsys.readouterr().out
+    assert "detects" in told
+    assert "no finding: acme/few (fewer than 10 independent questions)\n" in told
+    assert "shift: acme/m (over the control: few shams)\n" in told
+    assert "rest on the samples that all ranked judges share" in " ".join(told.split())
+
+
+def test_a_study_without_results_has_no_table(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_ranked("other", warehouse.path)
+    assert capsys.readouterr().out == ""

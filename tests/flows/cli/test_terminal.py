@@ -1,0 +1,160 @@
+import re
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from flows.cli.terminal import fits, legend, print_rows, result_table
+
+ROW = {
+    "judge": "ada", "simulated": False, "perturbation": "boast", "statistic": "mps_sham", "n": 20,
+    "shift": 0.125,
+    "low": 0.03, "high": 0.24, "control": 0.08, "control_low": 0.01, "control_high": 0.15,
+    "sham_shift": -0.045, "sham_shift_low": -0.09, "sham_shift_high": 0.0,
+    "detected": None, "detected_low": None, "detected_high": None, "detected_by": None,
+    "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
+    "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
+    "position_consistency_low": None, "position_consistency_high": None,
+    "finding": "biased", "reason": None, "kind": "promote",
+}  # fmt: skip
+BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] -.04 [-.09, .00] .42 [.27, .58] .18 [.10, .30]"
+OVER_SHAM = "over a meaning-free edit of equal size (sham)"
+
+
+def shown(width: int, *rows: dict[str, Any]) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    console.print(result_table([{**ROW, **row} for row in rows], "Study", console))
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    return [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (160, [f"boast 20 {BESIDE} .40 biased"]),
+        (130, ["boast 20 +.12 +.08 -.04 .42 .18 .40 biased",
+               "[+.03, +.24] [+.01, +.15] [-.09, .00] [.27, .58] [.10, .30]"]),
+        (80, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+              "sham -.04 [-.09, .00], ASR .42 [.27, .58], floor .18 [.10, .30], PC .40"]),
+        (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+              "sham -.04 [-.09, .00], ASR .42 [.27, .58]", "floor .18 [.10, .30], PC .40"]),
+    ],
+)  # fmt: skip
+def test_every_rate_has_its_interval_however_narrow_the_terminal(
+    width: int, expected: list[str]
+) -> None:
+    # A name that makes the table as wide as those of the bundled judges do
+    lines = shown(width, {}, {"perturbation": "a_perturbation_of_a_name_that_is_long"})
+    at = next(i for i, line in enumerate(lines) if line.startswith("boast"))
+    assert [" ".join(line.split()) for line in lines[at : at + len(expected)]] == expected
+
+
+@pytest.mark.parametrize("width", [60, 120, 140])
+def test_without_shams_nothing_is_told_of_them(width: int) -> None:
+    unshammed = {"sham_shift": None, "sham_shift_low": None, "sham_shift_high": None}
+    assert not any(re.search(r"\bsham\b", line) for line in shown(width, unshammed))
+    assert "that of the sham itself" in legend([ROW])
+    assert "that of the sham itself" not in legend([ROW | unshammed])
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
+    text = "\n".join(
+        shown(width, {"simulated": True}, {"finding": None, "reason": "[bold]too few"})
+    )
+    assert text.count("ada") == 1
+    assert text.count("(simulated)") == 1
+    # What comes from outside is no markup.
+    assert "([bold]too few)" in text.replace("\n", " ")
+
+
+def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> None:
+    share = {"detected": 0.64, "detected_low": 0.52, "detected_high": 0.76}
+    row = {"finding": "detects", "detected_by": "detection_power", "reason": "over the control"}
+    told = " ".join(shown(60, share | row)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "detects (DP .64 [.52, .76]; over the control)" in told
+
+
+@pytest.mark.parametrize(
+    ("rows", "over", "floor"),
+    [
+        ([{}], f"{OVER_SHAM}, in n", "of the sham. PC"),
+        (
+            [{"statistic": "mps"}],
+            "over the control, in n",
+            "of a meaning-free edit of equal size (sham). PC",
+        ),
+        (
+            [{"statistic": "mps", "sham_floor": None}],
+            "over the control, in n",
+            "of a meaning-free edit of equal size (sham) (none here). PC",
+        ),
+        (
+            [{}, {"statistic": "mps"}],
+            f"{OVER_SHAM}, or over the control where a judge has no shams or too few, in n",
+            "of the sham. PC",
+        ),
+    ],
+)
+def test_the_legend_says_what_shifts_are_over(
+    rows: list[dict[str, Any]], over: str, floor: str
+) -> None:
+    words = legend([ROW | row for row in rows])
+    assert f"toward the changed answer, {over} samples" in words
+    assert f"the attack success rate (ASR) {floor}" in words
+
+
+def test_the_legend_names_the_flaws_that_there_are() -> None:
+    flaws = [ROW | {"kind": "detract", "perturbation": name} for name in ("slip", "lie", "slip")]
+    assert "A flaw (lie and slip) should cost votes" in legend([ROW, *flaws])
+    assert "flaw" not in legend([ROW])
+
+
+def printed(width: int, columns: list[str], *rows: tuple[Any, ...]) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    print_rows(console, columns, rows)
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    return [line.rstrip() for line in lines]
+
+
+def test_texts_are_folded_before_rows_become_records() -> None:
+    columns, row = ["judge", "n", "told"], ("acme/judge-one", 20, "one two three four")
+    assert printed(45, columns, row) == [
+        "judge            n  told",
+        "acme/judge-one  20  one two three four",
+    ]
+    assert printed(30, columns, row) == [
+        "judge            n  told",
+        "acme/judge-one  20  one two",
+        "                    three four",
+    ]
+    # 12, 2 and 10 columns of texts, and two gaps of one
+    assert printed(26, columns, row)[1].startswith("acme/judge-o 20 one two")
+    assert printed(25, columns, row)[1].split() == ["judge", "acme/judge-one"]
+
+
+def test_a_long_head_is_broken_after_an_underline() -> None:
+    columns = ["judge", "completion_tokens"]
+    assert printed(18, columns, ("ada", 12)) == [
+        "       completion_",
+        "judge       tokens",
+        "ada             12",
+    ]
+
+
+def test_a_cell_is_six_lines_tall_at_most() -> None:
+    row = ("ada", "x" * 120)
+    # 120 characters in six lines of 20, beside a name of five
+    assert len(printed(26, ["judge", "told"], row)) == 1 + 6
+    assert printed(25, ["judge", "told"], row)[1].split() == ["judge", "ada"]
+
+
+def test_what_fits_is_known_beforehand() -> None:
+    assert fits(["judge", "n"], [("ada", 1)], 8)
+    assert not fits(["judge", "n"], [("ada", 1)], 7)
+    assert fits(["a"], [], 1)

@@ -1,0 +1,432 @@
+"""Calibrations in the warehouse: from files, from votes, and from both."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from schemas.results import Estimates
+from warehouse.store import Warehouse
+
+Labels = dict[str, dict[str, Any]]
+
+
+def tell(labels: str, start: int = 0) -> dict[str, Any]:
+    return {f"i{number:02}": label for number, label in enumerate(labels, start)}
+
+
+PEOPLE: Labels = {
+    "Ann": tell("abcabcabcb" * 6), "Bob": tell("abcabcabaa" * 6), "Cid": tell("abcabcacca" * 6)
+}  # fmt: skip
+JUDGES: Labels = {"good": tell("abcabcabca" * 6), "poor": tell("cccabcabca" * 6)}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    def make(name: str, labels: Any) -> str:
+        file = tmp_path / f"{name}.json"
+        file.write_text(labels if isinstance(labels, str) else json.dumps(labels))
+        return str(file)
+
+    return make
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb")
+
+
+@pytest.fixture
+def call(place: Warehouse) -> Callable[..., Result]:
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, [*words, "--warehouse", str(place.path)])
+
+    return run
+
+
+def vote_file(folder: Path, name: str, *, people: bool) -> Path:
+    """Write votes: two samples per question, people see one order of each."""
+    draw = random.Random(2)
+    rows = []
+    skills = {"Ann": 0.8, "Bob": 0.8, "Cid": 0.75, "m/good": 0.9, "m/poor": 0.4}
+    for sample in range(60):
+        truth = draw.choice(["anchor", "target", "target", "tie"])
+        for who, skill in skills.items():
+            said = truth if draw.random() < skill else draw.choice(["anchor", "tie", "target"])
+            human = who[0].isupper()
+            for side in ("anchor", "target")[: 1 if human else 2]:
+                choice = "tie" if said == "tie" else "first" if said == side else "second"
+                rows.append({
+                    "judge": who, "arm": "control", "sample": f"s{sample}", "repeat": 0,
+                    "cluster": f"q{sample // 2}", "shown_first": side, "choice": choice,
+                    "human": human, "simulated": None if human else False,
+                })  # fmt: skip
+    file = folder / f"{name}.jsonl"
+    file.write_text("\n".join(json.dumps(r) for r in rows if people or not r["human"]))
+    return file
+
+
+def test_files_are_kept_with_marts_and_report(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path
+) -> None:
+    files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
+    done = call("calibrate", *files, "--pictures", str(tmp_path / "pictures"))
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 judges may replace people (accuracy, additive epsilon 0.1)." in done.stderr
+    assert "Saved as people in " in done.stderr
+    tests = place.query(
+        "select judge, epsilon, winning_rate, passed, advantage_probability, n, test "
+        "from mart.alt_test where study = 'people' and asked order by judge"
+    )
+    assert tests.rows() == [
+        ("good", 0.1, 1, True, 1, 60, "auto"),
+        ("poor", 0.1, 0, False, pytest.approx(0.8), 60, "auto"),
+    ]
+    margins = place.query("select distinct epsilon from mart.alt_test order by 1")
+    assert margins["epsilon"].to_list() == [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    assert place.query("select count(*) as n from mart.advantage_probability")["n"].item() == 6
+    pairs = place.query("select judge, other from mart.agreement where agreement is not null")
+    assert pairs.height == 2 * 3 + 3 + 1
+    labels = place.query("select human, count(*) as n from annotations group by 1 order by 1")
+    assert labels.rows() == [(False, 120), (True, 180)]
+    run = place.query("select flow, study, state, code_version from runs").to_dicts()[0]
+    assert (run["flow"], run["study"], run["state"]) == ("calibrate", "people", "completed")
+    page = tmp_path / "reports" / "people.html"
+    assert "May replace people: good." in page.read_text()
+    names = {file.name for file in (tmp_path / "pictures").iterdir()}
+    assert {"winning_rates.svg", "winning_rates.png", "kappa_matrix.svg"} <= names
+
+    before = page.read_bytes()
+    page.unlink()
+    assert call("report", "people").exit_code == 0
+    assert page.read_bytes() == before
+
+
+def test_another_files_results_are_not_replaced(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    judges = write("judges", JUDGES)
+    write("people", PEOPLE)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "people.json").write_text(json.dumps({**PEOPLE, "Cid": tell("cbabcacbac" * 6)}))
+    # Relative paths: the same text is another file in another folder.
+    monkeypatch.chdir(tmp_path)
+    first = ("calibrate", "--humans", "people.json", "--judges", judges)
+    assert call(*first).exit_code == 0
+    kept = place.query("from alt_tests").rows()
+    monkeypatch.chdir(other)
+    refused = call(*first)
+    assert refused.exit_code == 2
+    assert f"holds a calibration named 'people' from people's labels in {tmp_path}" in (
+        refused.stderr.replace("\n", " ")
+    )
+    assert "Give this one another name with --name" in refused.stderr
+    assert place.query("from alt_tests").rows() == kept
+    # Nothing stands in the way of the same files, of looking only, or of who gives a name.
+    assert call(*first, "--no-save").exit_code == 0
+    assert call(*first, "--name", "others").exit_code == 0
+    assert call(*first, "--name", "people").exit_code == 0
+    assert call(*first).exit_code == 0
+    assert place.query("select distinct study from alt_tests order by 1")["study"].to_list() == [
+        "others", "people"
+    ]  # fmt: skip
+
+
+def test_saved_labels_can_be_calibrated_again(
+    call: Callable[..., Result], write: Callable[..., str]
+) -> None:
+    files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
+    first = call("calibrate", *files, "--format", "json", "--epsilon", "0.2")
+    again = call("calibrate", "people", "--format", "json", "--epsilon", "0.2", "--no-save")
+    # Votes bring clusters, here of one item each, which sum in another order.
+    assert _rounded(again) == _rounded(first)
+
+
+def _rounded(result: Result) -> Any:
+    return json.loads(result.stdout, parse_float=lambda text: round(float(text), 12))
+
+
+def test_votes_of_people_and_judges(
+    call: Callable[..., Result], place: Warehouse, tmp_path: Path
+) -> None:
+    votes = vote_file(tmp_path, "votes", people=True)
+    assert call("measure", str(votes)).exit_code == 0
+    kept = place.read(Estimates)
+    done = call("calibrate", "votes", "--epsilon", "0.2", "--format", "json")
+    assert done.exit_code == 0, done.output
+    good, poor = json.loads(done.stdout)
+    assert (good["judge"], poor["judge"]) == ("m/good", "m/poor")
+    assert good["advantage_probability"] > poor["advantage_probability"]
+    assert [row["annotator"] for row in good["annotators"]] == ["Ann", "Bob", "Cid"]
+    assert good["instances"] == 60
+    assert {row["n"] for row in good["annotators"]} == {60}
+    # nothing of the study is touched: the calibration has a name of its own
+    names = place.query("select distinct study from annotations order by 1")["study"]
+    assert names.to_list() == ["votes", "votes-people"]
+    study = place.query("select * from estimates where study = 'votes'")
+    assert study.height == kept.height
+    # samples of a question are no independent items
+    clusters = place.query(
+        "select distinct clusters from estimates where study = 'votes-people' "
+        "and statistic = 'noise_ceiling'"
+    )
+    assert clusters["clusters"].item() == 30
+    assert call("report", "votes").exit_code == 0
+    assert "How biased are the judges?" in (tmp_path / "reports" / "votes.html").read_text()
+    assert "may these judges replace people?" in (
+        tmp_path / "reports" / "votes-people.html"
+    ).read_text()  # fmt: skip
+
+
+def test_people_from_a_file_and_judges_from_votes(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path
+) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
+    crowd = {
+        who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(60)}
+        for at, who in enumerate(("Ann", "Bob", "Cid"))
+    }
+    done = call("calibrate", "votes", "--humans", write("crowd", crowd), "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert "Saved as crowd in " in done.stderr
+    good, _ = json.loads(done.stdout)
+    assert (good["judge"], good["instances"], good["dropped"]) == ("m/good", 60, 0)
+    own = {"mine": {f"s{i}": "tie" for i in range(60)}}
+    people = vote_file(tmp_path, "more", people=True)
+    assert call("measure", str(people)).exit_code == 0
+    done = call("calibrate", "more", "--judges", write("own", own), "--format", "json")
+    assert "Saved as more-own-people in " in done.stderr
+    assert [row["judge"] for row in json.loads(done.stdout)] == ["mine"]
+
+
+@pytest.mark.parametrize("option", ["--humans", "--judges"])
+def test_a_file_may_hold_items_that_the_study_lacks(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path, option: str
+) -> None:
+    """An item that no vote is on is a cluster of its own, and counts only if others share it."""
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    names = ("Ann", "Bob", "Cid") if option == "--humans" else ("mine",)
+    labels = {
+        who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(61)}
+        for at, who in enumerate(names)
+    }
+    done = call("calibrate", "votes", option, write("own", labels), "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert {(row["instances"], row["dropped"]) for row in json.loads(done.stdout)} == {(60, 1)}
+    far = {who: {f"x{i}": "tie" for i in range(40)} for who in names}
+    done = call("calibrate", "votes", option, write("far", far))
+    assert "no item has a label of a judge and of two people" in done.stderr
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "jaccard", "hamming", "macro_jaccard"])
+@pytest.mark.parametrize("lists", [False, True])
+def test_labels_that_nobody_else_gives_are_doubted(
+    call: Callable[..., Result], write: Callable[..., str], metric: str, lists: bool
+) -> None:
+    def told(labels: Labels, form: Callable[[str], str]) -> Labels:
+        return {
+            who: {item: [form(each), form("z")] if lists else form(each)
+                  for item, each in own.items()}
+            for who, own in labels.items()
+        }  # fmt: skip
+
+    people = write("people", told(PEOPLE, str))
+    doubt = "the judge names nothing that people name"
+    for form, doubted in ((str.upper, len(JUDGES)), (str, 0)):
+        judges = write("judges", told(JUDGES, form))
+        done = call("calibrate", "--humans", people, "--judges", judges, "--metric", metric)
+        assert done.output.count(doubt) == doubted, done.output
+
+
+def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
+    done = call("calibrate", "votes")
+    assert done.exit_code == 2
+    assert "nobody has labelled study 'votes': all its votes are by models" in done.stderr
+    assert "`voirdire booth votes`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name the people's labels: --humans FILE, or the STUDY"),
+        (["--humans", "people"], "name the judges' labels: --judges FILE, or the STUDY"),
+        (["nothing"], "there is no warehouse at"),
+        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "Give one with --name"),
+    ],
+)
+def test_errors_say_what_to_do(
+    call: Callable[..., Result], write: Callable[..., str], words: list[str], says: str
+) -> None:
+    files = {"people": write("people", PEOPLE), "judges": write("judges", JUDGES)}
+    done = call("calibrate", *(files.get(word, word) for word in words))
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_audits_name_is_taken(call: Callable[..., Result], tmp_path: Path) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    done = call("calibrate", "votes", "--name", "votes")
+    assert done.exit_code == 2
+    assert "holds a study named 'votes'" in done.stderr
+    assert call("calibrate", "votes", "--name", "other").exit_code == 0
+    assert call("calibrate", "votes", "--name", "other", "--epsilon", ".2").exit_code == 0
+    other = tmp_path / "other.jsonl"
+    (tmp_path / "votes.jsonl").rename(other)
+    assert "holds another study named 'other'" in call("measure", str(other)).stderr
+
+
+def test_an_unknown_study_is_named_with_those_there_are(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+    done = call("calibrate", "voted")
+    assert "no votes of a study 'voted'" in done.stderr
+    assert "Its studies are: votes." in done.stderr
+
+
+HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
+    "no overlap": (
+        {**PEOPLE, "Zoe": tell("ab" * 20, 70)}, JUDGES,
+        "Not tested: Zoe (no instance shared with the judge and another person).",
+    ),
+    "all labels equal": (
+        {who: tell("a" * 60) for who in PEOPLE}, {"ada": tell("a" * 60)},
+        "ada: all labels of people are equal",
+    ),
+    "mixed types": (
+        {who: {**own, "i00": 3, "i01": ["a"], "i02": True} for who, own in PEOPLE.items()},
+        JUDGES, "good",
+    ),
+    "a judge that labels nothing": (
+        PEOPLE, {"mute": {}, "void": {"i00": None}, **JUDGES},
+        "mute: the judge gave no label that can be read.",
+    ),
+    "a judge of other items": (
+        PEOPLE, {"far": tell("abc" * 20, 100), **JUDGES},
+        "far: no instance has a label of the judge and of two people.",
+    ),
+    "html and formulas": (
+        {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
+        {"<script>": {i: f"<b>={x}" for i, x in JUDGES["good"].items()}}, "<script>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_labels_are_calibrated_and_kept(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    case: str,
+) -> None:  # fmt: skip
+    humans, judges, says = HOSTILE[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", judges))
+    done = call("calibrate", *files)
+    assert done.exit_code == 0, done.output
+    assert says in done.stdout
+    told = place.query("select winning_rate, reason from mart.alt_test where asked")
+    assert all(row["winning_rate"] is not None or row["reason"] for row in told.to_dicts())
+    page = (tmp_path / "reports" / "people.html").read_text()
+    assert "<script" not in page
+
+
+REFUSED: dict[str, tuple[Any, list[str], str]] = {
+    "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be 0 or more and below 1"),
+    "two labels": (
+        '{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"
+    ),
+    "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
+    "no name": ({"": {"i00": "a"}}, [], "has no name"),
+}  # fmt: skip
+
+
+UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
+    "one annotator": (
+        {"Ann": PEOPLE["Ann"]}, JUDGES, [],
+        ("only 'Ann' has labelled: the test holds a judge against one person in the eyes of "
+         "others, so it takes two people, and three to be trusted. Add labels of more."),
+    ),
+    "no overlap": (
+        PEOPLE, {"far": tell("abc" * 20, 100)}, [],
+        ("no item has a label of a judge and of two people (0 items have one of a judge and of a "
+         "person). Are items named alike on both sides?"),
+    ),
+    "an item is one person's": (
+        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)}, {"ada": tell("ab" * 40)}, [],
+        "no item has a label of a judge and of two people (80 items have one",
+    ),
+    "numbers of text": (
+        PEOPLE, JUDGES, ["--metric", "neg_rmse"],
+        ("no label of people can be read as metric neg_rmse takes it (numbers): 180 labels of "
+         "people and 120 of judges cannot. Choose another --metric (see `voirdire list`)"),
+    ),
+    "numbers of a judge's text": (
+        {who: tell("123" * 20) for who in PEOPLE}, JUDGES, ["--metric", "neg_rmse"],
+        ("no label of a judge can be read as metric neg_rmse takes it (numbers): 0 labels of "
+         "people and 120 of judges cannot."),
+    ),
+    "mute judges": (
+        PEOPLE, {"mute": {}, "void": {"i00": None}}, [], "no label of a judge can be read",
+    ),
+    "no label of a judge": (
+        PEOPLE, {"mute": {}}, [],
+        "there is no label of a judge. Give a file with some by --judges.",
+    ),
+    "nothing at all": (
+        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}}, [],
+        ("no label of people can be read as metric accuracy takes it (names or numbers): 1 labels "
+         "of people and 1 of judges cannot."),
+    ),
+    "few": (
+        {who: tell("ab" * 7) for who in PEOPLE}, {"ada": tell("ab" * 20)}, [],
+        ("no annotator has 30 instances with a label of a judge and of another person (the most is "
+         "14). Let people label more items, or lower --min-instances."),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNTESTED)
+def test_labels_on_which_no_judge_can_be_tested_are_refused(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    case: str,
+) -> None:  # fmt: skip
+    humans, judges, options, says = UNTESTED[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", judges))
+    done = call("calibrate", *files, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("voirdire: no judge can be tested: ")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not place.path.is_file()
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_saves_nothing(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, case: str
+) -> None:
+    humans, options, says = REFUSED[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", JUDGES))
+    done = call("calibrate", *files, *options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not place.path.is_file()
+
+
+def test_a_gigabyte_is_refused_before_it_is_read(
+    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path
+) -> None:
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(1 << 30)  # sparse: it takes no room
+    done = call("calibrate", "--humans", str(large), "--judges", write("judges", JUDGES))
+    large.unlink()
+    assert done.exit_code == 2
+    assert "large.csv has 1024 MiB; .csv files are read up to 512 MiB" in done.stderr

@@ -1,0 +1,160 @@
+"""Votes from a file, and all that an audit would say of them, in a warehouse."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from polars.testing import assert_frame_equal
+
+from flows.cli.main import main
+from flows.cli.measure import estimates_of
+from flows.results.drift import drift_in
+from flows.running.record import Record
+from flows.studies import Study
+from schemas.judging import VoteLog
+from schemas.results import Drifts, Estimates, Findings
+from tasks.conclude import conclude
+from tasks.readers.votes import read_votes
+from tasks.simulation.studies import PRESETS, simulate
+from warehouse.store import Warehouse
+
+Make = Callable[..., Any]
+MARTS = ("bias", "asr", "exclusions", "scorecard", "contrasts", "drift", "ranking", "validity")
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    """Three judges in two waves, the votes of neither known to any catalogue."""
+    logs = [
+        simulate(traits, kind="promote", beta=beta, items=15, votes=2, seed=seed).with_columns(
+            judge=pl.lit(f"{name} of elsewhere"), wave=pl.lit(wave), perturbation="kind",
+        )
+        for seed, (name, (traits, _, beta)) in enumerate(list(PRESETS.items())[:3])
+        for wave in ("2024-01-01", "2024-01-02")
+    ]  # fmt: skip
+    path = tmp_path / "own.parquet"
+    VoteLog.of(pl.concat(logs, how="diagonal_relaxed")).write_parquet(path)
+    return path
+
+
+def voirdire(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_all_that_follows_is_in_the_warehouse(votes: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.duckdb"
+    result = voirdire("measure", votes, "--format", "json", "--warehouse", place)
+    assert result.exit_code == 0, result.output
+    assert "saved as study own in" in result.stderr
+    log = read_votes(votes)
+    warehouse = Warehouse(place)
+    estimates = estimates_of(log, "balanced")
+    assert len(json.loads(result.stdout)) == estimates.height
+    assert_frame_equal(warehouse.read(Estimates), estimates)
+    assert_frame_equal(warehouse.read(Findings), conclude(estimates))
+    assert_frame_equal(warehouse.read(Drifts), drift_in(log, "balanced"))
+    assert_frame_equal(warehouse.read(VoteLog), log)
+    for mart in MARTS:
+        rows = warehouse.query(f"select count(*) as n from mart.{mart} where study = 'own'")
+        assert rows["n"].item() > 0, mart
+    (run,) = warehouse.query("select * from runs").to_dicts()
+    assert (run["flow"], run["study"], run["state"]) == ("measure", "own", "completed")
+    assert (run["planned"], run["from_warehouse"], run["asked"]) == (log.height, log.height, 0)
+
+
+def test_report_and_sql_work_on_it_and_a_second_time_replaces(votes: Path, tmp_path: Path) -> None:
+    place, page = tmp_path / "w.duckdb", tmp_path / "page.html"
+    for _ in range(2):
+        assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
+    result = voirdire("report", "own", "--number", "--out", page, "--warehouse", place)
+    assert result.exit_code == 0, result.output
+    assert "of elsewhere" in page.read_text()
+    query = "select count(*) as n from estimates"
+    assert "n" in voirdire("sql", query, "--warehouse", place).output
+    assert Warehouse(place).query(query)["n"].item() == Warehouse(place).read(Estimates).height
+    anew = voirdire("remeasure", "own", "--warehouse", place)
+    assert anew.exit_code == 2
+    assert "was measured from a file" in anew.output
+
+
+def test_control_votes_alone_are_kept_and_reported(make_vote_log: Make, tmp_path: Path) -> None:
+    path, place = tmp_path / "plain.parquet", tmp_path / "w.duckdb"
+    make_vote_log([{"sample": f"s{n}"} for n in range(12)]).write_parquet(path)
+    assert voirdire("measure", path, "--warehouse", place).exit_code == 0
+    # of their pairs, only what the place does can be found
+    assert Warehouse(place).read(Findings)["kind"].to_list() == ["position"]
+    result = voirdire("report", "plain", "--warehouse", place)
+    assert result.exit_code == 0, result.output
+
+
+def test_people_who_saw_one_order_are_counted_and_not_called_judges(
+    make_vote_log: Make, tmp_path: Path
+) -> None:
+    path, place, page = tmp_path / "plain.jsonl", tmp_path / "w.duckdb", tmp_path / "page.html"
+    ours = [
+        {"sample": f"s{n}", "judge": "ada", "shown_first": side}
+        for n in range(12) for side in ("anchor", "target")
+    ]  # fmt: skip
+    theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
+    make_vote_log([*ours, *theirs]).write_ndjson(path)
+    measured = voirdire("measure", path, "--warehouse", place)
+    assert "Left out of means of attack success" not in measured.output
+    result = voirdire("report", "plain", "--out", page, "--warehouse", place)
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "1 judge and 3 people compared answers; nothing was perturbed." in text
+    assert "1 of 1 judge favours one slot: ada the first" in text
+    section = text.split("<h2>Position")[1].split("<h2>")[0]
+    assert section.count('<tr><th scope="row">') == 1
+    gates = text.split("<h2>Scorecard")[1].split("<h2>")[0]
+    assert gates.count('<tr><th scope="row">') == 1
+    design = text.split("Design and provenance")[1]
+    assert "position: the gap, or" in design
+    assert "control alone: up to 12, up to 24" in design
+    assert "Benjamini-Hochberg over 1 cell" in design
+    assert "not stated" not in design
+    assert "Of 3 people nothing can be told about position: votes in one order only" in section
+
+
+def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.duckdb"
+    voirdire("measure", votes, "--warehouse", place)
+    warehouse = Warehouse(place)
+    (run,) = warehouse.query("select run from runs")["run"]
+    warehouse.update_run(run, flow="audit")
+    before = warehouse.read(VoteLog)
+    result = voirdire("measure", votes, "--mode", "paper", "--warehouse", place)
+    assert result.exit_code == 2
+    assert "holds another study named 'own'" in result.output
+    assert_frame_equal(warehouse.read(VoteLog), before)
+
+
+def test_a_calibration_is_not_replaced(votes: Path, tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with Record("calibrate", "hers", Study(name="own"), warehouse):
+        pass
+    result = voirdire("measure", votes, "--warehouse", warehouse.path)
+    assert (result.exit_code, warehouse.read(VoteLog).is_empty()) == (2, True)
+    assert "holds another study named 'own'" in result.output
+
+
+def test_what_fails_leaves_nothing(
+    votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "w.duckdb"
+    named = votes.rename(tmp_path / "my votes.parquet")
+    result = voirdire("measure", named, "--warehouse", place)
+    assert (result.exit_code, place.exists()) == (2, False)
+    assert "Rename the file." in result.output
+    # The last frame to be saved breaks its schema.
+    monkeypatch.setattr(
+        "flows.results.saved_votes.drift_in", lambda *_: pl.DataFrame({"judge": ["ada"]})
+    )
+    result = voirdire("measure", named.rename(votes), "--warehouse", place)
+    assert result.exit_code == 2
+    assert Warehouse(place).read(Estimates).is_empty()
+    assert Warehouse(place).query("select state from runs")["state"].to_list() != ["completed"]

@@ -1,0 +1,105 @@
+"""A budget that cannot hold is refused before anything is asked."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.running import casting
+from flows.running.casting import budget_line, without_bounds
+from flows.studies import STUDIES, Study, make_study
+from tasks.providers import Judge, Provider, UsdPerMillion
+
+NAME = "desk/one"
+PRICE = UsdPerMillion(prompt=1, completion=2)
+Make = Callable[..., Study]
+
+
+class Catalogue(dict[str, Any]):
+    files = {"desk": Path("somewhere/desk.toml")}
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Make a study with a budget, of one judge."""
+
+    def make(
+        budget: float | None = 5, dropped: tuple[str, ...] = (), *, simulated: bool = False,
+        **judge: Any,
+    ) -> Study:  # fmt: skip
+        one = Judge(**{"judge": NAME, "provider": "desk", "model": "hosted_vllm/one", **judge})
+        monkeypatch.setattr(casting, "JUDGES", {NAME: one})
+        monkeypatch.setattr(casting, "PROVIDERS", Catalogue())
+        monkeypatch.setattr(casting, "provider_of", lambda _: Provider(simulated=simulated))
+        monkeypatch.setattr(casting, "dropped_params", lambda *_: {NAME: [*dropped]})
+        return Study(judges=[NAME], budget_usd=budget)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        {"params": {"max_tokens": 9}, "usd_per_million": PRICE},
+        {"params": {"max_completion_tokens": 9}, "model": "openai/gpt-4o"},
+        {"simulated": True},
+        {"budget": None},
+    ],
+)
+def test_a_cost_with_a_bound_is_let_through(study: Make, judge: dict[str, Any]) -> None:
+    assert without_bounds(study(**judge)) == {}
+
+
+PRICELESS = "no known price (usd_per_million = { prompt = ..., completion = ... }, in US dollars)"
+ENDLESS = "no max_tokens (params = { max_tokens = ... })"
+
+
+@pytest.mark.parametrize(
+    ("judge", "missing"),
+    [
+        ({}, f"{PRICELESS} and {ENDLESS}"),
+        ({"params": {"max_tokens": 9}}, PRICELESS),
+        ({"usd_per_million": PRICE}, ENDLESS),
+        (
+            {"usd_per_million": PRICE, "params": {"max_tokens": 9}, "dropped": ("max_tokens",)},
+            "no max_tokens that is sent (params = { max_tokens = ... })",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(study: Make, judge: dict[str, Any], missing: str) -> None:
+    assert without_bounds(study(**judge)) == {
+        NAME: "the budget of 5 USD cannot hold, as nothing bounds a call's cost: hosted_vllm/one "
+        f"has {missing}; give it in desk.toml, or ask without a budget"
+    }
+
+
+@pytest.mark.parametrize(
+    ("usd", "most", "said"),
+    [
+        (6.0, 9.0, "is exceeded by the estimate (6.00 USD, at most 9.00)"),
+        (5.0, 9.0, "holds the estimate (5.00 USD, at most 9.00), but not the most"),
+        (1.0, 5.0, "holds the estimate, and the most that it may come to (1.00 USD"),
+        (None, 5.0, "cannot be compared with a cost that is unknown"),
+        (1.0, None, "cannot be compared with a cost that is unknown"),
+    ],
+)
+def test_a_budget_suffices_or_not(usd: float | None, most: float | None, said: str) -> None:
+    assert budget_line(5.0, usd, most).startswith(f"The budget of 5 USD {said}")
+
+
+@pytest.mark.parametrize("budget", [math.inf, math.nan])
+def test_a_budget_is_a_finite_number(budget: float) -> None:
+    with pytest.raises(ValueError, match=r"budget_usd \((inf|nan)\): Input should be"):
+        make_study("quick", {"budget_usd": budget})
+    with pytest.raises(ValueError, match="finite number"):
+        UsdPerMillion(prompt=math.inf, completion=0)
+
+
+def test_what_runs_by_itself_has_a_budget_that_can_hold() -> None:
+    studies = [file.study for file in STUDIES.values() if file.cron]
+    assert studies
+    for study in studies:
+        assert study.budget_usd is not None
+        assert without_bounds(study) == {}

@@ -1,0 +1,232 @@
+"""What is kept when the calling process dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.judging import Votes
+from warehouse.store import Warehouse
+
+pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
+# six questions, three arms, two orders
+BALLOTS = 36
+DIES = """
+import os
+from tasks.engine.journal import Journal
+
+def write(journal, line, kept=[], append=Journal.write):
+    append(journal, line)
+    kept.append(line)
+    if len(kept) == 5:
+        os._exit(3)
+
+Journal.write = write
+"""
+"""As if the worker were killed between keeping a reply and telling it."""
+
+
+STAYS_DEAD = """
+import os
+from tasks.engine.journal import Journal
+
+def ends(*_):
+    os._exit(3)
+
+Journal.__init__ = ends
+"""
+"""As if there were never memory enough."""
+
+
+def _worker(process: "subprocess.Popen[bytes]") -> int | None:
+    """Return the calling process of a run; null while it has none."""
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        with suppress(OSError):
+            for pid in (thread / "children").read_text().split():
+                if b"tasks.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return int(pid)
+    return None
+
+
+HOLD = """
+import sys, time, duckdb
+while True:
+    try:
+        connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reading")
+        break
+    except duckdb.IOException:
+        time.sleep(0.01)
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
+    """Keep a warehouse open in another process, as a notebook does, until the end of the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), how],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("how", ["reading", "writing"])
+def test_asking_goes_on_while_another_program_holds_the_warehouse(
+    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path, how: str
+) -> None:
+    # six shards: before, those after the second one waited for the file
+    ballots = 60 * 3 * 8
+    emulated.provider(concurrency=16)
+    emulated.behave(latency=0.05)
+    words = (*SMALL, "--limit", "60", "--votes", "8", "--yes")
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+            stdout=said, stderr=said,
+        )  # fmt: skip
+    while emulated.stats().get("replies", 0) < 50:
+        assert process.poll() is None
+        time.sleep(0.05)
+    with _held(warehouse.path, how) as holder:
+        while (replies := emulated.stats()["replies"]) < ballots:
+            assert process.poll() is None
+            deadline = time.monotonic() + 30
+            while emulated.stats()["replies"] == replies < ballots:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+        # the last save waits; whoever holds the file is named after some seconds
+        time.sleep(6)
+        assert process.poll() is None
+    assert process.wait(timeout=120) == 0
+    told = " ".join((tmp_path / "said").read_text().split())
+    assert f"held open by process {holder.pid}" in told
+    assert f"for {how}" in told
+    assert warehouse.read(Votes).height == ballots
+    assert emulated.stats()["requests"] == ballots
+    assert warehouse.query("select state, asked, failed from runs").rows() == [
+        ("completed", ballots, 0)
+    ]
+    assert warehouse.query("select count(*) from claims").item() == 0
+    assert not Path(f"{warehouse.path}.replies").exists()
+
+
+def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    emulated.behave(latency=0.5)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *SMALL, "--patience", "1"], cwd=tmp_path,
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while emulated.stats()["requests"] == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    with _held(warehouse.path, "reading") as holder:
+        _, error = process.communicate(timeout=120)
+        assert process.returncode == 1
+    line = error.splitlines()[-1]
+    assert f"held open by process {holder.pid}" in line
+    assert "for reading, longer than the 1 s" in line
+    assert f"{warehouse.path}.replies" in line
+    assert "the next run saves them and asks none of them again" in line
+    assert warehouse.read(Votes).height < BALLOTS
+    again = voirdire(*SMALL)
+    assert again.returncode == 0, again.stderr
+    assert "0 cast, 0 without a reply" in " ".join(again.stdout.split())
+    assert emulated.stats()["requests"] == warehouse.read(Votes).height == BALLOTS
+    assert warehouse.query("select state from runs order by started_at")["state"].to_list() == [
+        "killed", "completed"
+    ]  # fmt: skip
+
+
+def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    emulated.provider(concurrency=1)
+    (tmp_path / "dies").mkdir()
+    (tmp_path / "dies" / "sitecustomize.py").write_text(DIES)
+    done = voirdire(
+        *SMALL, PYTHONPATH=os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the calling process ended with code 3" in " ".join(done.stdout.split())
+    assert f"{BALLOTS} cast, 0 without a reply" in " ".join(done.stdout.split())
+    assert warehouse.read(Votes).height == BALLOTS
+    # each process keeps five replies; what was in flight as it died may be asked once more
+    told = emulated.stats()
+    assert BALLOTS <= told["requests"] <= BALLOTS + BALLOTS // 5
+    assert warehouse.query("select state from runs")["state"].to_list() == ["completed"]
+    assert not Path(f"{warehouse.path}.replies").exists()
+
+
+def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
+    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path
+) -> None:
+    ballots, concurrency, kills = 360, 4, 3
+    emulated.provider(concurrency=concurrency)
+    emulated.behave(latency=0.1)
+    words = (*SMALL, "--limit", "60")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    replies = 0
+    for _ in range(kills):
+        # each of them has asked something
+        while emulated.stats().get("replies", 0) < replies + 20:
+            assert process.poll() is None
+            time.sleep(0.05)
+        worker = _worker(process)
+        assert worker
+        os.kill(worker, signal.SIGKILL)
+        replies = emulated.stats()["replies"]
+    assert process.wait(timeout=120) == 0
+    told = emulated.stats()
+    assert told["prompts"] == ballots
+    assert ballots <= told["requests"] <= ballots + kills * concurrency
+    votes, different = warehouse.query("select count(*), count(distinct ballot_id) from votes").row(
+        0
+    )
+    assert votes == different == ballots
+    assert warehouse.query("select state, asked, failed from runs").rows() == [
+        ("completed", ballots, 0)
+    ]
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
+    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert voirdire(*SMALL).returncode == 0
+    earlier = warehouse.query("from estimates order by all").to_dicts()
+    report = (tmp_path / "reports" / "quick.html").read_bytes()
+    (tmp_path / "dies").mkdir()
+    (tmp_path / "dies" / "sitecustomize.py").write_text(STAYS_DEAD)
+    path = os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
+    done = voirdire(*SMALL, "--wave", "2", PYTHONPATH=path)
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "the calling process ended with code 3" in line
+    assert "restarted 3 times" in line
+    assert "Earlier results stay" in line
+    state, error = warehouse.query("select state, error from runs order by started_at").row(1)
+    assert state == "failed"
+    assert "the calling process ended with code 3" in error
+    assert warehouse.query("from estimates order by all").to_dicts() == earlier
+    assert (tmp_path / "reports" / "quick.html").read_bytes() == report
+    assert voirdire(*SMALL, "--wave", "2").returncode == 0

@@ -1,0 +1,178 @@
+"""Judges that cannot be asked, results that are partial, reports that cannot be written."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.running.gaps import Gap, complete_before, gaps_of, partial_judges, partial_line
+from flows.studies import Study
+from schemas.judging import VoteLog
+from schemas.results import Estimates
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+ROOT = Path(__file__).parents[2]
+SMALL = ("audit", "--limit", "3", "--perturbation", "fake_reference", "--judge", "offline/random",
+         "--judge", "emu/one")  # fmt: skip
+BALLOTS = 18
+"""Of each judge: control, experimental and sham of three questions, in both orders."""
+
+
+@pytest.fixture
+def log(make_vote_log: Make) -> Any:
+    """20 ballots of ada, of which one has no vote; two of bob, one of them not needed."""
+    return make_vote_log(
+        [
+            *({"sample": f"s{n}", "choice": None if n == 7 else "first"} for n in range(20)),
+            {"judge": "bob", "choice": None, "stopped": "lossless"},
+            {"judge": "bob", "sample": "s2", "choice": "invalid"},
+            {"judge": "people/ann", "choice": None, "human": True},
+        ],
+        stopped=None, human=False,
+    )  # fmt: skip
+
+
+def test_gaps_are_counted_by_judge(log: Any) -> None:
+    assert gaps_of(log) == {"ada": Gap(1, 20), "bob": Gap(0, 2)}
+    # 1 of 20 is no more than 5 %
+    assert partial_judges(log, 0.05) == {}
+    assert partial_judges(log, 0.04) == {"ada": Gap(1, 20)}
+
+
+def test_complete_results_of_the_same_wave_are_not_replaced(
+    log: Any, make_estimates: Make, tmp_path: Path
+) -> None:
+    store = Warehouse(tmp_path / "w.duckdb")
+    study = Study(name="s", prompt="plain", gaps_allowed=0.04)
+    assert complete_before(study, log, store) is None
+    frames = [Saving(VoteLog, log), Saving(Estimates, make_estimates())]
+    store.save(frames, run="r", study="s")
+    # What stands is partial too.
+    assert complete_before(study, log, store) is None
+    whole = VoteLog.of(log.filter(~(log["choice"].is_null() & log["stopped"].is_null())))
+    store.save([Saving(VoteLog, whole)], run="r", study="s")
+    assert isinstance(complete_before(study, log, store), datetime)
+    assert complete_before(study.model_copy(update={"wave": "2"}), log, store) is None
+    assert complete_before(study.model_copy(update={"gaps_allowed": 0.05}), log, store) is None
+
+
+def test_partial_results_are_told(log: Any) -> None:
+    partial = partial_judges(log, 0)
+    assert partial_line({}, 0, None) == ""
+    told = "ada lacks 1 of 20 ballots (gaps_allowed is 0 of a judge's ballots)"
+    assert partial_line(partial, 0, None).startswith(f"Partial results: {told}")
+    kept = partial_line(partial, 0, datetime(2026, 11, 20, 2, 15, tzinfo=UTC))
+    assert kept.startswith(f"Results not replaced: {told}, so the complete results of 2026-11-20 ")
+
+
+@pytest.mark.served
+@pytest.mark.xdist_group("served")
+def test_a_missing_key_costs_its_judge_only(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(key_variable="EMU_KEY")
+    refused = voirdire("audit", "--judge", "emu/one", "--limit", "3")
+    assert refused.returncode == 2
+    assert "no judge can be asked. emu/one: no API key or address in EMU_KEY" in refused.stderr
+    # A run it is, though the first, and it leaves a row.
+    query = "select study, state, error from runs order by started_at"
+    [first] = warehouse.query(query).rows()
+    assert first[:2] == ("quick", "failed")
+    assert first[2].startswith("ValueError: no judge can be asked. emu/one: no API key")
+    done = voirdire(*SMALL, COLUMNS="300")
+    assert done.returncode == 3, done.stderr
+    why = f"{BALLOTS} x not asked: no API key or address in EMU_KEY"
+    partial = f"Partial results: emu/one lacks {BALLOTS} of {BALLOTS} ballots"
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.startswith(f"Completed with gaps: {partial}")
+    assert why in last
+    assert "Not asked, which leaves gaps where no earlier vote serves: emu/one: " in done.stdout
+    state, asked, failed, error = warehouse.query(
+        "select state, asked, failed, error from runs order by started_at"
+    ).row(1)
+    assert (state, asked, failed) == ("completed with gaps", BALLOTS, BALLOTS)
+    assert why in error
+    assert partial in error
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert f"{BALLOTS} of 36 ballots got no reply" in page
+    # Nobody can be asked, and nothing is there: that is a failure, and it leaves a row.
+    other = voirdire("audit", "--judge", "emu/two", "--limit", "3", "--name", "other")
+    assert other.returncode == 2
+    # So does a file that cannot be read.
+    assert voirdire(*SMALL, "--dataset", "gone.jsonl").returncode == 2
+    rows = warehouse.query(query).rows()[2:]
+    assert [row[:2] for row in rows] == [("other", "failed"), ("quick", "failed")]
+    assert "no judge can be asked, and no earlier vote is there" in rows[0][2]
+    assert "gone.jsonl" in rows[1][2]
+    # With the key the same command asks what is missing.
+    whole = voirdire(*SMALL, EMU_KEY="sk-1")
+    assert whole.returncode == 0, whole.stderr
+    assert f"{BALLOTS} from the warehouse, {BALLOTS} cast" in whole.stdout
+    # The votes are of a new design, half of which nobody can be asked for: what is there stands.
+    before = warehouse.query("select distinct run from estimates").item()
+    more = voirdire(*SMALL, "--votes", "4", COLUMNS="400")
+    assert more.returncode == 3, more.stderr
+    last = more.stdout.strip().splitlines()[-1]
+    assert f"Results not replaced: emu/one lacks {BALLOTS} of {2 * BALLOTS} ballots" in last
+    assert warehouse.query("select distinct run from estimates").item() == before
+    assert voirdire("remeasure").returncode == 0
+    assert voirdire("report").returncode == 0
+
+
+@pytest.mark.served
+@pytest.mark.xdist_group("served")
+def test_a_report_that_cannot_be_written_fails_no_run(
+    voirdire: Voirdire, warehouse: Warehouse
+) -> None:
+    words = ("audit", "--limit", "3", "--judge", "offline/random")
+    reports = warehouse.path.parent / "reports"
+    # A file, as root may write into any folder.
+    reports.write_text("in the way")
+    done = voirdire(*words, COLUMNS="300")
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.startswith("Completed: the report")
+    assert "`voirdire report quick` writes it" in last
+    state, error = warehouse.query("select state, error from runs").row(0)
+    assert state == "completed"
+    assert "was not written: " in error
+    # of four perturbations and of the position
+    assert warehouse.query("select count(*) from mart.bias").item() == 5
+    reports.unlink()
+    assert voirdire(*words).returncode == 0
+    page = reports / "quick.html"
+    assert page.is_file()
+    # An older report is of other results.
+    os.utime(page, (0, 0))
+    assert voirdire(*words).returncode == 0
+    assert page.stat().st_mtime > 0
+
+
+FORM = """
+import asyncio, sys
+from flows.audit import audit
+from flows.studies import Study
+asyncio.run(audit(Study(name="form", **{sys.argv[1]: [sys.argv[2]]}), return_state=True))
+"""
+
+
+@pytest.mark.served
+@pytest.mark.xdist_group("served")
+@pytest.mark.parametrize("word", ["perturbations", "judges"])
+def test_a_form_with_an_unknown_name_leaves_a_row(
+    warehouse: Warehouse, environment: dict[str, str], word: str
+) -> None:
+    subprocess.run(
+        [sys.executable, "-c", FORM, word, "nobody/knows"], cwd=ROOT, env=environment,
+        capture_output=True, check=True, timeout=300,
+    )  # fmt: skip
+    study, state, error = warehouse.query("select study, state, error from runs").row(0)
+    assert (study, state) == ("form", "failed")
+    assert "nobody/knows" in error

@@ -1,0 +1,44 @@
+"""Stopping a command; what an audit keeps then is tested with the engine."""
+
+import asyncio
+import os
+import signal
+import threading
+
+import pytest
+
+from flows.running.stopping import Terminated, run_aside, sigterm_interrupts
+
+
+def test_what_is_run_aside_returns_or_raises() -> None:
+    async def work(fault: bool) -> threading.Thread:
+        if fault:
+            raise LookupError("no such thing")
+        return threading.current_thread()
+
+    assert run_aside(lambda: work(fault=False)) is not threading.main_thread()
+    with pytest.raises(LookupError, match="no such thing"):
+        run_aside(lambda: work(fault=True))
+
+
+@pytest.mark.parametrize(
+    ("sent", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
+def test_a_signal_cancels_what_is_run_aside_and_lets_it_end(
+    sent: signal.Signals, raised: type[BaseException]
+) -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            os.kill(os.getpid(), sent)
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)
+            ended.append("well")
+
+    with sigterm_interrupts(), pytest.raises(raised) as stop:
+        run_aside(work)
+    assert stop.type is raised
+    assert ended == ["well"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,0 +1,320 @@
+"""Which server a command uses: one that is named, or the user's own; and what is said of others."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from flows.running.process_identity import identity
+from flows.serve import _say_of_server
+from flows.serving import access
+from flows.serving import server as prefect_server
+from flows.serving.access import Access, kept, kept_auth, own_server
+from flows.serving.deployments import merge
+from flows.serving.server import (
+    Problem,
+    Server,
+    asks_for_authentication,
+    find_server,
+    require_answer,
+)
+
+AUTH = "voirdire:secret"
+OWN = Access("http://127.0.0.1:4200/api", AUTH)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    for variable in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def somebody() -> Iterator[str]:
+    """Address of a server that asks for ``AUTH``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = self.headers.get("Authorization") == "Basic dm9pcmRpcmU6c2VjcmV0"
+            self.send_response(200 if known else 401)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_users_own_server_is_found_while_it_runs() -> None:
+    assert find_server() is None
+    with kept(OWN, os.getpid()):
+        assert own_server() == (OWN, os.getpid())
+        assert find_server() == OWN
+        assert find_server("http://other:1/") == Access("http://other:1/api", None)
+    assert find_server() is None
+
+
+def test_a_named_server_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://named:1/api")
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", "a:b")
+    with kept(OWN, os.getpid()):
+        assert find_server() == Access("http://named:1/api", "a:b")
+    with pytest.raises(ValueError, match="not the address of a server"):
+        find_server("file:///etc/passwd")
+
+
+def test_a_server_whose_process_is_gone_is_not_found() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        with kept(OWN, process.pid):
+            assert own_server() == (OWN, process.pid)
+            process.kill()
+            process.wait()
+            # Another program may have its port by now, and would be told the string.
+            assert own_server() is None
+        assert identity(process.pid) is None
+
+
+def test_a_later_process_of_the_same_number_is_another(tmp_path: Path) -> None:
+    with kept(OWN, os.getpid()):
+        place = tmp_path / "voirdire" / "server.json"
+        place.write_text(json.dumps({**json.loads(place.read_text()), "is": "earlier/1"}))
+        assert own_server() is None
+
+
+@pytest.mark.parametrize("place", ["server.json", "."])
+def test_a_file_that_others_may_write_is_not_believed(tmp_path: Path, place: str) -> None:
+    with kept(OWN, os.getpid()):
+        (tmp_path / "voirdire" / place).chmod(0o777)
+        assert own_server() is None
+        (tmp_path / "voirdire" / place).chmod(0o700)
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    with kept(OWN, os.getpid()):
+        place = tmp_path / "voirdire" / "server.json"
+        place.rename(tmp_path / "elsewhere")
+        place.symlink_to(tmp_path / "elsewhere")
+        assert own_server() is None
+
+
+def test_the_string_is_generated_once_and_kept_private(tmp_path: Path) -> None:
+    first = kept_auth()
+    assert kept_auth() == first
+    assert (tmp_path / "voirdire" / "auth").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "voirdire" / "auth").chmod(0o644)
+    # Others may have read it.
+    assert kept_auth() != first
+
+
+def test_a_server_lets_in_whoever_knows_its_string(somebody: str) -> None:
+    access = find_server(somebody)
+    assert access
+    assert asks_for_authentication(access)
+    with pytest.raises(ValueError, match="set PREFECT_API_AUTH_STRING to its string"):
+        require_answer(access)
+    require_answer(access._replace(auth=AUTH))
+
+
+def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
+        with pytest.raises(ValueError, match=r"cannot be used: .*Connection refused"):
+            require_answer(Access(url), seconds=1)
+        silent.listen()
+        began = time.monotonic()
+        with pytest.raises(ValueError, match="cannot be used: timed out"):
+            require_answer(Access(url), seconds=2)
+        assert time.monotonic() - began < 4
+
+
+class Clock:
+    """Time as it passes for who waits for a server that never answers."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def unanswered(self, _: Access, seconds: float) -> Problem:
+        # At worst connecting takes that long, and then reading.
+        self.now += 2 * seconds
+        return Problem("timed out")
+
+
+def test_within_20_seconds_a_server_is_reported_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = Clock()
+    monkeypatch.setattr(prefect_server, "time", waiting)
+    monkeypatch.setattr(prefect_server, "_problem", waiting.unanswered)
+    with pytest.raises(ValueError, match="cannot be used: timed out"):
+        require_answer(OWN)
+    assert 10 < waiting.now < 20
+
+
+def test_within_20_seconds_it_is_told_what_our_own_server_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, said = subprocess.Popen, []
+    stuck = [sys.executable, "-uc", "import time; print('no space left'); time.sleep(60)"]
+    monkeypatch.setattr(prefect_server.subprocess, "Popen", lambda _, **how: start(stuck, **how))
+    heard = threading.Event()
+    server = Server(listener=lambda _: heard.set())
+    assert heard.wait(30)
+    waiting = Clock()
+    monkeypatch.setattr(prefect_server, "time", waiting)
+    monkeypatch.setattr(prefect_server, "_problem", waiting.unanswered)
+
+    def say(text: str) -> None:
+        said.append((waiting.now, text))
+        if len(said) == 1:
+            # Once told, it goes on waiting.
+            server._process.kill()
+
+    with pytest.raises(RuntimeError, match="ended as it started"):
+        server.wait(say)
+    [(when, text)] = said
+    assert 10 < when < 20
+    assert text.endswith("So far it has said: no space left")
+
+
+@pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
+def test_commands_tell_that_their_server_does_not_answer(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    with socket.socket() as silent, socket.socket() as free:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        database = f"postgresql+asyncpg://a:b@127.0.0.1:{silent.getsockname()[1]}/c"
+        started = [sys.executable, "-m", "flows.cli", *(word.format(port=port) for word in words)]
+        with subprocess.Popen(
+            started, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": database,
+                 "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
+                 "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
+                 "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        ) as process:  # fmt: skip
+            said = ""
+            for line in process.stdout or ():
+                said += line
+                if "has not answered" in line:
+                    break
+            process.terminate()
+    found = re.search(r"The Prefect server has not answered for \d+ s\. So far it has", said)
+    assert found, said
+
+
+def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "oracle://nowhere")
+    server = Server(listener=_say_of_server)
+    with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 3\): .*oracle"):
+        server.wait()
+    # What it writes, errors too, has reached the terminal.
+    lines = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("prefect server: ") for line in lines)
+    assert any("oracle" in line for line in lines)
+
+
+def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)], cwd=tmp_path,
+        env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
+             "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    # As it comes, whole, beside the few lines that the error at the end repeats.
+    forwarded = [line for line in lines if line.startswith("prefect server: ")]
+    assert any("oracle" in line for line in forwarded), done.stderr
+    assert any("Traceback" in line for line in forwarded)
+    assert "ended as it started (exit code 3)" in done.stderr
+
+
+def test_a_port_that_is_taken_is_reported_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port {port} of 127.0.0.1 cannot be used: Address"):
+            Server(port)
+
+
+def test_a_server_of_our_own_is_told_of_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.serving.server.SECONDS_BETWEEN_WORDS", 0.2)
+    monkeypatch.setattr("flows.serving.server.SILENCE_SECONDS", 0.4)
+    said: list[str] = []
+    server = Server(auth=AUTH)
+    try:
+        server.wait(said.append, progress=True)
+        assert said[0].startswith("The Prefect server is starting (")
+        assert sum("So far it has said: " in line for line in said) == 1
+        require_answer(server.access)
+        assert asks_for_authentication(server.access)
+    finally:
+        server.stop()
+
+
+def test_a_folder_of_somebody_else_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "voirdire").mkdir()
+    monkeypatch.setattr(access.os, "getuid", lambda: os.geteuid() + 1)
+    with pytest.raises(ValueError, match="is not a folder of yours"):
+        kept_auth()
+
+
+BASE = {"study": {"name": "n", "budget_usd": 40.0, "limit": None, "judges": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("now", "ours", "merged", "notes"),
+    [
+        ({}, {}, {}, []),
+        ({"budget_usd": 20.0}, {}, {"budget_usd": 20.0}, ["budget_usd is 20.0"]),
+        ({}, {"judges": ["b"]}, {"judges": ["b"]}, []),
+        ({"limit": 5}, {"judges": ["b"]}, {"limit": 5, "judges": ["b"]}, ["limit is 5"]),
+        ({"limit": 5}, {"limit": 6}, {"limit": 5}, ["limit is 5"]),
+        ({"limit": 5}, {"limit": 5}, {"limit": 5}, []),
+        # A field that this version has no more goes.
+        ({"gone": 1}, {}, {}, []),
+    ],
+)
+def test_what_users_set_is_told_from_what_the_file_changed(
+    now: dict[str, object], ours: dict[str, object], merged: dict[str, object], notes: list[str]
+) -> None:
+    base = BASE["study"]
+    found, told = merge(BASE, {"study": {**base, **now}}, {"study": {**base, **ours}})
+    assert found == {"study": {**base, **merged}}
+    assert [line.split(";")[0] for line in told] == [f"study.{note}" for note in notes]
+
+
+def test_parameters_that_users_add_stay() -> None:
+    here = {**BASE, "warehouse": "w.duckdb"}
+    assert merge(BASE, here, BASE) == (here, [])

@@ -1,0 +1,69 @@
+"""Messages to a Prefect server that is gone, and a run that goes on without it."""
+
+import asyncio
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from flows.serving import prefect_reporting
+from flows.serving.prefect_reporting import Messages
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(prefect_reporting, "monotonic", lambda: now[0])
+    monkeypatch.setattr(prefect_reporting, "get_run_logger", lambda: logging.getLogger("run"))
+    return now
+
+
+def test_a_message_that_fails_is_told_once_and_sent_again_after_a_pause(
+    clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    sent: list[float] = []
+
+    async def refuse() -> None:
+        sent.append(clock[0])
+        raise httpx.ConnectError("refused")
+
+    async def answer() -> str:
+        return "taken"
+
+    async def run() -> list[Any]:
+        messages = Messages()
+        told: list[Any] = []
+        for seconds in (0, 1, 59, 61):
+            clock[0] = 1000.0 + seconds
+            told.append(await messages.send(refuse))
+        clock[0] = 1200.0
+        told.append(await messages.send(answer))
+        return [*told, messages.lost]
+
+    assert asyncio.run(run()) == [None, None, None, None, "taken", 4]
+    assert sent == [1000.0, 1061.0]
+    (said,) = [each.getMessage() for each in caplog.records]
+    assert said.startswith("The Prefect server does not answer (ConnectError): its UI will lack")
+
+
+def test_a_server_that_hangs_is_not_waited_for(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert clock
+    monkeypatch.setattr(prefect_reporting, "PATIENCE_SECONDS", 0.05)
+
+    async def hang() -> None:
+        await asyncio.sleep(60)
+
+    assert asyncio.run(Messages().send(hang)) is None
+
+
+def test_another_error_is_not_taken_for_the_server(clock: list[float]) -> None:
+    assert clock
+
+    async def fail() -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        asyncio.run(Messages().send(fail))

@@ -1,0 +1,474 @@
+import random
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t as student
+
+from schemas.results import Drifts, Estimates, Findings
+from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.conclude import conclude
+from tasks.conclusions.scorecard import _shares, acceptability, least_margins, scorecard
+from tasks.drift.alerts import watch
+from tasks.reporting.rows import scorecard_rows
+from tasks.reporting.summary import undiscerning
+from tasks.statistics import STATISTICS
+
+Make = Callable[..., Any]
+WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
+FEW = "fewer than 10 independent questions"
+
+
+def findings(*rows: dict[str, Any]) -> pl.DataFrame:
+    plain = {
+        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "balanced",
+        "perturbation": "boast", "kind": "promote", "statistic": "mps", "estimate": 0.1,
+        "low": 0.07, "high": 0.13, "minimum": 0.05, "finding": "biased", "simulated": False,
+    }  # fmt: skip
+    return Findings.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
+
+
+def verdict(estimates: pl.DataFrame, gate: str) -> tuple[str, float | None]:
+    rows = scorecard(estimates, Findings.empty()).filter(gate=gate)
+    return rows.select("verdict", "margin").row(0)
+
+
+POSITION = {
+    "kind": "position", "perturbation": None, "mode": "any", "statistic": "position_gap",
+    "finding": "biased", "estimate": 0.1, "low": 0.07, "high": 0.13, "minimum": 0.05,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ("fail", 1 - 0.13 / 0.05)),
+        ({"finding": "no relevant bias", "estimate": 0.0, "low": -0.03, "high": 0.04},
+         ("pass", 1 - 0.04 / 0.05)),
+        ({"finding": "inconclusive", "estimate": 0.03, "low": -0.02, "high": 0.08},
+         ("inconclusive", 1 - 0.08 / 0.05)),
+        ({"finding": None, "reason": "few", "low": None, "high": None}, ("inconclusive", None)),
+        # One order: in logits.
+        ({"statistic": "position_kappa", "estimate": -1.0, "low": -1.5, "high": -0.5,
+          "minimum": 0.25}, ("fail", 1 - 1.5 / 0.25)),
+    ],
+)  # fmt: skip
+def test_position_by_its_finding(
+    changes: dict[str, Any], expected: tuple[str, float | None]
+) -> None:
+    found = scorecard(Estimates.empty(), findings({**POSITION, **changes}))
+    told, margin = found.filter(gate="position").select("verdict", "margin").row(0)
+    assert told == expected[0]
+    assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
+
+
+FLAW = {"kind": "detract", "detects_at": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        # The lower bound of one kind of flaw is above .2.
+        ([("detects", 0.4, 0.8), ("overlooks", -0.1, 0.1)], "pass"),
+        ([("detects some", 0.21, 0.6)], "pass"),
+        ([("overlooks", -0.1, 0.1), ("overlooks", -0.2, 0.2)], "fail"),
+        # Means 0 and .05: .025 + sqrt(.1^2 + .25^2) / 2 = .16; with 0 and .15: .21.
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.2, 0.3)], "fail"),
+        ([("overlooks", -0.1, 0.1), ("inconclusive", -0.1, 0.4)], "inconclusive"),
+        # Too few questions: no finding, so not enough data.
+        ([(None, 0.4, 0.8)], "inconclusive"),
+        ([], "inconclusive"),
+    ],
+)
+def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) -> None:
+    flaws = [
+        {**FLAW, "perturbation": f"p{i}", "finding": finding, "detected": (low + high) / 2,
+         "detected_low": low, "detected_high": high}
+        for i, (finding, low, high) in enumerate(rows)
+    ]  # fmt: skip
+    found = scorecard(Estimates.empty(), findings({}, *flaws)).filter(gate="discernment")
+    assert found["verdict"].to_list() == [verdict]
+    reason = None if rows else "no flawed answer was shown"
+    if verdict == "fail" and max(high for *_, high in rows) > 0.2:
+        reason = "the mean over the kinds of flaws is below .20, with its interval"
+    assert found["reason"].to_list() == [reason]
+
+
+@pytest.mark.parametrize(
+    ("scored", "verdict"),
+    [
+        # Means 0 and .05 of D: .025 + sqrt(.1^2 + .25^2) / 2 = .16, though DP is anywhere.
+        ([(-0.1, 0.1), (-0.2, 0.3)], "fail"),
+        ([(-0.1, 0.1), (-0.1, 0.4)], "inconclusive"),
+        # Of one kind D is not known.
+        ([(-0.1, 0.1)], "inconclusive"),
+        # One kind is seen: the other averages to .2 with it, -.6 and .3.
+        ([(-0.7, -0.5), (0.25, 0.35)], "inconclusive"),
+    ],
+)
+def test_no_discernment_by_mean_scores(
+    make_estimates: Make, scored: list[tuple[float, float]], verdict: str
+) -> None:
+    flaw = {**FLAW, "finding": "inconclusive", "detected": 0.2, "detected_low": -0.4,
+            "detected_high": 0.8}  # fmt: skip
+    shares = make_estimates(
+        [
+            {**WHOLE, "statistic": "detection_share", "perturbation": f"p{i}", "kind": "detract",
+             "mode": "balanced", "estimate": (low + high) / 2, "low": low, "high": high}
+            for i, (low, high) in enumerate(scored)
+        ]
+    )  # fmt: skip
+    flaws = findings({**flaw, "perturbation": "p0"}, {**flaw, "perturbation": "p1"})
+    found = scorecard(shares, flaws).filter(gate="discernment")
+    assert found["verdict"].to_list() == [verdict]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> None:
+    draw = random.Random(seed)
+    arms = [("control", None), *product(("experimental", "sham"), ("factual_error", "gender_bias"))]
+    log = make_vote_log(
+        [
+            {"sample": f"s{sample}", "arm": arm, "perturbation": name,
+             "kind": name and "detract", "shown_first": side, "repeat": repeat,
+             "choice": draw.choice(["first", "second", "tie"])}
+            for sample in range(60) for arm, name in arms for repeat in range(3)
+            for side in ("anchor", "target")
+        ]
+    )  # fmt: skip
+    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
+    read = ("mps", "mps_sham", "detection_power")
+    estimates = Estimates.of(pl.concat([STATISTICS[name](shifts=shifts) for name in read]))
+    gates = scorecard(estimates, conclude(estimates))
+    assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
+    assert undiscerning(gates) == [
+        (
+            "ada does not tell flawed answers from sound ones: the mean share detected over"
+            " the kinds of flaws is below a fifth, with its interval."
+        )
+    ]
+    assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.11, 0.3, "fail"), (0.0, 0.1, "pass"), (0.05, 0.2, "inconclusive")],
+)
+def test_validity(make_estimates: Make, low: float, high: float, expected: str) -> None:
+    row = {**WHOLE, "statistic": "invalid_rate", "estimate": low, "low": low, "high": high}
+    assert verdict(make_estimates([row]), "validity")[0] == expected
+
+
+def test_a_bias_by_its_finding() -> None:
+    rows = findings(
+        {},
+        {"perturbation": "calm", "finding": "no relevant bias", "low": -0.02, "high": 0.03},
+        {"perturbation": "error", "kind": "detract", "finding": "detects", "detected": 0.8,
+         "detected_low": 0.7, "detected_high": 0.9, "detects_at": 0.5},
+        {"perturbation": "few", "finding": None, "reason": "too few", "low": None, "high": None},
+        {"perturbation": "open", "finding": "inconclusive", "low": -0.1, "high": 0.1},
+    )  # fmt: skip
+    found = scorecard(Estimates.empty(), rows).filter(gate="bias")
+    assert found["verdict"].to_list() == ["fail", "pass", "pass", "inconclusive", "inconclusive"]
+    # 1 - .13/.05; 1 - .03/.05; .7/.5 - 1: two fifths beyond what detecting takes
+    assert found["margin"].to_list() == [
+        pytest.approx(-1.6), pytest.approx(0.4), pytest.approx(0.4), None, pytest.approx(-1.0)
+    ]  # fmt: skip
+    columns, (row,) = scorecard_rows(found)
+    assert columns == ["boast", "calm", "error", "few", "open"]
+    assert [text.text for text in row.texts] == found["verdict"].to_list()
+    assert row.texts[3].note == "too few"
+
+
+APART = "no margin: the finding rests on more than the interval, which says otherwise"
+
+
+@pytest.mark.parametrize("clusters", [10, 11, 40, 400])
+def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
+    make_estimates: Make, clusters: int
+) -> None:
+    error, clear = 0.02, "no relevant bias"
+    half, wide = (error * student.ppf(q, clusters - 1) for q in (0.95, 0.975))
+    # .001 inside the minimum by the 90 % interval, and beyond it by the 95 % one
+    at = 0.049 - half
+    row = {"estimate": at, "low": at - wide, "high": at + wide}
+    cell = {"statistic": "mps", "perturbation": "boast", "kind": "promote", "mode": "balanced"}
+    estimate = {**cell, **row, "standard_error": error, "clusters": clusters}
+    found = scorecard(make_estimates([estimate]), findings({**row, "finding": clear}))
+    found = found.filter(gate="bias")
+    assert found.select("verdict", "reason").row(0) == ("pass", None)
+    # Of the expansion of Student's quantile: .0001 * .02 / .05
+    assert found["margin"].item() == pytest.approx(0.001 / 0.05, abs=4e-5)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        # By log-odds; by the estimate and the adjusted p; by the adjusted p alone
+        ({"low": 0.01, "high": 0.04, "estimate": 0.025}, "fail"),
+        ({"kind": "detract", "finding": "inconclusive", "detected": 0.8, "detected_low": 0.6,
+          "detected_high": 0.9, "detects_at": 0.5}, "inconclusive"),
+    ],
+)  # fmt: skip
+def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verdict: str) -> None:
+    found = scorecard(Estimates.empty(), findings(row)).filter(gate="bias")
+    assert found.select("verdict", "margin", "reason").row(0) == (verdict, None, APART)
+    noted = scorecard(Estimates.empty(), findings({**row, "reason": "over the control"}))
+    assert noted.filter(gate="bias")["reason"].item() == f"over the control; {APART}"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        # Of the tenth that may be lost, .04 at worst; .15 and more; .05 to .12; more than people.
+        (0.96, 1.02, ("pass", 0.6)), (0.7, 0.85, ("fail", -2.0)),
+        (0.88, 0.95, ("inconclusive", -0.2)), (1.05, 1.2, ("pass", 1.5)),
+        (None, None, ("inconclusive", None)),
+    ],
+)  # fmt: skip
+def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[str, Any]) -> None:
+    row = {**WHOLE, "statistic": "ceiling_ratio", "subgroup": "humans", "estimate": low,
+           "low": low, "high": high}  # fmt: skip
+    told, margin = verdict(make_estimates([row]), "agreement")
+    assert told == expected[0]
+    assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "gate", "bounds", "told"),
+    [
+        ("invalid_rate", "validity", (0.2, 0.4), "fail"),
+        ("invalid_rate", "validity", (0.0, 0.05), "pass"),
+        ("ceiling_ratio", "agreement", (0.5, 0.7), "fail"),
+        ("ceiling_ratio", "agreement", (0.95, 1.0), "pass"),
+    ],
+)  # fmt: skip
+def test_nothing_is_told_of_nine_questions(
+    make_estimates: Make, statistic: str, gate: str, bounds: tuple[float, float], told: str
+) -> None:
+    low, high = bounds
+    row = {**WHOLE, "statistic": statistic, "estimate": low, "low": low, "high": high}
+    for clusters, expected in ((9, ("inconclusive", FEW)), (10, (told, None))):
+        found = scorecard(make_estimates([{**row, "clusters": clusters}]), Findings.empty())
+        assert found.select("gate", "verdict", "reason").row(0) == (gate, *expected)
+        assert found["margin"].item() is not None
+        text = scorecard_rows(found)[1][0].texts[0]
+        assert text.note.endswith(FEW if clusters < 10 else "]")
+
+
+def drifts(*rows: dict[str, Any]) -> pl.DataFrame:
+    plain = {
+        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n2", "mode": "balanced",
+        "perturbation": "boast", "measure": "mps_drift", "epoch": 1, "base": "n1", "estimate": 0.0,
+        "low": -0.02, "high": 0.03, "p_value": 0.5, "level": 0.01, "minimum": 0.05, "n": 40,
+        "clusters": 40, "state": "quiet", "simulated": False,
+    }  # fmt: skip
+    return Drifts.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
+
+
+CANARY = {
+    "measure": "verdict_drift", "mode": "any", "perturbation": None, "low": None, "high": None,
+    "minimum": 0.0,
+}  # fmt: skip
+UNASKED = {**CANARY, "estimate": None, "p_value": None, "state": "not measured", "reason": "once"}
+
+NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
+"""As ``watch`` leaves a change of nine questions."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "margin", "reason"),
+    [
+        ([{}], "pass", 0.4, None),
+        ([{}, CANARY], "pass", 0.4, None),
+        ([{}, UNASKED], "pass", 0.4, None),
+        ([{}, {"perturbation": "calm", "high": 0.06}], "inconclusive", -0.2, None),
+        ([{}, {**CANARY, "state": "suspect"}], "inconclusive", 0.4,
+         "suspect: the next wave is to confirm it"),
+        ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, None),
+        ([{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}], "fail", -5.0, None),
+        ([{"p_value": None, "state": "not measured", "reason": "cached"}], "inconclusive", None,
+         "cached"),
+        ([{}, {"perturbation": "calm", "p_value": None, "state": "not measured"}],
+         "inconclusive", 0.4, None),
+        ([{}, {"perturbation": "calm", **NINE}], "inconclusive", 0.4, FEW),
+        ([NINE], "inconclusive", 0.4, FEW),
+        ([{"clusters": 10}], "pass", 0.4, None),
+        ([{}, {**CANARY, **NINE}], "pass", 0.4, None),
+    ],
+)  # fmt: skip
+def test_drift(
+    make_estimates: Make, rows: list[Any], told: str, margin: float | None, reason: str | None
+) -> None:
+    # What stands in an earlier wave is no matter of this one.
+    frame = drifts(*rows, {"wave": "n1", "base": "n0", "state": "alert"})
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
+    assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
+    assert row["margin"] == (None if margin is None else pytest.approx(margin))
+    assert row["reason"] == reason
+
+
+def test_a_judge_that_repeats_itself_passes_the_gate(
+    make_vote_log: Make, make_shifts: Make, make_estimates: Make
+) -> None:
+    # Temperature 0: 200 questions, the same replies in both waves, each order two times.
+    log = [
+        {"wave": wave, "sample": f"s{n:03}", "shown_first": side, "repeat": repeat,
+         "choice": "first" if n % 2 else "second", "label": "tie"}
+        for wave in ("n1", "n2") for n in range(200) for side in ("anchor", "target")
+        for repeat in range(2)
+    ]  # fmt: skip
+    rows = [{"control": "tie", "sham": "tie", "experimental": "target"}] * 200
+    shifts = pl.concat([make_shifts(rows, wave=wave) for wave in ("n1", "n2")])
+    found = watch(count_votes(make_vote_log(log)), shifts)
+    assert set(found["state"]) == {"quiet"}
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    (row,) = scorecard(estimates, Findings.empty(), found).to_dicts()
+    assert (row["gate"], row["verdict"], row["value"]) == ("drift", "pass", 0.0)
+    # Shifts come closest: 2 z^2 / (200 + z^2) of .05.
+    assert row["margin"] == pytest.approx(1 - 2 * 1.959964**2 / 203.841459 / 0.05, abs=1e-6)
+
+
+def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:
+    valid = {**WHOLE, "statistic": "invalid_rate", "estimate": 0.0, "low": 0.0, "high": 0.05}
+    gates = scorecard(
+        make_estimates([valid, {**valid, "judge": "bea"}]),
+        findings({}, {"judge": "bea", "low": None, "high": None, "finding": None}),
+    )
+    # ada: .5 of validity, 1 - .13/.05 of the bias; bea's bias cannot be told.
+    assert least_margins(gates).select("judge", "margin", "gate", "gates").rows() == [
+        ("ada", pytest.approx(-1.6), "boast", 2), ("bea", None, "boast", 2)
+    ]  # fmt: skip
+    assert least_margins(gates)["reason"].to_list() == [None, "no interval"]
+    assert least_margins(gates.clear()).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("clusters", "expected"), [(9, (None, "validity", FEW)), (10, (0.5, "validity", None))]
+)
+def test_nine_questions_have_no_least_margin(
+    make_estimates: Make, clusters: int, expected: tuple[Any, ...]
+) -> None:
+    valid = {**WHOLE, "statistic": "invalid_rate", "estimate": 0.0, "low": 0.0, "high": 0.05}
+    gates = scorecard(make_estimates([{**valid, "clusters": clusters}]), Findings.empty())
+    assert least_margins(gates).select("margin", "gate", "reason").row(0) == expected
+
+
+def test_nothing_gives_nothing() -> None:
+    found = scorecard(Estimates.empty(), Findings.empty())
+    assert found.is_empty()
+    assert scorecard_rows(found) == ([], [])
+
+
+def shifts(make_shifts: Make, judges: dict[str, tuple[float | None, float | None]]) -> pl.DataFrame:
+    random = np.random.default_rng(1)
+    return make_shifts(
+        [
+            {
+                "judge": judge, "sample": f"s{n:02}", "perturbation": name, "kind": kind,
+                "control_score": 0.5,
+                "experimental_score": float(np.clip(random.normal(0.5 + mean, 0.03), 0, 1)),
+            }
+            for judge, means in judges.items()
+            for name, kind, mean in zip(
+                ("boast", "error"), ("promote", "detract"), means, strict=True
+            )
+            if mean is not None
+            for n in range(30)
+        ]
+    )  # fmt: skip
+
+
+def test_a_judge_that_is_best_in_everything_is_always_first(make_shifts: Make) -> None:
+    frame = shifts(make_shifts, {"a": (0.2, 0.0), "b": (0.0, -0.4), "c": (-0.2, -0.1)})
+    found = acceptability(frame)
+    assert found.select("judge", "first", "criteria").rows() == [
+        ("a", 0.0, 2), ("b", 1.0, 2), ("c", 0.0, 2)
+    ]  # fmt: skip
+    other = frame.sample(fraction=1, shuffle=True, seed=2).with_columns(
+        pl.col("judge", "cluster", "perturbation", "kind").cast(pl.Categorical)
+    )
+    assert acceptability(other).equals(found)
+
+
+def test_weights_decide_between_two_strengths(make_shifts: Make) -> None:
+    # Losses w .3 - (1 - w) .4 and w 0 - (1 - w) .1: equal at w = .5, which half the weights exceed.
+    found = acceptability(shifts(make_shifts, {"a": (0.3, -0.4), "b": (0.0, -0.1)}))
+    assert found["first"].to_list() == pytest.approx([0.5, 0.5], abs=0.06)
+    assert found["first"].sum() == pytest.approx(1)
+
+
+def test_equals_share_and_who_lacks_a_perturbation_is_left_out(make_shifts: Make) -> None:
+    same = shifts(make_shifts, {"a": (0.1, -0.1), "c": (0.0, None)})
+    twin = same.filter(judge="a").with_columns(judge=pl.lit("b"))
+    found = acceptability(pl.concat([same, twin]))
+    assert found.select("judge", "first").rows() == [("a", 0.5), ("b", 0.5), ("c", None)]
+    assert acceptability(make_shifts([])).is_empty()
+
+
+def test_judges_that_share_no_perturbation_have_no_chance(make_shifts: Make) -> None:
+    found = acceptability(shifts(make_shifts, {"a": (0.1, None), "b": (None, -0.1)}))
+    assert found.select("judge", "first", "criteria").rows() == [("a", None, 2), ("b", None, 2)]
+    assert found["reason"].to_list() == ["no shift under error", "no shift under boast"]
+
+
+def scores(make_shifts: Make, judges: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
+    return make_shifts(
+        [
+            {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
+             "experimental_score": None if shift is None else 0.5 + shift}
+            for judge, shifts in judges.items()
+            for n, shift in enumerate(shifts)
+        ],
+        **more,
+    )  # fmt: skip
+
+
+UNSHARED = "shares too few questions with the other judges: fewer than 10"
+
+
+@pytest.mark.parametrize(
+    ("judges", "first", "reason"),
+    [
+        # Alike on what both have: the half that b did not read must not decide.
+        ({"a": [0.0, 0.3] * 10 + [0.5] * 10, "b": [0.0, 0.3] * 10 + [None] * 10},
+         [0.5, 0.5], [None, None]),
+        # b has one question of twenty, so in a third of the draws none: that is not a shift of 0.
+        ({"a": [0.5] * 10 + [0.0] * 10, "b": [0.5] + [None] * 19},
+         [None, None], ["a single judge: nothing to rank", f"{FEW} under boast"]),
+        ({"a": [0.0] * 9, "b": [0.3] * 9}, [None, None], [f"{FEW} under boast"] * 2),
+        ({"a": [0.0] * 10, "b": [0.3] * 10}, [1.0, 0.0], [None, None]),
+        ({"a": [0.0] * 10 + [None] * 10, "b": [None] * 10 + [0.3] * 10},
+         [None, None], [UNSHARED] * 2),
+        ({"a": [0.0] * 20, "b": [0.3] * 20, "c": [None] * 11 + [0.0] * 9 + [0.1]},
+         [1.0, 0.0, None], [None, None, UNSHARED]),
+    ],
+)  # fmt: skip
+def test_chances_rest_on_ten_questions_that_all_judges_saw(
+    make_shifts: Make, judges: dict[str, list[float | None]], first: list[Any], reason: list[Any]
+) -> None:
+    found = acceptability(scores(make_shifts, judges))
+    assert found.select("first", "reason").rows() == list(zip(first, reason, strict=True))
+
+
+def test_each_perturbation_needs_its_ten_questions(make_shifts: Make) -> None:
+    # Of boast 20 questions are shared, of error 9: without c they are 20.
+    whole: list[float | None] = [0.0] * 20
+    boast = scores(make_shifts, {"a": whole, "b": [0.2] * 20, "c": whole})
+    error = scores(
+        make_shifts, {"a": whole, "b": [0.2] * 20, "c": [0.0] * 9 + [None] * 11 + [0.0]},
+        perturbation="error", kind="detract",
+    )  # fmt: skip
+    found = acceptability(pl.concat([boast, error]))
+    assert found.select("first", "reason").rows() == [(1.0, None), (0.0, None), (None, UNSHARED)]
+
+
+def test_a_draw_without_a_perturbation_is_dropped() -> None:
+    # Of two questions one has samples, so a quarter of the draws have none, and would be a tie.
+    num = np.array([[[0.1], [0.2]], [[0.0], [0.0]]])
+    den = np.array([[[1.0]], [[0.0]]])
+    assert _shares(num, den, np.array([True]), seed=1).tolist() == [1.0, 0.0]

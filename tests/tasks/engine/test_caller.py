@@ -1,0 +1,282 @@
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.engine import caller as calling
+from tasks.engine.caller import Caller, Line, WorkerError, caller
+from tasks.engine.journal import alone_with
+from tasks.engine.reply import Reply
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, Judge, UsdPerMillion
+from tasks.simulation.judge import Traits, answer
+
+PATIENCE_SECONDS = 60
+REPO = Path(calling.__file__).parents[2]
+HONEST = JUDGES["offline/honest"]
+# a local address where nothing answers, behind a service that would be tried again for long
+NOWHERE = {"api_base": "http://127.0.0.1:9/v1", "api_key": "none"}
+SILENT = Judge(judge="openai/silent", provider="openai", model="openai/silent")
+
+KILLED = "the calling process ended with code -9"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Caller]:
+    """Return one caller for all tests that leave it alive: starting takes seconds."""
+    one = Caller()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Caller]]:
+    """Return the callers of this process, none at first, and stop them."""
+    callers: list[Caller] = []
+    monkeypatch.setattr(calling, "_callers", callers)
+    yield callers
+    for each in callers:
+        each.stop()
+
+
+async def _ask(
+    line: Line, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+) -> Reply:
+    return (await line.ask(judge, messages, params, "b1")).reply
+
+
+def _messages(number: int) -> list[dict[str, str]]:
+    return PROMPTS["pair_v1"].messages(f"What is {number} + 2?", "Four.", f"It is {number}.")
+
+
+def test_every_request_gets_its_own_reply(shared: Caller) -> None:
+    async def ask() -> list[Reply]:
+        line = shared.begin()
+        asked = [_ask(line, HONEST, _messages(n), {"seed": n}) for n in range(300)]
+        return await asyncio.gather(*asked)
+
+    replies = asyncio.run(ask())
+    traits = Traits(**HONEST.params["traits"])
+    assert [reply.text for reply in replies] == [
+        answer(_messages(n), traits, n) for n in range(300)
+    ]
+    assert {(reply.model, reply.attempts, reply.error) for reply in replies} == {
+        ("offline/honest", 1, None)
+    }
+    assert shared._waiting == {}
+
+
+def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) -> None:
+    notices: list[str] = []
+
+    async def ask_and_kill() -> list[Reply]:
+        line = caller().begin(notify=notices.append)
+        waiting = [
+            asyncio.create_task(_ask(line, HONEST, _messages(n), {"seed": n})) for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        started[0]._process.send_signal(signal.SIGKILL)
+        return await asyncio.gather(*waiting)
+
+    replies = asyncio.run(ask_and_kill())
+    assert [reply.error for reply in replies] == [None] * 5
+    (notice,) = notices
+    assert notice.startswith(KILLED)
+    assert notice.endswith("restarted, 5 requests are sent again")
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        ("os._exit(3)", 3),
+        ('os.write(1, b\'{"id": "b1/0", "te\'); os.kill(os.getpid(), 9)', -9),
+        ('os.write(1, b\'{"id": "b1/0", "te\\n\'); time.sleep(60)', -15),
+        ('os.write(1, b\'{"id": "b9/9", "done": {}}\\n\'); time.sleep(60)', -15),
+    ],
+    ids=["exits", "cut", "garbled", "unknown"],
+)
+def test_a_process_that_dies_each_time_is_given_up_after_three_restarts(
+    monkeypatch: pytest.MonkeyPatch, started: list[Caller], rest: str, code: int
+) -> None:
+    program = f"import os, sys, time; [sys.stdin.readline() for _ in range(3)]; {rest}"
+    monkeypatch.setattr(calling, "WORKER", ("-c", program))
+    monkeypatch.setattr(calling, "FIRST_WAIT_SECONDS", 0.01)
+    notices: list[str] = []
+
+    async def ask() -> list[Any]:
+        line = caller().begin(notify=notices.append)
+        asked = [_ask(line, SILENT, _messages(n), {}) for n in range(2)]
+        async with asyncio.timeout(PATIENCE_SECONDS / 2):
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    errors = asyncio.run(ask())
+    assert {type(error) for error in errors} == {WorkerError}
+    ended = f"the calling process ended with code {code}"
+    assert {str(error).split(":")[0] for error in errors} == {ended}
+    assert "It was restarted 3 times, the last 3 without an answer" in str(errors[0])
+    assert len(notices) == 3
+    assert len(started) == 1
+
+
+ANSWERS_ONE = """
+import json, os, sys
+begun = json.loads(sys.stdin.readline())
+met = sys.stdin.readline()
+asked = json.loads(sys.stdin.readline())
+told = {"id": asked["id"], "text": "[[A]]", "cast_at": "2026-01-01T00:00:00+00:00"}
+if begun["committed_usd"] == 0:
+    os.write(1, json.dumps({"run": "", "committed_usd": 0.75}).encode() + b"\\n")
+    with open(begun["journal"], "a") as file:
+        file.write(json.dumps(told) + "\\n" + '{"id": "torn')
+    os._exit(9)
+told["text"] = f"{begun['budget_usd']} {begun['committed_usd']}"
+os.write(1, json.dumps(told).encode() + b"\\n")
+sys.stdin.readline()
+"""
+
+
+def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
+    monkeypatch: pytest.MonkeyPatch, started: list[Caller], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(calling, "WORKER", ("-c", ANSWERS_ONE))
+    monkeypatch.setattr(calling, "FIRST_WAIT_SECONDS", 0.01)
+
+    async def ask() -> tuple[Reply, Reply]:
+        line = caller().begin("", tmp_path / "journal.jsonl", budget_usd=2.0)
+        kept = await _ask(line, SILENT, _messages(0), {})
+        return kept, await _ask(line, SILENT, _messages(1), {})
+
+    kept, asked = asyncio.run(ask())
+    # the first process died between keeping and telling it
+    assert kept.text == "[[A]]"
+    # the second one knows what may be spent already
+    assert asked.text == "2.0 0.75"
+    assert len(started) == 1
+
+
+def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "_numbers", count())
+    reply = {**Reply("[[A]]")._asdict(), "id": "b1/0", "cast_at": "2026-01-01T00:00:00+00:00"}
+    program = (
+        "import os, sys; [sys.stdin.readline() for _ in range(3)]; "
+        f"os.write(1, {json.dumps(reply).encode()!r} + b'\\n')"
+    )
+    monkeypatch.setattr(calling, "WORKER", ("-c", program))
+    one = Caller()
+    line = one.begin()
+    hear, heard = one._hear, threading.Event()
+
+    def hear_late(said: bytes) -> None:
+        assert heard.wait(PATIENCE_SECONDS)
+        hear(said)
+
+    monkeypatch.setattr(one, "_hear", hear_late)
+
+    async def ask() -> list[Any]:
+        first = asyncio.create_task(_ask(line, SILENT, _messages(1), {}))
+        await asyncio.sleep(0)
+        one._process.wait(PATIENCE_SECONDS)
+        # whoever asks a process that has ended takes nothing from those it answered
+        late = asyncio.create_task(one.ask({"do": "ask", "run": ""}, "b2"))
+        await asyncio.sleep(0)
+        heard.set()
+        return await asyncio.gather(first, late, return_exceptions=True)
+
+    first, late = asyncio.run(ask())
+    assert (first.text, first.error) == ("[[A]]", None)
+    assert str(late) == "the calling process ended with code 0: it said nothing"
+
+
+def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:
+    async def ask() -> Reply:
+        line = shared.begin()
+        given_up = asyncio.create_task(_ask(line, HONEST, _messages(1), {"seed": 0}))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        return await _ask(line, HONEST, _messages(2), {"seed": 0})
+
+    assert asyncio.run(ask()).error is None
+    assert shared._waiting == {}
+
+
+def test_hostile_text_goes_through_the_pipe(shared: Caller) -> None:
+    text = "\ud800\0\n\r\u2028{}\"'\U0001f600" * 1000
+    messages = PROMPTS["pair_v1"].messages(text, text, text[::-1])
+    reply = asyncio.run(_ask(shared.begin(), HONEST, messages, {"seed": 0}))
+    assert reply.error is None
+    assert reply.text == answer(messages, Traits(**HONEST.params["traits"]), 0)
+
+
+def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
+    priced = HONEST.model_copy(
+        update={"usd_per_million": UsdPerMillion(prompt=1e6, completion=2e6)}
+    )
+    reply = asyncio.run(_ask(shared.begin(), priced, _messages(1), {"seed": 0}))
+    assert reply.prompt_tokens
+    assert reply.completion_tokens
+    assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens
+
+
+def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody(
+    started: list[Caller], tmp_path: Path
+) -> None:
+    first, other = caller().begin("first", tmp_path / "first.jsonl"), caller().begin("other")
+    assert asyncio.run(_ask(first, HONEST, _messages(1), {"seed": 0})).error is None
+    with alone_with(tmp_path / "first.jsonl") as alone:
+        assert not alone
+    first.hang_up()
+    # what is sent later is answered later
+    assert asyncio.run(_ask(other, HONEST, _messages(1), {"seed": 0})).error is None
+    with alone_with(tmp_path / "first.jsonl") as alone:
+        assert alone
+    other.hang_up()
+    assert not started[0].alive
+
+
+def test_stop_ends_the_process(started: list[Caller]) -> None:
+    first = caller()
+    assert first.alive
+    assert caller() is first
+    first.stop()
+    assert not first.alive
+    assert first._process.returncode == -signal.SIGTERM
+    first.stop()
+    assert caller() is not first
+    assert started == [caller()]
+
+
+def test_the_process_ends_with_its_parent() -> None:
+    script = (
+        "import signal, os\n"
+        "from tasks.engine.caller import caller\n"
+        "print(caller()._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=REPO
+    ) as parent:
+        assert parent.stdout
+        worker = int(parent.stdout.readline())
+    assert parent.returncode == -signal.SIGKILL
+    try:
+        handle = os.pidfd_open(worker)
+    except ProcessLookupError:
+        return
+    try:
+        # readable once the process has ended; a worker that outlives its parent would not be
+        ended, _, _ = select.select([handle], [], [], PATIENCE_SECONDS)
+    finally:
+        os.close(handle)
+    assert ended

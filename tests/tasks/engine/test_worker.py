@@ -1,0 +1,219 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.engine import caller
+from tasks.engine.journal import alone_with, read_journal
+from tasks.providers import PROVIDERS
+
+REPO = Path(caller.__file__).parents[2]
+SCRIPT = """
+import asyncio
+from tasks.providers import _worker
+from tasks.engine.reply import Reply
+
+now = {}
+
+async def call(provider, judge, messages, params, door):
+    model = judge.model
+    await door.enter()
+    print("a library says hello")
+    now[model] = now.get(model, 0) + 1
+    in_flight = now[model]
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+        in_flight = max(in_flight, now[model])
+    now[model] -= 1
+    return Reply(str(in_flight), model=model)
+
+_worker.call = call
+asyncio.run(_worker.main())
+"""
+
+
+def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
+    names = ["gemini", "anthropic"]
+    limits = {name: PROVIDERS[name].provider.concurrency for name in names}
+    meetings = [
+        {"do": "meet", "run": "r", "judge": {"judge": f"{name}/x", "provider": name, "model": name}}
+        for name in names
+    ]
+    asking = {"do": "ask", "run": "r", "messages": [], "params": {}}
+    requests = [
+        {**asking, "id": f"{name}{n}", "judge": f"{name}/x"}
+        for name in names
+        for n in range(3 * limits[name])
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], cwd=REPO, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as worker:  # fmt: skip
+        assert worker.stdin
+        assert worker.stdout
+        lines = [{"do": "begin", "run": "r"}, *meetings, *requests]
+        worker.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        worker.stdin.flush()
+        replies = [json.loads(worker.stdout.readline()) for _ in requests]
+        rest, errors = worker.communicate()
+    assert worker.returncode == 0
+    assert rest == ""
+    assert errors.count("a library says hello") == len(requests)
+    assert Counter(reply["id"] for reply in replies) == Counter(r["id"] for r in requests)
+    most = {n: max(int(r["text"]) for r in replies if r["model"] == n) for n in names}
+    assert most == limits
+
+
+SIMPLE = """
+import asyncio
+import time
+from tasks.providers import _journal, _worker
+from tasks.engine.reply import Reply
+
+async def call(provider, judge, messages, params, door):
+    await door.enter()
+    if params.get("hang"):
+        await asyncio.to_thread(time.sleep, params["hang"])
+    if params.get("surprise"):
+        raise RuntimeError(params["surprise"])
+    return Reply("[[A]]", model=judge.model)
+
+_journal.SECONDS_BETWEEN_SYNCS = 0.01
+_worker.call = call
+asyncio.run(_worker.main())
+"""
+MEET = [
+    {"do": "meet", "run": "r", "judge": {"judge": f"gemini/{name}", "provider": "gemini",
+                                         "model": name}}
+    for name in "xy"
+]  # fmt: skip
+
+
+def _ask(number: int, judge: str = "gemini/x", **params: object) -> dict[str, object]:
+    return {
+        "do": "ask", "run": "r", "id": f"b{number}/{number}", "judge": judge, "messages": [],
+        "params": params,
+    }  # fmt: skip
+
+
+class Worker:
+    """A worker whose calls bring what its requests say."""
+
+    def __init__(self, *begin: object) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SIMPLE], cwd=REPO, text=True, env={**os.environ, **SECRET},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        self.send(*begin)
+
+    def send(self, *lines: object) -> None:
+        assert self.process.stdin
+        self.process.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        self.process.stdin.flush()
+
+    def ask(self, *requests: dict[str, object]) -> list[dict[str, Any]]:
+        """Ask all at once and wait for as many answers."""
+        self.send(*requests)
+        assert self.process.stdout
+        return [json.loads(self.process.stdout.readline()) for _ in requests]
+
+
+SECRET = {"OTHER_KEY": "sk-other"}
+Begin = Callable[[Path | None], Worker]
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Begin a run, with a journal, in a process of its own."""
+    workers = []
+
+    def one(journal: Path | None) -> Worker:
+        place = str(journal) if journal else None
+        workers.append(Worker({"do": "begin", "run": "r", "journal": place}, *MEET))
+        return workers[-1]
+
+    yield one
+    for worker in workers:
+        worker.process.communicate(timeout=60)
+
+
+def test_a_surprise_is_told_and_tells_no_key(begin: Begin) -> None:
+    worker = begin(None)
+    (told,) = worker.ask(_ask(1, surprise="at sk-other"))
+    assert (told["id"], told["error"]) == ("b1/1", "RuntimeError: at [key]")
+    (told,) = worker.ask(_ask(2, judge="nobody/met"))
+    assert told["error"] == "KeyError: 'nobody/met'"
+    (told,) = worker.ask(_ask(3))
+    assert (told["text"], told["error"]) == ("[[A]]", None)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
+def test_a_full_disk_loses_no_reply_and_ends_the_asking(begin: Begin) -> None:
+    worker = begin(Path("/dev/full"))
+    (told,) = worker.ask(_ask(1))
+    assert (told["text"], told["error"]) == ("[[A]]", None)
+    full = (
+        "stopped: the journal /dev/full cannot be written: No space left on device. "
+        "Free space and run again"
+    )
+    late = {"judge": "gemini/late", "provider": "gemini", "model": "late"}
+    worker.send({"do": "meet", "run": "r", "judge": late})
+    judges = ["gemini/x", "gemini/y", "gemini/late"]
+    told = worker.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
+    assert {reply["error"] for reply in told} == {f"{judge} {full}" for judge in judges}
+
+
+def test_a_journal_that_cannot_be_made_is_told(begin: Begin, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    worker = begin(tmp_path / "file" / "r.jsonl")
+    (told,) = worker.ask(_ask(1))
+    assert told["text"] == ""
+    assert "cannot be written: " in told["error"]
+    assert told["error"].endswith("Make it writable and run again")
+
+
+def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path) -> None:
+    journal = tmp_path / "r.jsonl"
+    worker = begin(journal)
+    assert worker.ask(_ask(1))[0]["error"] is None
+    with alone_with(journal) as alone:
+        assert not alone
+    # the process lives on for the sake of other runs
+    worker.send({"do": "end", "run": "r"}, {"do": "begin", "run": "other"})
+    until = time.monotonic() + 60
+    while True:
+        with alone_with(journal) as alone:
+            if alone:
+                break
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert worker.process.poll() is None
+    lines, unreadable = read_journal(journal)
+    assert ([line["text"] for line in lines], unreadable) == (["[[A]]"], 0)
+
+
+def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(
+    begin: Begin, tmp_path: Path
+) -> None:
+    journal = tmp_path / "r.jsonl"
+    worker = begin(journal)
+    assert worker.ask(_ask(1))[0]["error"] is None
+    worker.send(_ask(2, hang=20))
+    assert worker.process.stdin
+    began = time.monotonic()
+    worker.process.stdin.close()
+    worker.process.stdin = None
+    assert worker.process.wait(timeout=60) == 0
+    # before, it waited for what a library does in a thread: looks a name up, say
+    assert time.monotonic() - began < 5
+    with alone_with(journal) as alone:
+        assert alone
+    lines, unreadable = read_journal(journal)
+    assert ([line["id"] for line in lines], unreadable) == (["b1/1"], 0)

@@ -1,0 +1,208 @@
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
+    confint_proportions_2indep,
+    proportion_confint,
+)
+
+from tasks.inference.intervals import FOUND, proportions, ratios, table_moments, wilson
+
+Z2 = 1.959963984540054**2
+COUNTS = st.integers(1, 12)
+Interval = namedtuple("Interval", FOUND)
+
+
+def sums(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
+
+
+def cluster_wilson(hits: np.ndarray, totals: np.ndarray) -> Any:
+    """Return what is told of one cell, from its cluster sums."""
+    return Interval(*proportions(table_moments(hits[:, None], totals[:, None])).row(0))
+
+
+def cluster_ratio(
+    num: np.ndarray, den: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None = None
+) -> Any:
+    sides = parts and (parts[0][:, None], parts[1][:, None])
+    return Interval(*ratios(table_moments(num[:, None], den[:, None], sides)).row(0))
+
+
+def test_wilson_by_hand() -> None:
+    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=5e-5)
+    # At the ends the bound is n / (n + z^2), its mirror image z^2 / (n + z^2).
+    assert wilson(0, 10) == pytest.approx((0, Z2 / (10 + Z2)), abs=1e-15)
+    assert wilson(10, 10) == pytest.approx((10 / (10 + Z2), 1), abs=1e-15)
+    assert wilson(0, 10)[1] == pytest.approx(0.27753, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "level"), [(0, 1, 0.95), (1, 7, 0.9), (3, 7, 0.99), (100, 142, 0.95), (9, 9, 0.5)]
+)
+def test_wilson_against_statsmodels(hits: int, n: int, level: float) -> None:
+    expected = proportion_confint(hits, n, alpha=1 - level, method="wilson")
+    assert wilson(hits, n, level) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "level"), [(1, 0, 0.95), (-1, 5, 0.95), (6, 5, 0.95), (1, 5, 0.0), (1, 5, 1.0)]
+)
+def test_wilson_refuses_what_is_no_proportion(hits: float, n: float, level: float) -> None:
+    with pytest.raises(ValueError, match=r"hits \(.*\) must lie in 0\.\.n"):
+        wilson(hits, n, level)
+
+
+def test_cluster_wilson_by_hand() -> None:
+    # R = 3/6; u = 1, -1, 0, so var = 3/2 * 2/36 = 1/12 against .25/6 = 1/24: deff 2, n_eff 3.
+    # Wilson(1.5, 3): .5 -+ 1.96 sqrt(.25/3 + z^2/36) / (1 + z^2/3) = .5 -+ .3747.
+    result = cluster_wilson(sums(2, 0, 1), sums(2, 2, 2))
+    assert result.estimate == 0.5
+    assert (result.low, result.high) == pytest.approx((0.1253, 0.8747), abs=5e-5)
+    assert result.method == "cluster-adjusted Wilson"
+    assert result.p_value is None
+
+
+def test_cluster_wilson_at_the_ends_by_hand() -> None:
+    # deff = (9 + 1) / 4 = 2.5, n_eff = 1.6: z^2 / (1.6 + z^2) = 3.8415 / 5.4415 = .70596.
+    none = cluster_wilson(sums(0, 0), sums(3, 1))
+    assert (none.estimate, none.low) == (0.0, 0.0)
+    assert none.high == pytest.approx(0.70596, abs=5e-6)
+    every = cluster_wilson(sums(3, 1), sums(3, 1))
+    assert (every.estimate, every.high) == (1.0, 1.0)
+    assert every.low == pytest.approx(1 - 0.70596, abs=5e-6)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=60))
+def test_cluster_wilson_of_independent_items_is_wilson(hits: list[bool]) -> None:
+    k, n = sum(hits), len(hits)
+    result = cluster_wilson(sums(*hits), np.ones(n))
+    # With one item a cluster var = R (1 - R) / (n - 1), so deff = n / (n - 1), but 1 at the ends.
+    effective = n if k in {0, n} else n - 1
+    expected = proportion_confint(k / n * effective, effective, method="wilson")
+    assert (result.low, result.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_agreeing_clusters_do_not_narrow_the_interval() -> None:
+    # No variance between clusters: deff would be 0, but is at least 1.
+    result = cluster_wilson(sums(1, 1, 1), sums(2, 2, 2))
+    expected = proportion_confint(3, 6, method="wilson")
+    assert (result.low, result.high) == pytest.approx(expected, abs=1e-12)
+
+
+def test_cluster_ratio_by_hand() -> None:
+    # R = 2/4; u = .5, -.5, 0, 0; SE = sqrt(4/3 * .5) / 4 = .204124; t_.975,3 = 3.182446.
+    result = cluster_ratio(sums(1, 0, 0.5, 0.5), np.ones(4))
+    assert result.estimate == 0.5
+    assert result.standard_error == pytest.approx(0.204124, abs=5e-7)
+    assert (result.low, result.high) == pytest.approx((-0.149613, 1.149613), abs=5e-6)
+    # t = .5 / .204124 = 2.449490 on 3 degrees of freedom.
+    assert result.p_value == pytest.approx(2 * stats.t.sf(2.449490, 3), abs=1e-6)
+
+
+@given(st.data(), st.integers(2, 8))
+def test_cluster_ratio_against_least_squares(
+    club_sandwich: Callable[..., tuple[float, float, float]], data: st.DataObject, clusters: int
+) -> None:
+    # A mean with CR2 covariance is the same ratio, error, t and df.
+    items = data.draw(
+        st.lists(
+            st.tuples(st.integers(0, clusters - 1), st.integers(-6, 6)),
+            min_size=clusters, max_size=30,
+        )
+    )  # fmt: skip
+    group = np.array([*range(clusters), *(g for g, _ in items)])
+    num = np.array([*range(clusters), *(n for _, n in items)], dtype=float)
+    den = np.ones(len(group))
+    result = cluster_ratio(sums(*np.bincount(group, num)), sums(*np.bincount(group, den)))
+    if result.standard_error is None:
+        return
+    mean, error, df = club_sandwich(num, den, group)
+    half = stats.t.ppf(0.975, df) * error
+    assert result.estimate == pytest.approx(mean, abs=1e-9)
+    assert (result.standard_error, result.df) == pytest.approx((error, df), rel=1e-6)
+    assert (result.low, result.high) == pytest.approx(
+        (mean - half, mean + half), rel=1e-6, abs=1e-9
+    )
+    assert result.p_value == pytest.approx(
+        2 * stats.t.sf(abs(mean) / error, df), rel=1e-5, abs=1e-12
+    )
+
+
+@given(st.integers(2, 12), st.integers(1, 4), st.integers(0, 10**6))
+def test_clusters_of_one_size_against_weighted_least_squares(
+    clusters: int, size: int, seed: int
+) -> None:
+    # statsmodels' G / (G - 1) and t with G - 1 degrees of freedom, which hold for these.
+    group = np.repeat(np.arange(clusters), size)
+    num = np.random.default_rng(seed).normal(0.2, 1.0, clusters * size)
+    result = cluster_ratio(np.bincount(group, num), np.full(clusters, float(size)))
+    fit = sm.WLS(num, np.ones(len(num))).fit(
+        cov_type="cluster", cov_kwds={"groups": group}, use_t=True
+    )
+    assert (result.estimate, result.df) == pytest.approx((fit.params[0], clusters - 1), abs=1e-9)
+    assert result.standard_error == pytest.approx(fit.bse[0], rel=1e-9)
+    assert (result.low, result.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9, abs=1e-9)
+    assert result.p_value == pytest.approx(fit.pvalues[0], rel=1e-6, abs=1e-12)
+
+
+def test_clusters_without_residual_get_newcombe_by_hand() -> None:
+    # Target in all of 4, before in none: Wilson [4/(4 + z^2), 1] = [.510109, 1] and
+    # [0, .489891]; low = 1 - sqrt(2) * .489891 = .307190, high = 1 + 0.
+    result = cluster_ratio(np.ones(4), np.ones(4), (np.ones(4), np.zeros(4)))
+    assert result.method == "Newcombe"
+    assert result.estimate == 1.0
+    assert (result.low, result.high) == pytest.approx((0.307190, 1.0), abs=5e-7)
+    # Of 16 flips of four signs, only all up and all down are as far from 0: p = 2/16.
+    assert result.p_value == 0.125
+    assert result.standard_error is None
+
+
+def test_newcombe_of_no_difference_by_hand() -> None:
+    # Both 2 of 4: Wilson .5 -+ 1.959964 sqrt(.0625 + z^2/64) / (1 + z^2/4) = .5 -+ .349962,
+    # so 0 -+ sqrt(2) * .349962.
+    half = np.full(4, 0.5)
+    result = cluster_ratio(np.zeros(4), np.ones(4), (half, half))
+    assert (result.low, result.high) == pytest.approx((-0.494920, 0.494920), abs=5e-6)
+    assert result.p_value == 1.0
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 0.0), (1.0, 0.25), (0.75, 0.25), (0.5, 0.5), (0, 1)])
+def test_newcombe_against_statsmodels(a: float, b: float) -> None:
+    n = 20
+    parts = np.full(n, a), np.full(n, b)
+    result = cluster_ratio(parts[0] - parts[1], np.ones(n), parts)
+    expected = confint_proportions_2indep(a * n, n, b * n, n, compare="diff", method="newcomb")
+    assert (result.low, result.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_too_few_clusters_are_null_with_a_reason() -> None:
+    for result in (cluster_wilson(sums(), sums()), cluster_ratio(sums(), sums())):
+        assert result.estimate is None
+        assert result.reason == "nothing qualifies: the denominator is empty"
+    for result in (cluster_wilson(sums(1), sums(3)), cluster_ratio(sums(1), sums(3))):
+        assert result.estimate == pytest.approx(1 / 3)
+        assert (result.low, result.high, result.p_value) == (None, None, None)
+        assert result.reason == "a single cluster: no interval"
+    same = cluster_ratio(np.ones(3), np.ones(3))
+    assert (same.low, same.reason) == (None, "no variation between clusters: no interval")
+
+
+@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=20))
+def test_intervals_hold_their_estimate(pairs: list[tuple[int, int]]) -> None:
+    hits = sums(*(min(pair) for pair in pairs))
+    totals = sums(*(max(pair) for pair in pairs))
+    share = cluster_wilson(hits, totals)
+    assert None not in (share.low, share.high)
+    assert 0 <= (share.low or 0) <= (share.estimate or 0) <= (share.high or 0) <= 1
+    shift = cluster_ratio(hits - 1, totals, (hits, np.ones(len(hits))))
+    assert None not in (shift.low, shift.high, shift.p_value)
+    assert (shift.low or 0) <= (shift.estimate or 0) <= (shift.high or 0)
+    assert 0 <= (shift.p_value or 0) <= 1

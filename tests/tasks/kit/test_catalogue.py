@@ -1,0 +1,147 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from tasks import perturbations, prompts, providers, statistics
+from tasks.datasets import DATASETS
+from tasks.kit.catalogue import Catalogue, UnknownNameError, modules, read_toml, tables, unknown
+from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, PROVIDERS
+from tasks.statistics import STATISTICS
+
+CATALOGUES: list[Catalogue[Any]] = [DATASETS, PERTURBATIONS, PROMPTS, PROVIDERS, JUDGES, STATISTICS]
+
+
+class Tool(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    weight: int
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "hammer.toml").write_text("weight = 3")
+    (tmp_path / "saw.toml").write_text("weight = 2")
+    (tmp_path / "_draft.toml").write_text("weight = 1")
+    (tmp_path / "notes.txt").write_text("weight = 0")
+    return tmp_path
+
+
+@pytest.fixture
+def tools(folder: Path) -> Catalogue[Tool]:
+    return tables("tool", folder, lambda name, data: Tool(name=name, **data))
+
+
+def test_entries_are_found_by_file_name_in_order(tools: Catalogue[Tool]) -> None:
+    assert list(tools) == ["hammer", "saw"]
+    assert len(tools) == 2
+    assert "saw" in tools
+    assert "_draft" not in tools
+    assert tools["hammer"] == Tool(name="hammer", weight=3)
+
+
+def test_an_entry_is_loaded_once_and_only_when_asked_for(folder: Path) -> None:
+    loaded: list[str] = []
+
+    def parse(name: str, _: dict[str, Any]) -> str:
+        loaded.append(name)
+        return name
+
+    catalogue = tables("tool", folder, parse)
+    assert "saw" in catalogue
+    assert loaded == []
+    assert catalogue["saw"] is catalogue["saw"]
+    assert loaded == ["saw"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("hamer", "no tool 'hamer'. Did you mean 'hammer'? Known: hammer, saw."),
+        ("xyz", "no tool 'xyz'. Known: hammer, saw."),
+        ("", "no tool ''. Known: hammer, saw."),
+        ("../saw", "no tool '../saw'. Did you mean 'saw'? Known: hammer, saw."),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_known_ones(
+    tools: Catalogue[Tool], wanted: str, said: str
+) -> None:
+    for ask in (tools.require, tools.__getitem__):
+        with pytest.raises(UnknownNameError) as raised:
+            ask(wanted)
+        assert str(raised.value) == said
+    assert isinstance(raised.value, LookupError)
+
+
+def test_an_empty_catalogue_knows_none() -> None:
+    assert str(unknown("tool", "saw", [])) == "no tool 'saw'. Known: none."
+
+
+@pytest.mark.parametrize("content", [b"weight = ", b"weight = 1\nweight = 2", b"weight = \xff"])
+def test_a_file_that_is_no_toml_is_named(folder: Path, content: bytes) -> None:
+    (folder / "drill.toml").write_bytes(content)
+    with pytest.raises(ValueError, match=r"^drill\.toml is not valid TOML: "):
+        read_toml(folder / "drill.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "Field required"),
+        ('weight = "heavy"', "valid integer"),
+        ("weight = 1\nwieght = 2", "Extra inputs are not permitted"),
+        ('weight = 1\nname = "axe"', "multiple values for keyword argument 'name'"),
+    ],
+)
+def test_a_file_that_is_no_entry_is_named(folder: Path, content: str, said: str) -> None:
+    (folder / "drill.toml").write_text(content)
+    tools = tables("tool", folder, lambda name, data: Tool(name=name, **data))
+    with pytest.raises(ValueError, match=r"^drill\.toml is not a tool: ") as raised:
+        tools["drill"]
+    assert said in str(raised.value)
+    assert tools["saw"].weight == 2
+
+
+def test_a_module_must_define_its_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "shed_for_tests"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "rake.py").write_text("rake = 'a rake'")
+    (package / "hoe.py").write_text("hoe = 1")
+    (package / "spade.py").write_text("shovel = 'a shovel'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shed = modules("tool", "shed_for_tests", package, str)
+    assert list(shed) == ["hoe", "rake", "spade"]
+    assert shed["rake"] == "a rake"
+    for name in ("hoe", "spade"):
+        with pytest.raises(TypeError) as raised:
+            shed[name]
+        assert str(raised.value) == f"shed_for_tests.{name} must define {name!r} as a str."
+
+
+@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda c: str(c._what))
+def test_every_entry_of_the_real_catalogues_loads(catalogue: Catalogue[Any]) -> None:
+    assert len(catalogue) > 0
+    assert all(entry is not None for entry in catalogue.values())
+
+
+@pytest.mark.parametrize("room", [perturbations, statistics, prompts, providers])
+def test_a_misspelt_real_name_gets_a_suggestion(room: Any) -> None:
+    catalogue = next(
+        c for c in CATALOGUES if c in (getattr(room, n) for n in dir(room) if n.isupper())
+    )
+    name = next(iter(catalogue))
+    with pytest.raises(UnknownNameError, match=f"Did you mean '{name}'"):
+        catalogue.require(f"{name}x")
+
+
+def test_entries_are_named_like_their_files() -> None:
+    for catalogue in (DATASETS, PERTURBATIONS, STATISTICS):
+        assert [entry.name for entry in catalogue.values()] == list(catalogue)
+    assert [prompt.prompt for prompt in PROMPTS.values()] == list(PROMPTS)
+    assert [judge.judge for judge in JUDGES.values()] == list(JUDGES)
+    assert {name.split("/")[0] for name in JUDGES} == set(PROVIDERS)

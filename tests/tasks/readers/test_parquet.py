@@ -1,0 +1,110 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.readers import parquet
+from tasks.readers.bounded import Problems, Row
+from tasks.readers.parquet import parquet_table
+
+
+def _read(path: Path) -> tuple[list[str] | None, list[Row], Problems]:
+    problems = Problems(path.name)
+    table = parquet_table(path, problems)
+    return table.columns, list(table.rows), problems
+
+
+def _said(problems: Problems) -> str:
+    with pytest.raises(ValueError, match=problems.file) as error:
+        problems.check()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["1", "é"])])
+def test_reads_every_kind_of_text(tmp_path: Path, kind: pl.DataType) -> None:
+    frame = pl.DataFrame({"b": [None] * 3, "a": pl.Series(["1", None, "é"], dtype=kind)})
+    frame.write_parquet(tmp_path / "x[1]*?.parquet")
+    columns, rows, problems = _read(tmp_path / "x[1]*?.parquet")
+    problems.check()
+    assert columns == ["b", "a"]
+    assert rows == [Row("row 1", {"a": "1"}), Row("row 2", {}), Row("row 3", {"a": "é"})]
+
+
+def test_counts_rows_over_batches(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [str(n) for n in range(1, 151)]}).write_parquet(tmp_path / "x.parquet")
+    rows = _read(tmp_path / "x.parquet")[1]
+    assert rows == [Row(f"row {n}", {"a": str(n)}) for n in range(1, 151)]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ([1, 2], "BIGINT"),
+        ([float("nan"), 1.0], "DOUBLE"),
+        ([b"a", b"b"], "BLOB"),
+        ([["a"], ["b"]], "VARCHAR[]"),
+        ([True, False], "BOOLEAN"),
+    ],
+)
+def test_refuses_what_is_not_text(tmp_path: Path, column: list[object], kind: str) -> None:
+    pl.DataFrame({"a": column}).write_parquet(tmp_path / "x.parquet")
+    said = _said(_read(tmp_path / "x.parquet")[2])
+    assert f"x.parquet, column 'a': has the type '{kind}'" in said
+    assert "it must be text (VARCHAR). Cast it to text or drop it." in said
+
+
+def test_refuses_another_format(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"question_id,question\n")
+    assert "x.parquet: is not Parquet (" in _said(_read(tmp_path / "x.parquet")[2])
+
+
+def test_refuses_a_broken_page(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": ["text"] * 5}).write_parquet(path, compression="uncompressed")
+    content = bytearray(path.read_bytes())
+    content[4:24] = b"\xff" * 20
+    path.write_bytes(content)
+    assert "x.parquet, after row 0: cannot be read (" in _said(_read(path)[2])
+
+
+def test_refuses_wrong_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": ["café"]}).write_parquet(path, compression="uncompressed")
+    path.write_bytes(path.read_bytes().replace("café".encode(), b"caf\xe9s"))
+    said = _said(_read(path)[2])
+    assert "x.parquet, after row 0: a text is not UTF-8 (" in said
+
+
+def test_refuses_a_huge_text_unread(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"a": ["x" * 20_000_000]}).write_parquet(path)
+    problems = Problems("x.parquet")
+    parquet_table(path, problems)
+    assert "column 'a': has a text of more than 100000 characters" in _said(problems)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("MAX_ROWS", "has 200 rows; at most 100 are"),
+        ("MAX_FILE", "bytes unpacked; at most 100 are"),
+    ],
+)
+def test_refuses_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+) -> None:
+    pl.DataFrame({"a": [str(n) for n in range(200)]}).write_parquet(tmp_path / "x.parquet")
+    monkeypatch.setattr(parquet, limit, 100)
+    assert said in _said(_read(tmp_path / "x.parquet")[2])
+
+
+def test_stops_when_small_pages_unpack_to_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # one text in the dictionary, shown 1000 times: few bytes on disk, 1 000 000 in memory
+    pl.DataFrame({"a": ["x" * 1000] * 1000}).write_parquet(tmp_path / "x.parquet")
+    monkeypatch.setattr(parquet, "MAX_FILE", 100_000)
+    _, rows, problems = _read(tmp_path / "x.parquet")
+    # 64 rows a batch of 1000 characters each: 100 000 are passed in the second batch
+    assert len(rows) == 128
+    assert "row 128: more than 100000 characters up to here" in _said(problems)

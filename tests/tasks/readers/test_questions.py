@@ -1,0 +1,302 @@
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.datasets import Imported
+from tasks.readers.questions import load_own
+
+FORMATS = ["jsonl", "ndjson", "csv", "parquet"]
+Record = dict[str, str | None]
+GOOD: Record = {
+    "question_id": "1",
+    "question": "What is 2 + 2?",
+    "anchor": "Four.",
+    "target": "It is 4.",
+}
+FULL: list[Record] = [
+    {
+        **GOOD,
+        "category": "sums",
+        "reference": "4",
+        "author": "Ada",
+        "factual_error": "It is 5.",
+        "fake_reference": 'It is 4 ("Sums", 1999).\n',
+    },
+    {
+        **GOOD,
+        "question_id": "b/2",
+        "anchor": "Vier, \u201egenau\u201c",
+        "category": None,
+        "reference": None,
+        "author": None,
+        "factual_error": None,
+        "fake_reference": None,
+    },
+]
+
+
+def _bytes(suffix: str, rows: list[Record]) -> bytes:
+    if suffix == "csv":
+        out = io.StringIO(newline="")
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        return out.getvalue().encode()
+    if suffix == "parquet":
+        buffer = io.BytesIO()
+        pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).write_parquet(buffer)
+        return buffer.getvalue()
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+@pytest.fixture
+def refusal(tmp_path: Path) -> Callable[[str, bytes], str]:
+    def refuse(name: str, content: bytes) -> str:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=r"\w") as error:
+            load_own(tmp_path / name)
+        return str(error.value)
+
+    return refuse
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine.{suffix}"
+    path.write_bytes(_bytes(suffix, FULL))
+    questions, answers, versions = load_own(path)
+    assert questions.rows() == [
+        ("mine/1", "mine", "sums", "What is 2 + 2?", "4"),
+        ("mine/b/2", "mine", None, "What is 2 + 2?", None),
+    ]
+    assert answers.rows() == [
+        ("mine/1/a1", "mine/1", 1, "Ada", "Four."),
+        ("mine/1/a2", "mine/1", 2, "Ada", "It is 4."),
+        ("mine/b/2/a1", "mine/b/2", 1, None, "Vier, \u201egenau\u201c"),
+        ("mine/b/2/a2", "mine/b/2", 2, None, "It is 4."),
+    ]
+    assert versions.rows() == [
+        ("mine/1/a2", "factual_error", "It is 5."),
+        ("mine/1/a2", "fake_reference", 'It is 4 ("Sums", 1999).\n'),
+    ]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_four_columns_are_enough(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine.{suffix.upper()}"
+    path.write_bytes(_bytes(suffix, [GOOD]))
+    found = load_own(path, "Other_name-1.0")
+    assert found.questions["question_id"].to_list() == ["Other_name-1.0/1"]
+    assert found.versions.height == 0
+
+
+def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    for suffix in ("jsonl", "csv"):
+        path = tmp_path / f"mine.{suffix}"
+        path.write_bytes(b"\xef\xbb\xbf" + _bytes(suffix, [GOOD]))
+        assert load_own(path).questions.height == 1
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": "   "}, "field 'target' is '   '; it must not be empty. Write the text."),
+        ({"question": "\n"}, "field 'question' is '\\n'; it must not be empty."),
+        ({"anchor": None}, "field 'anchor' is missing; it is needed. Add it."),
+        ({"anchor": " It is 4. "}, "field 'target' is 'It is 4.', the same as 'anchor'; the two"),
+        ({"target": "a\0"}, "field 'target' is 'a\\x00' with a NUL at character 2; none"),
+        ({"target": "x" * 100_001}, "of 100001 characters; at most 100000 are allowed. Shorten"),
+        ({"question_id": " 1"}, "field 'question_id' is ' 1'; it must be one line without space"),
+        ({"question_id": "x" * 201}, "of 201 characters; at most 200 are allowed. Shorten"),
+        ({"category": "a\nb"}, "field 'category' is 'a\\nb'; it must be one line"),
+        ({"author": "a\x1b"}, "field 'author' is 'a\\x1b'; it must be one line"),
+        ({"gender_bias": " "}, "field 'gender_bias' is ' '; it must not be empty."),
+    ],
+)
+def test_refuses_a_wrong_row(
+    refusal: Callable[[str, bytes], str], suffix: str, change: Record, said: str
+) -> None:
+    optional = dict.fromkeys(["category", "author", "gender_bias"])
+    rows = [{**GOOD, "question_id": "0", **optional}, {**GOOD, **optional, **change}]
+    error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
+    place = {"csv": "line 3", "parquet": "row 2"}.get(suffix, "line 2")
+    assert error.startswith(f"mine.{suffix}, {place}: field ")
+    assert said in error
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_refuses_an_id_used_twice(refusal: Callable[[str, bytes], str], suffix: str) -> None:
+    first = {"csv": "line 2", "parquet": "row 1"}.get(suffix, "line 1")
+    error = refusal(f"mine.{suffix}", _bytes(suffix, [GOOD, GOOD]))
+    assert f"'question_id' is '1', as in {first} already; it must be unique" in error
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
+    rows = [{**GOOD, "fake_referense": "x"}, {**GOOD, "question_id": "2", "fake_referense": "y"}]
+    error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
+    place = "line 1" if suffix in {"jsonl", "ndjson"} else "header"
+    assert error.startswith(
+        f"mine.{suffix}, {place}: unknown column 'fake_referense': did you mean 'fake_reference'? "
+    )
+    assert error.endswith("? Rename or drop it.")
+    assert "\n" not in error
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], suffix: str) -> None:
+    rows = [
+        {"id": str(n), "question": "Why?", "answer": "x", "anchor": "y", "target": "z"}
+        for n in range(3)
+    ]
+    error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
+    place = "line 1" if suffix in {"jsonl", "ndjson"} else "header"
+    first, second = error.split("\n")[1:]
+    start = f"  mine.{suffix}, {place}: unknown column"
+    assert first == f"{start} 'id': did you mean 'question_id'? Rename it."
+    assert second.startswith(f"{start} 'answer'; allowed: question_id, question, anchor, target, ")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_refuses_missing_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
+    rows = [{k: v for k, v in GOOD.items() if k != "anchor"}]
+    error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
+    assert "header: there is no column 'anchor'; needed: question_id, question, anchor" in error
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("81", "field 'anchor' is 81, which is a number; it must be text. Write it as text."),
+        ("NaN", "field 'anchor' is nan, which is a number; it must be text."),
+        ("true", "field 'anchor' is True, which is true or false; it must be text."),
+        ('["a"]', "field 'anchor' is ['a'], which is a list; it must be text."),
+        ('""', "field 'anchor' is ''; it must not be empty."),
+        (r'"\ud800"', r"field 'anchor' is '\ud800' with half a character (a lone surrogate"),
+    ],
+)
+def test_json_values_are_not_coerced(
+    refusal: Callable[[str, bytes], str], value: str, said: str
+) -> None:
+    line = '{"question_id": "1", "question": "q", "target": "t", "anchor": ' + value + "}\n"
+    assert f"mine.jsonl, line 1: {said}" in refusal("mine.jsonl", line.encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("mine.jsonl", b"", "mine.jsonl: is empty. Write at least one question."),
+        ("mine.jsonl", b"\n\n", "mine.jsonl: holds no question. Write at least one."),
+        ("mine.csv", b"question_id,question,anchor,target\n", "mine.csv: holds no question."),
+        ("mine.csv", b"\n", "there is no column 'question_id'"),
+        ("mine.csv", b"question_id;question;anchor;target\n", "columns are separated by commas"),
+        ("mine.csv", b"target,target,x,x,question_id,question,anchor\n", "'target' occurs more"),
+        ("mine.parquet", b"PAR1PAR1", "mine.parquet: is not Parquet ("),
+        ("mine.txt", b"x", "mine.txt: the suffix '.txt' is unknown; allowed are .jsonl, .ndjson"),
+        ("mine", b"x", "mine: the suffix '' is unknown; allowed are .jsonl, .ndjson, .csv"),
+        ("my file.csv", b"x", "dataset name 'my file' may hold only letters A to Z, digits,"),
+        ("\u00fcber.csv", b"x", "dataset name '\u00fcber' may hold only letters"),
+        ("bloom.csv", b"x", "dataset name 'bloom' is taken by a dataset of the catalogue."),
+    ],
+)
+def test_refuses_a_wrong_file(
+    refusal: Callable[[str, bytes], str], name: str, content: bytes, said: str
+) -> None:
+    assert said in refusal(name, content)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "a\n", "é"])
+def test_refuses_a_wrong_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(_bytes("jsonl", [GOOD]))
+    with pytest.raises(ValueError, match="may hold only letters"):
+        load_own(path, name)
+
+
+def test_refuses_a_folder_and_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder, not a file"):
+        load_own(tmp_path)
+    with pytest.raises(ValueError, match=r"x\.csv: there is no such file at"):
+        load_own(tmp_path / "x.csv")
+
+
+def test_lists_five_problems(refusal: Callable[[str, bytes], str]) -> None:
+    rows = [{**GOOD, "question_id": str(n), "target": " " * (n + 1)} for n in range(7)]
+    lines = refusal("mine.jsonl", _bytes("jsonl", rows)).split("\n")
+    assert lines[0] == "mine.jsonl has 7 problems. The first 5:"
+    assert len(lines) == 6
+    assert lines[5].startswith("  mine.jsonl, line 5: field 'target' is '     '; ")
+
+
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30
+).filter(lambda text: bool(text.strip()))
+PAIR = st.tuples(TEXT, TEXT).filter(lambda pair: pair[0].strip() != pair[1].strip())
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> list[Record]:
+    pairs = draw(st.lists(PAIR, min_size=1, max_size=4))
+    maybe = st.one_of(st.none(), TEXT)
+    return [
+        {
+            "question_id": f"q{number}",
+            "question": draw(TEXT),
+            "anchor": anchor,
+            "target": target,
+            "reference": draw(maybe),
+            "rich_content": draw(maybe),
+        }
+        for number, (anchor, target) in enumerate(pairs)
+    ]
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=_records())
+def test_any_text_survives_every_format(tmp_path: Path, rows: list[Record]) -> None:
+    for suffix in FORMATS:
+        path = tmp_path / f"mine.{suffix}"
+        path.write_bytes(_bytes(suffix, rows))
+        found = load_own(path)
+        assert found.answers["answer"].to_list() == [
+            row[side] for row in rows for side in ("anchor", "target")
+        ]
+        assert found.questions["reference"].to_list() == [row["reference"] for row in rows]
+        assert found.versions["version"].to_list() == [
+            row["rich_content"] for row in rows if row["rich_content"]
+        ]
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    suffix=st.sampled_from(FORMATS),
+    cuts=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=5),
+    junk=st.binary(max_size=40),
+)
+def test_broken_bytes_are_refused_or_read(
+    tmp_path: Path, suffix: str, cuts: list[tuple[int, int]], junk: bytes
+) -> None:
+    content = bytearray(_bytes(suffix, FULL))
+    for place, byte in cuts:
+        content[place % len(content)] = byte
+    path = tmp_path / f"mine.{suffix}"
+    path.write_bytes(bytes(content) + (b"" if suffix == "parquet" else junk))
+    try:
+        found = load_own(path)
+    except ValueError as error:
+        assert f"mine.{suffix}" in str(error)  # noqa: PT017
+    else:
+        assert isinstance(found, Imported)
+        assert found.answers.height == 2 * found.questions.height > 0

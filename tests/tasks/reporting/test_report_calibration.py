@@ -1,0 +1,112 @@
+import re
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
+
+Make = Callable[..., pl.DataFrame]
+FACTS = CalibrationFacts(
+    name="tickets", people="people.json", judges="judges.json", run="r1", code_version="0.1+abc",
+    when="2024-11-13T12:00:00Z", warehouse="v.duckdb", least=30,
+)  # fmt: skip
+CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
+HOSTILE = ["<script>alert(1)</script>", "$\\frac{x", "\u202eevil", "{{7*7}}", "=1+1", "x" * 500]
+
+
+def agreed(judge: str, other: str = "humans", **values: float | None) -> list[dict[str, Any]]:
+    return [
+        {**CELL, "judge": judge, "subgroup": other, "statistic": name, "estimate": value}
+        for name, value in values.items()
+    ]
+
+
+@pytest.fixture
+def page(make_alt_tests: Make, make_advantages: Make, make_estimates: Make) -> Callable[..., str]:
+    def write(judges: Any = ({},), people: Any = ({},), agreement: Any = ()) -> str:
+        return calibration_report(
+            FACTS, make_alt_tests(judges), make_advantages(people), make_estimates(agreement)
+        )
+
+    return write
+
+
+def words(page: str) -> str:
+    text = re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def test_the_page_says_who_may_replace_people(page: Any) -> None:
+    judges = [
+        {"judge": "good"}, {"judge": "poor", "winning_rate": 0.0, "passed": False},
+        {"judge": "mute", "winning_rate": None, "passed": None, "advantage_probability": None,
+         "human_advantage_probability": None, "tied": None, "low": None, "high": None, "n": 0,
+         "annotators": 0, "dropped": 60, "unreadable": 2, "reason": "no label"},
+        {"judge": "good", "epsilon": 0.2, "asked": False, "winning_rate": 0.123},
+    ]  # fmt: skip
+    told = words(page(judges, [{"judge": "good"}]))
+    assert "May replace people: good." in told
+    assert "Not shown to be able to: poor." in told
+    assert "Cannot be told: mute." in told
+    assert "Metric accuracy, additive epsilon .10, test auto" in told
+    assert "good passes 1.00 .90 [.80, .95] .85 .75 3 60 none" in told
+    assert "mute cannot be told no label none none none none 0 0 60 instances and 2 labels" in told
+    assert "good : may replace 1 of 1 person" in told
+    assert "Ann may be replaced .90 [.80, .95] .85 .75 .004 .001 t .001, score .001 60" in told
+    assert "instances that a person needed 30" in told
+
+
+def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:
+    why = "fewer than 3 annotators, which is too few"
+    told = words(page([{"judge": "good"}, {"judge": "lucky", "reason": why}]))
+    assert "May replace people: good." in told
+    assert "Passes, but this is doubtful, see beside the verdict: lucky." in told
+    assert f"lucky passes, doubtful {why} 1.00" in told
+    alone = words(page([{"judge": "lucky", "reason": why}]))
+    assert "No judge has been shown to be able to replace people." in alone
+
+
+def test_agreement_stands_beside_it(page: Any) -> None:
+    agreement = [
+        *agreed("ada", noise_ceiling=0.8, below_ceiling=0.6, ceiling_ratio=0.75,
+                krippendorff_alpha_nominal=0.41),
+        *agreed("ada", "Ann", cohen_kappa=0.5, agreement=0.6),
+        *agreed("ada", "Bob", cohen_kappa=0.7, agreement=0.8),
+        *agreed("Ann", "Bob", cohen_kappa=0.55, agreement=0.65),
+        *agreed("humans", "", krippendorff_alpha_nominal=0.52),
+    ]  # fmt: skip
+    told = words(page([{"judge": "ada"}], [{"judge": "ada"}], agreement))
+    assert (
+        "People with each other: of 1 pair, the mean gives .65 of labels alike (.65 to .65); "
+        "mean kappa .55; Krippendorff&#39;s alpha .52" in told
+    )
+    # agreement, ceiling, ratio, kappa from .5 to .7, alpha
+    assert re.search(r"ada .60 .80 .75 .60 .50 to .70 .41", told)
+
+
+def test_simulated_judges_have_a_banner(page: Any) -> None:
+    assert "Simulated judges" in page([{"simulated": True}])
+    assert "Simulated judges" not in page()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_change_nothing(page: Any, name: str) -> None:
+    agreement = [*agreed(name, noise_ceiling=0.5), *agreed(name, name + "2", cohen_kappa=0.5)]
+    written = page(
+        [{"judge": name, "metric": name, "reason": name}], [{"judge": name, "annotator": name}],
+        agreement,
+    )  # fmt: skip
+    assert "<script" not in written
+    assert "\u202e" not in written
+    assert "49" not in words(written)
+    assert "default-src 'none'" in written
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", written)
+    for drawing in re.findall(r"<svg.*?</svg>", written, flags=re.DOTALL):
+        ET.fromstring(drawing)
+
+
+def test_equal_facts_give_equal_bytes(page: Any) -> None:
+    assert page() == page()

@@ -1,0 +1,97 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasks.reporting.comparison_rows import contrast_groups
+
+MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
+PAIR = {"judge": "ada", "subgroup": "bea", "perturbation": "boast", "n": 20, "clusters": 20}
+Make = Callable[..., Any]
+
+
+def row(statistic: str, estimate: float | None, **changes: Any) -> dict[str, Any]:
+    bounds: dict[str, Any] = {}
+    if estimate is not None:
+        bounds = {"low": estimate - 0.04, "high": estimate + 0.04, "standard_error": 0.02}
+    return {**PAIR, "statistic": statistic, "estimate": estimate, **bounds, **changes}
+
+
+def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
+    found = contrast_groups(
+        make_estimates(
+            [
+                row("mps_sham_contrast", 0.2, p_value=0.001, n=25),
+                row("mps_sham_contrast", 0.0, p_value=0.9, subgroup="cleo"),
+                row("mps_sham_contrast", 0.06, p_value=0.04, judge="bea", subgroup="cleo"),
+                row("los_contrast", 0.5, p_value=0.004),
+                row("asr_contrast", 0.3, p_value=0.002),
+                row("mcnemar", 0.1, p_value=0.0625),
+                row("mps_contrast", 0.9, p_value=0.0001),
+                row("mps_sham", 0.25, judge="ada", subgroup=""),
+                row("mps_sham", 0.05, judge="bea", subgroup=""),
+            ]
+        )
+    )
+    (group,) = found
+    assert group.perturbation == "boast"
+    assert group.told == "1 of 3 pairs told apart, 1 without a relevant difference"
+    first, second, third = group.rows
+    # Holm of .001, .04, .9: .003, .08, .9.
+    assert (first.one.judge, first.other.judge, first.finding) == (
+        "ada",
+        "bea",
+        ("biased", "ada is moved further toward the target"),
+    )
+    assert [tuple(text) for text in first.texts] == [
+        (".200", f"[.160,{GAP}.240]"), (".003", "raw .001"),
+        (".50", f"[.46,{GAP}.54]; biased, p .004"),
+        (".30", f"[.26,{GAP}.34]; biased, p .002"), (".062", "raw .062"),
+        ("20", "25 samples, MPS .250 and .050"),
+    ]  # fmt: skip
+    assert (second.other.judge, second.finding.text) == ("cleo", "no relevant bias")
+    assert (third.one.judge, third.finding.text) == ("bea", "inconclusive")
+    assert [text.text for text in third.texts[2:5]] == ["not measured", "not measured", "none"]
+
+
+def test_nine_questions_give_no_finding_and_a_null_its_reason(make_estimates: Make) -> None:
+    few = row("mps_contrast", 0.2, p_value=0.001, clusters=9)
+    null = row("mps_contrast", None, subgroup="cleo", reason="no sample that both judged")
+    (group,) = contrast_groups(make_estimates([few, null]))
+    assert [tuple(r.finding) for r in group.rows] == [
+        ("no finding", "fewer than 10 independent questions"),
+        ("no finding", "no sample that both judged"),
+    ]
+    assert group.rows[1].texts[0].text == "not estimable"
+    assert group.told == "0 of 2 pairs told apart, 0 without a relevant difference"
+
+
+@pytest.mark.parametrize("wave", ["", "n2"])
+def test_waves_stay_apart(make_estimates: Make, wave: str) -> None:
+    rows = [
+        row("mps_contrast", 0.2, p_value=0.001),
+        row("mps_contrast", 0.1, p_value=0.5, wave=wave),
+    ]
+    (group,) = contrast_groups(make_estimates(rows[: 2 if wave else 1]))
+    assert [r.one.judge for r in group.rows] == (["ada / ", "ada / n2"] if wave else ["ada"])
+
+
+def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
+    pair = {"p_value": 0.001, "subgroup": "toy", "simulated": True}
+    rows = [
+        row("mps_contrast", -0.3, **pair),
+        row("mps_contrast", 0.2, judge="doll", **pair),
+        row("mps_contrast", 0.1, p_value=0.001, simulated=False),
+        *(row("mps", 0.1, judge=judge, subgroup="", simulated=judge in {"toy", "doll"})
+          for judge in ("ada", "bea", "toy", "doll")),
+    ]  # fmt: skip
+    (group,) = contrast_groups(make_estimates(rows))
+    assert [(r.one[:2], r.other[:2], r.finding.note.split(" is ")[0]) for r in group.rows] == [
+        (("ada", False), ("toy", True), "toy (simulated)"),
+        (("doll", True), ("toy", True), "doll (simulated)"),
+        (("ada", False), ("bea", False), "ada"),
+    ]
+
+
+def test_nothing_to_compare(make_estimates: Make) -> None:
+    assert contrast_groups(make_estimates([row("mps", 0.2, subgroup="")])) == []

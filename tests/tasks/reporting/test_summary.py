@@ -1,0 +1,158 @@
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.results import FINDINGS, Findings
+from tasks.reporting.summary import GLOSSARY, REFUSED, finding_words, summary
+
+DEFAULTS = {
+    "dataset": "bloom", "judge": "a", "prompt": "pair_v1", "wave": "", "mode": "balanced",
+    "perturbation": "padding", "kind": "promote", "statistic": "mps", "estimate": 0.1,
+    "minimum": 0.05, "finding": "biased", "simulated": False,
+}  # fmt: skip
+
+
+DETECTS = {"finding": "detects", "estimate": -0.4}
+
+
+def said(*rows: dict[str, Any]) -> list[str]:
+    frame = pl.DataFrame([DEFAULTS | row for row in rows], infer_schema_length=None)
+    return summary(Findings.of(frame), 60)
+
+
+def test_the_most_moved_judge_comes_first() -> None:
+    assert said(
+        {"judge": "a"},
+        {"judge": "b", "estimate": -0.3, "simulated": True},
+        {"judge": "b", "estimate": 0.2, "perturbation": "rich", "simulated": True},
+        {"judge": "c", "finding": "inconclusive", "estimate": 0.04},
+    ) == [
+        "3 judges faced 2 perturbations on 60 questions.",
+        (
+            "2 of 3 judges are biased by a change that should count for nothing:"
+            " b (simulated) by padding and rich; a by padding."
+        ),
+        "1 of 4 cells remains open (1 inconclusive).",
+    ]
+
+
+def test_flaws_overlooked_and_rewarded() -> None:
+    detract = {"kind": "detract", "perturbation": "error"}
+    assert said(
+        detract | {"judge": "a", "finding": "overlooks", "estimate": 0.0},
+        detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
+        detract | DETECTS | {"judge": "c"},
+    )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
+
+
+def test_nothing_found_is_not_called_unbiased() -> None:
+    assert said(
+        {"finding": "no relevant bias", "estimate": 0.0},
+        {"judge": "b", "finding": None, "reason": "too few", "estimate": 0.0},
+        {"judge": "c", "finding": "inconclusive", "kind": "detract", "perturbation": "error"},
+        DETECTS | {"kind": "detract", "perturbation": "error"},
+    )[1:] == [
+        (
+            "No judge was found biased by a change that should count for nothing;"
+            " that there is no relevant bias was shown in 1 of 2 cells."
+        ),
+        "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
+        "2 of 4 cells remain open (1 inconclusive and 1 refused: too few).",
+    ]
+
+
+def test_what_was_shown_nowhere_is_said_plainly() -> None:
+    unsure = {"finding": "inconclusive", "estimate": 0.0}
+    _, promote, detract, _ = said(unsure, unsure | {"kind": "detract", "perturbation": "error"})
+    assert promote.endswith("; that there is no relevant bias was shown in no cell.")
+    assert detract.endswith("; the flaw was detected in no cell.")
+
+
+def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
+    refused = {"finding": None, "reason": "too few"}
+    assert said(refused, refused | {"kind": "detract", "perturbation": "error"}) == [
+        "Nothing can be concluded: every cell is refused.",
+        "1 judge faced 2 perturbations on 60 questions.",
+        "2 of 2 cells remain open (2 refused: too few).",
+    ]
+
+
+def test_people_are_counted_apart_from_judges() -> None:
+    rows = [
+        {"judge": "a"},
+        {"judge": "a", "perturbation": "rich", "finding": "inconclusive"},
+        {"judge": "people/ann", "finding": None, "reason": "few"},
+        {"judge": "Ben", "finding": "inconclusive"},
+    ]
+    frame = Findings.of(pl.DataFrame([DEFAULTS | row for row in rows], infer_schema_length=None))
+    told = summary(frame, 60, {"Ben"}, 12)
+    assert told[0] == (
+        "1 judge faced 2 perturbations on 60 questions;"
+        " 2 people faced 1 perturbation on 12 questions at most."
+    )
+    assert told[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
+    calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
+    first, second, _ = summary(calm, 60, {"Ben"})
+    assert first.endswith("2 people faced 1 perturbation without votes that a shift could be"
+                          " measured by.")  # fmt: skip
+    assert second.startswith("No judge and no person was found biased")
+    alone = Findings.of(frame.filter(pl.col("judge") == "people/ann"))
+    assert summary(alone, 0, (), 1)[1] == "1 person faced 1 perturbation on 1 question at most."
+
+
+def test_a_reason_is_cut_between_words_only() -> None:
+    why = "no sample has a score " * 9
+    (*_, told) = said({"finding": None, "reason": why})
+    assert "(1 refused: no sample has a score no sample" in told
+    assert told.endswith(" has a score no\N{HORIZONTAL ELLIPSIS}).")
+    whole = "nothing qualifies: no sample has a score in the experimental arm and in the other"
+    assert said({"finding": None, "reason": whole})[-1].endswith(f"(1 refused: {whole}).")
+
+
+def test_many_judges_are_counted_not_listed() -> None:
+    sentence = said(*({"judge": f"j{i}", "estimate": 0.2 + i / 100} for i in range(9)))[1]
+    assert sentence.startswith("9 of 9 judges")
+    assert sentence.endswith(
+        "j8 by padding; j7 by padding; j6 by padding; j5 by padding; and 5 others."
+    )
+
+
+def test_without_findings() -> None:
+    assert summary(Findings.empty(), 0) == ["No cell was measured, so nothing was found."]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({}, ("biased", "toward it")),
+        ({"estimate": -0.1}, ("biased", "against it")),
+        ({"kind": "detract", "finding": "rewards"}, ("rewards", "")),
+        (
+            DETECTS
+            | {"detected": 0.64, "detected_low": 0.52, "detected_high": 0.76}
+            | {"detected_by": "detection_power"},
+            ("detects", "DP .64 [.52,\N{NO-BREAK SPACE}.76]"),
+        ),
+        ({"finding": "overlooks", "detected": 0.1}, ("overlooks", "D .10")),
+        ({"finding": "inconclusive"}, ("inconclusive", "")),
+        ({"finding": None, "reason": "no votes"}, (REFUSED, "no votes")),
+    ],
+)
+def test_a_finding_has_its_direction_share_or_reason(
+    row: dict[str, Any], words: tuple[str, str]
+) -> None:
+    unknown = dict.fromkeys(("reason", "detected", "detected_low", "detected_high", "detected_by"))
+    assert finding_words({**DEFAULTS, **unknown, **row}) == words
+
+
+def test_every_finding_is_explained() -> None:
+    assert sorted(GLOSSARY) == sorted([*FINDINGS, REFUSED])
+
+
+def test_a_judge_of_two_waves_is_one_judge() -> None:
+    told = said({"wave": "n1", "finding": "biased"}, {"wave": "n2", "finding": "biased"})
+    assert told[0].startswith("1 judge faced")
+    assert told[1].startswith("1 of 1 judge is biased")
+    assert "/ n1" in told[1]
+    assert "/ n2" in told[1]
