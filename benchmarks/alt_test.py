@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from tasks.calibration.alt_test import CURVE, alt_test
+from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
-from tasks.scorings import SCORINGS
 
 SKILL = 0.7
 LABELS = 5
-METRICS = ("accuracy", "neg_rmse", "jaccard", "macro_jaccard")
+MEASURED = ("accuracy", "neg_rmse", "jaccard", "macro_jaccard")
 
 
 def labels(
@@ -74,8 +74,8 @@ def main() -> None:
         f"{given.people} people, {given.items} items, {given.judges} judges; {len(CURVE)} epsilons"
     )
     print(f"{'plain comparison of all pairs of labels':<42}{plain:>7.2f} s")
-    for metric in METRICS:
-        took = seconds(lambda m=metric: alt_test(humans, judges, SCORINGS[m], epsilons=CURVE))
+    for metric in MEASURED:
+        took = seconds(lambda m=metric: alt_test(humans, judges, METRICS[m], epsilons=CURVE))
         print(f"{metric:<42}{took:>7.2f} s{took / plain:>8.1f} times")
     with tempfile.TemporaryDirectory() as folder:
         for suffix in ("csv", "parquet"):

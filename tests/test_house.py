@@ -13,10 +13,10 @@ import pytest
 from flows.results.calibration import Calibration
 from flows.studies import STUDIES, Study
 from tasks.datasets import DATASETS
+from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
-from tasks.scorings import SCORINGS
 from tasks.simulation.judge import read_prompt
 from tasks.statistics import STATISTICS
 
@@ -26,13 +26,33 @@ SOURCES = sorted(file for room in ROOMS for file in (REPO / room).rglob("*.py"))
 TESTS = sorted((REPO / "tests").rglob("*.py"))
 MARTS = sorted(file.stem for file in (REPO / "warehouse" / "marts").glob("*.sql"))
 FLOW_FILES = sorted(file for file in (REPO / "flows").glob("*.py") if not file.stem.startswith("_"))
-LONGEST = 400
+LONGEST = 450
+MOST_LOOSE = 10
+"""Modules that lie loose in a folder; catalogues hold one per entry."""
+
+CATALOGUES = (
+    "tasks/charts",
+    "tasks/datasets",
+    "tasks/metrics",
+    "tasks/perturbations",
+    "tasks/providers",
+    "tasks/prompts",
+    "tasks/statistics",
+)
+CROWDED = {
+    "tasks/engine": 17,
+    "tasks/counting": 13,
+    "flows/cli": 11,
+    "warehouse": 13,
+    "schemas": 11,
+}
+"""Folders with more, and how many: fewer are to come, never more."""
 
 ENTRIES = [
     *(("tasks/datasets", name) for name in DATASETS),
     *(("tasks/perturbations", name) for name in PERTURBATIONS),
     *(("tasks/prompts", name) for name in PROMPTS),
-    *(("tasks/scorings", name) for name in SCORINGS),
+    *(("tasks/metrics", name) for name in METRICS),
     *(("tasks/statistics", name) for name in STATISTICS),
     *(("warehouse/marts", name) for name in MARTS),
 ]
@@ -52,6 +72,19 @@ def _imported(file: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield "." * node.level + (node.module or "")
+
+
+def _dotted(file: Path) -> str:
+    return ".".join(file.relative_to(REPO).with_suffix("").parts)
+
+
+def _imported_names(file: Path) -> Iterator[tuple[str, ...]]:
+    """Yield what each import could mean: the module, and each name as a module in it."""
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Import):
+            yield tuple(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
 
 
 def _tracked() -> list[Path]:
@@ -82,33 +115,59 @@ def test_one_file_imports_litellm() -> None:
     assert importers == ["tasks/engine/litellm_adapter.py"]
 
 
-@pytest.mark.parametrize("file", [*SOURCES, *TESTS], ids=_name)
-def test_imports_are_absolute_and_annotations_are_there_at_run_time(file: Path) -> None:
-    imported = set(_imported(file))
-    assert not any(name.startswith(".") for name in imported)
-    assert not any(name.split(".")[0] == "tests" for name in imported)
+def test_imports_are_absolute_and_annotations_are_there_at_run_time() -> None:
     # Prefect, pandera and pydantic read annotations
-    assert "__future__" not in imported
+    barred = {"", "tests", "__future__"}
+    assert [
+        (_name(file), name)
+        for file in [*SOURCES, *TESTS]
+        for name in _imported(file)
+        if name.split(".")[0] in barred
+    ] == []
+
+
+def test_an_underscore_means_private_to_its_folder() -> None:
+    modules = {_dotted(file): file for file in SOURCES}
+    private = {name for name in modules if name.rpartition(".")[2].startswith("_")}
+    assert private
+    assert [
+        (_name(file), name)
+        for file in [*SOURCES, *sorted((REPO / "benchmarks").glob("*.py"))]
+        for name in private & {each for found in _imported_names(file) for each in found}
+        if modules[name].parent != file.parent
+    ] == []
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = {file.parent for file in SOURCES}
+    loose = {
+        _name(folder): len([f for f in folder.glob("*.py") if not f.stem.startswith("__")])
+        for folder in folders
+    }
+    assert {
+        name: number
+        for name, number in loose.items()
+        if number > MOST_LOOSE and name not in CATALOGUES
+    } == CROWDED
 
 
 def test_there_is_no_package_of_tests() -> None:
     assert list((REPO / "tests").rglob("__init__.py")) == []
 
 
-@pytest.mark.parametrize("file", FLOW_FILES, ids=_name)
-def test_a_flow_file_shadows_no_module(file: Path) -> None:
+def test_nothing_in_flows_shadows_a_module() -> None:
     # Prefect puts flows/ first on sys.path
     elsewhere = [place for place in sys.path if Path(place).resolve() != REPO / "flows"]
-    assert file.stem == "__init__" or PathFinder.find_spec(file.stem, elsewhere) is None
-    assert file.stem not in sys.stdlib_module_names
-    assert file.stem not in sys.builtin_module_names
+    rooms = [folder for folder in (REPO / "flows").iterdir() if (folder / "__init__.py").is_file()]
+    names = {place.stem for place in (*FLOW_FILES, *rooms)} - {"__init__"}
+    assert {name for name in names if PathFinder.find_spec(name, elsewhere)} == set()
+    assert names.isdisjoint({*sys.stdlib_module_names, *sys.builtin_module_names})
 
 
-@pytest.mark.parametrize(
-    "file", [f for f in FLOW_FILES if f.stem not in {"__init__", "cli", "serve"}], ids=_name
-)
-def test_a_flow_file_defines_flows_only(file: Path) -> None:
-    for node in _tree(file).body:
+def test_a_flow_file_defines_flows_only() -> None:
+    files = [file for file in FLOW_FILES if file.stem not in {"__init__", "serve"}]
+    assert files
+    for node in (node for file in files for node in _tree(file).body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             decorators = {ast.unparse(d).split("(")[0] for d in node.decorator_list}
             assert decorators == {"flow"}, f"{node.name} is no flow"
@@ -135,23 +194,21 @@ def test_no_secret_is_a_flow_parameter() -> None:
     assert [name for name in [*parameters, *fields] if secret.search(name)] == []
 
 
-@pytest.mark.parametrize(("folder", "name"), ENTRIES)
-def test_every_entry_has_its_test(folder: str, name: str) -> None:
-    test = REPO / "tests" / folder / f"test_{name}.py"
-    assert test.is_file(), f"write {_name(test)}"
+def test_every_entry_has_its_test() -> None:
+    tests = [REPO / "tests" / folder / f"test_{name}.py" for folder, name in ENTRIES]
+    assert [_name(test) for test in tests if not test.is_file()] == []
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_study_is_named_in_a_test(name: str) -> None:
-    quoted = re.compile(rf"[\"'](?:audit/)?{re.escape(name)}[\"']")
-    others = [file for file in TESTS if file != Path(__file__)]
-    assert any(quoted.search(file.read_text(encoding="utf-8")) for file in others)
+def test_every_study_is_named_in_a_test() -> None:
+    others = "".join(f.read_text(encoding="utf-8") for f in TESTS if f != Path(__file__))
+    quoted = {name: rf"[\"'](?:audit/)?{re.escape(name)}[\"']" for name in STUDIES}
+    assert [name for name, pattern in quoted.items() if not re.search(pattern, others)] == []
 
 
-@pytest.mark.parametrize("name", sorted({*STUDIES, *(name for _, name in ENTRIES)}))
-def test_every_entry_has_its_line_in_the_readme(name: str) -> None:
+def test_every_entry_has_its_line_in_the_readme() -> None:
     readme = (REPO / "README.md").read_text(encoding="utf-8")
-    assert f"`{name}`" in readme, f"name `{name}` in README.md"
+    names = {*STUDIES, *(name for _, name in ENTRIES)}
+    assert {name for name in names if f"`{name}`" not in readme} == set()
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -161,18 +218,19 @@ def test_every_study_names_only_what_there_is(name: str) -> None:
     assert set(study.judges) <= set(JUDGES)
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=_name)
-def test_no_file_is_too_long_to_read(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= LONGEST
+def test_no_file_is_too_long_to_read() -> None:
+    lines = {_name(file): len(file.read_text(encoding="utf-8").splitlines()) for file in SOURCES}
+    assert {name: number for name, number in lines.items() if number > LONGEST} == {}
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=_name)
-def test_rates_are_never_written_as_percent(file: Path) -> None:
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.FormattedValue) and node.format_spec:
-            assert not ast.unparse(node.format_spec).rstrip("'\"").endswith("%")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            assert not re.search(r"\{[^{}]*:[^{}]*%\}", node.value)
+def test_rates_are_never_written_as_percent() -> None:
+    for file in SOURCES:
+        for node in ast.walk(_tree(file)):
+            if isinstance(node, ast.FormattedValue) and node.format_spec:
+                specification = ast.unparse(node.format_spec).rstrip("'\"")
+                assert not specification.endswith("%"), _name(file)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"\{[^{}]*:[^{}]*%\}", node.value), _name(file)
 
 
 @pytest.mark.parametrize("name", PROMPTS)

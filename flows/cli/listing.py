@@ -11,10 +11,10 @@ from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import BESIDE
 from tasks.datasets import DATASETS
 from tasks.kit.catalogue import UnknownNameError, unknown
+from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS, Statistic
 
 HEADINGS = {
@@ -127,8 +127,8 @@ def _shelves() -> dict[str, Shelf]:
         "beside estimates": Shelf("column", {n: entry.about for n, entry in BESIDE.items()}),
         "metrics": Shelf(
             "metric of calibration",
-            {n: entry.summary for n, entry in SCORINGS.items()},
-            lambda n: SCORINGS[n].prepare,
+            {n: entry.summary for n, entry in METRICS.items()},
+            lambda n: METRICS[n].prepare,
         ),
         "studies": Shelf("study", {n: file.about for n, file in STUDIES.items()}),
     }

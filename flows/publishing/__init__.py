@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Reports, artifacts and exports."""

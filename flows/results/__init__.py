@@ -1,1 +1,1 @@
-"""TODO room."""
+"""From votes in the warehouse to results, and from files of votes or labels."""

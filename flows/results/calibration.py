@@ -34,11 +34,11 @@ from tasks.calibration.calibrate import (
     try_judges,
 )
 from tasks.calibration.non_inferiority import check_epsilon
-from tasks.calibration.similarity import find_scoring
+from tasks.calibration.similarity import find_metric
 from tasks.counting.masks import count_masks
 from tasks.kit.stage import code_digest
+from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
-from tasks.scorings import SCORINGS
 from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
@@ -86,7 +86,7 @@ class Calibration(BaseModel):
     metric: str = Field(
         default="accuracy",
         description="How well a label fits those of others.",
-        json_schema_extra={"enum": list(SCORINGS)},
+        json_schema_extra={"enum": list(METRICS)},
     )
     epsilon: float = Field(
         default=0.1,
@@ -110,7 +110,7 @@ class Calibration(BaseModel):
             For an epsilon outside its range or an unknown metric.
         """
         check_epsilon(self.epsilon, self.epsilon_kind)
-        find_scoring(self.metric)
+        find_metric(self.metric)
         path = Path(self.metric.rpartition(":")[0])
         digest = _digest(path) if ":" in self.metric else ""
         return Terms(
@@ -127,7 +127,7 @@ class Calibration(BaseModel):
         if ":" in self.metric:
             raise ValueError(
                 f"metric {self.metric!r:.80}: a function of your own runs from the command line "
-                f"only, with `voirdire calibrate --metric`. Known: {', '.join(SCORINGS)}."
+                f"only, with `voirdire calibrate --metric`. Known: {', '.join(METRICS)}."
             )
 
 

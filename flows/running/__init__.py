@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What runs a flow: run record, casting, recovery, progress, stopping."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The Prefect server: finding, starting and guarding it; deployments and schedules."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tasks.calibration.advantage_variance import Places, Spread, no_spread, spread_of
 from tasks.calibration.label_values import Codes, Panel, make_panel, read_labels
 from tasks.calibration.non_inferiority import Counts
-from tasks.scorings import Gaps, Scoring
+from tasks.metrics import Gaps, Metric
 
 Flags = NDArray[np.int8]
 
@@ -47,11 +47,11 @@ class LeftOut(NamedTuple):
 
 
 def encode(
-    humans: pl.DataFrame, judges: pl.DataFrame, scoring: Scoring
+    humans: pl.DataFrame, judges: pl.DataFrame, metric: Metric
 ) -> tuple[list[Any], pl.Series, Labels, Labels]:
     """Give numbers to values and items (sorted), the same in both files."""
     texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
-    read = read_labels(scoring.labels, [json.loads(text) for text in texts])
+    read = read_labels(metric.labels, [json.loads(text) for text in texts])
     places = {value: None for value in read if value is not None}
     values = list(places)
     number = {value: code for code, value in enumerate(values)}
@@ -93,7 +93,7 @@ def count_each(
     values: list[Any],
     people: Labels,
     machines: Labels,
-    scoring: Scoring,
+    metric: Metric,
     *,
     least: int,
     clusters: Codes | None = None,
@@ -110,12 +110,12 @@ def count_each(
     held = shared[people.item]
     who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
     panel = make_panel(values, place[people.item[held]], people.code[held])
-    gaps = scoring.prepare(panel) if held.any() else None
+    gaps = metric.prepare(panel) if held.any() else None
     # Rows of an item are sorted by code.
     lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
     present, first = np.unique(who, return_index=True)
     # Numbers may be near and equal none, and what a function of the user's is of, who knows.
-    named = scoring.labels in ("text", "set")
+    named = metric.labels in ("text", "set")
     known = _names(values, panel.code) if named else set()
     places = Places.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))

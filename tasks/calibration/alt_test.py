@@ -21,7 +21,7 @@ from tasks.calibration.non_inferiority import (
 )
 from tasks.inference.intervals import proportions
 from tasks.inference.multiplicity import benjamini_yekutieli
-from tasks.scorings import Scoring
+from tasks.metrics import Metric
 
 LEAST = 30
 """Instances that an annotator needs, by default."""
@@ -73,7 +73,7 @@ class AltTest(NamedTuple):
 def alt_test(
     humans: pl.DataFrame,
     judges: pl.DataFrame,
-    scoring: Scoring,
+    metric: Metric,
     *,
     epsilons: Sequence[float] = (0.1,),
     kind: Kind = "additive",
@@ -110,10 +110,10 @@ def alt_test(
         raise ValueError(f"no test {test!r}. Known: {', '.join(TESTS)}.")
     if least < 1:
         raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
-    values, items, people, machines = encode(humans, judges, scoring)
+    values, items, people, machines = encode(humans, judges, metric)
     grouped = None if clusters is None else _clusters(items, clusters)
     counted = list(
-        count_each(values, people, machines, scoring, least=least, clusters=grouped)
+        count_each(values, people, machines, metric, least=least, clusters=grouped)
     )  # fmt: skip
     shape = len(machines.names), len(epsilons), len(people.names)
     counts = tuple(
@@ -121,7 +121,7 @@ def alt_test(
         for i in range(3)
     )
     each = _each(counts, epsilons, kind, test, least) | _intervals(counted, counts, len(epsilons))
-    same = {"metric": scoring.name, "epsilon_kind": kind}
+    same = {"metric": metric.name, "epsilon_kind": kind}
     key = {
         "judge": np.repeat(np.array(machines.names, object), shape[1]),
         "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),

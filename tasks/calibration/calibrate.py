@@ -13,7 +13,7 @@ from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
 from tasks.calibration.label_values import Kind as LabelKind
 from tasks.calibration.label_values import ListLabel, read_labels
 from tasks.calibration.non_inferiority import Kind, Test, why_untested
-from tasks.calibration.similarity import find_scoring
+from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
 from tasks.inference.intervals import LEVEL
 
@@ -66,7 +66,7 @@ def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> 
 
 def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
     """Return labels of annotations, dataset by dataset."""
-    as_number = find_scoring(metric).labels == "number"
+    as_number = find_metric(metric).labels == "number"
     rows = annotations.filter(pl.col("aspect").is_null()).with_columns(
         label=pl.col("value").cast(pl.String)
         if as_number
@@ -92,7 +92,7 @@ def require_two_names(labelled: Labelled) -> Labelled:
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     """Run the alternative annotator test at an epsilon and at those of the curve."""
     found = alt_test(
-        labelled.humans, labelled.judges, find_scoring(terms.metric),
+        labelled.humans, labelled.judges, find_metric(terms.metric),
         epsilons=sorted({terms.epsilon, *CURVE}), kind=terms.kind, test=terms.test,
         least=terms.least, clusters=labelled.clusters,
     )  # fmt: skip
@@ -135,7 +135,7 @@ def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms:
 
 def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     """Return the labels that can be read as ``metric`` needs them."""
-    kind = find_scoring(metric).labels
+    kind = find_metric(metric).labels
     people = labelled.humans.with_columns(
         judge="annotator", prompt=pl.lit(None, dtype=pl.String), wave=pl.lit(""),
         simulated=pl.lit(None, dtype=pl.Boolean), human=pl.lit(value=True),
@@ -182,7 +182,7 @@ def as_word(label: Any) -> str | None:
 
 def label_kind(metric: str) -> LabelKind:
     """Return what the metric takes labels for."""
-    return find_scoring(metric).labels
+    return find_metric(metric).labels
 
 
 def _as_json(word: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tasks.calibration.label_values import Codes, Floats, ListLabel, Panel, neighbours
-from tasks.scorings import SCORINGS, Gaps, Scoring
+from tasks.metrics import METRICS, Gaps, Metric
 
 Similarity = Callable[[Codes, Codes], Floats]
 """Of labels that are judged, and of those that they are held against."""
@@ -42,13 +42,13 @@ KEPT = 1 << 20
 """Pairs whose similarity is remembered."""
 
 
-def find_scoring(name: str) -> Scoring:
-    """Return the scoring of that name, or that of a function in a file, ``PATH:FUNCTION``."""
+def find_metric(name: str) -> Metric:
+    """Return the metric of that name, or that of a function in a file, ``PATH:FUNCTION``."""
     path, colon, function = name.rpartition(":")
-    return from_function(_load(Path(path), function), name) if colon else SCORINGS[name]
+    return from_function(_load(Path(path), function), name) if colon else METRICS[name]
 
 
-def from_function(function: Callable[[Any, Any], float], name: str) -> Scoring:
+def from_function(function: Callable[[Any, Any], float], name: str) -> Metric:
     """Score by the mean of ``function(label, other)``, from 0 to 1, over the others' labels."""
 
     def prepare(panel: Panel) -> Gaps:
@@ -67,7 +67,7 @@ def from_function(function: Callable[[Any, Any], float], name: str) -> Scoring:
 
         return mean_similarity(panel, similarity)
 
-    return Scoring(name, "any", name, prepare, (function.__doc__ or "").strip().split("\n")[0])
+    return Metric(name, "any", name, prepare, (function.__doc__ or "").strip().split("\n")[0])
 
 
 def _label(value: Any) -> Any:
@@ -90,7 +90,7 @@ def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> f
 def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
     """Run the file, which is the user's own program, and return its function."""
     if not path.is_file():
-        raise ValueError(f"{path} is not a file. Name a metric ({', '.join(SCORINGS)}), or "
+        raise ValueError(f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or "
                          "PATH:FUNCTION of a Python file.")  # fmt: skip
     spec = importlib.util.spec_from_file_location(f"metric_{path.stem}", path)
     if spec is None or spec.loader is None:

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The rules of findings: thresholds, cautions, position bias, exclusions, gates."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What charts are drawn with."""

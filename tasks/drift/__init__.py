@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Changes between waves: their size, their tests, and which of them raise an alert."""

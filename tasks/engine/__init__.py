@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Asking providers: queue, rate limits, budget, journal, client, worker process."""

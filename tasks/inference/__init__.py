@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Statistical inference for many cells at once; the cluster is the unit."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Ballots and their verdicts: the parser, sequential stopping, people as judges."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Several judges on the same items: pairs of judges, juries, letter displays."""

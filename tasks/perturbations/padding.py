@@ -4,7 +4,7 @@ from tasks.kit.random_numbers import shuffle
 from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import additive
 from tasks.rewriting.phrases import PADDING_LEADS
-from tasks.rewriting.shams import led
+from tasks.rewriting.sentences import led
 from tasks.rewriting.words import plain, sentences, words
 
 LONGEST = 2.0

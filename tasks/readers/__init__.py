@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Readers of files from outside, which are bounded and trust nothing."""

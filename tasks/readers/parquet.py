@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import polars as pl
-
 from tasks.readers.bounded import (
     MAX_FILE,
     MAX_ROWS,
@@ -30,20 +28,25 @@ CHUNKS = """
     select path_in_schema, row_group_num_rows, total_uncompressed_size
     from parquet_metadata($file)
 """
-ROWS = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
+COUNT = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
+ROWS = "from read_parquet($file)"
+BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "2GB"}
 
 
 def parquet_table(path: Path, problems: Problems) -> Table:
-    """Open a Parquet file whose columns are all text; a null is a missing value."""
+    """Open a Parquet file whose columns are all text; a null is a missing value.
+
+    DuckDB reads it: a broken file ends in its errors, where Polars' reader ends the process.
+    """
     import duckdb
 
     # DuckDB takes a name for a pattern.
     file = {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
-    with closing(duckdb.connect()) as connection:
+    with closing(duckdb.connect(config=BOUNDS)) as connection:
         try:
             columns = connection.execute(COLUMNS, file).fetchall()
             nulls = {name for (name,) in connection.execute(NULLS, file).fetchall()}
-            ((number,),) = connection.execute(ROWS, file).fetchall()
+            ((number,),) = connection.execute(COUNT, file).fetchall()
             chunks = connection.execute(CHUNKS, file).fetchall()
         except (duckdb.Error, UnicodeDecodeError) as error:
             problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
@@ -54,7 +57,7 @@ def parquet_table(path: Path, problems: Problems) -> Table:
         what = f"has the type {clip(kind)}; it must be text (VARCHAR)"
         problems.add(f"column {clip(name)}", what, "Cast it to text or drop it.")
     names = [name for name, _ in columns]
-    return Table(names, iter(()) if others else _rows(path, problems))
+    return Table(names, iter(()) if others else _rows(file, names, problems))
 
 
 def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:
@@ -69,24 +72,26 @@ def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Prob
         problems.add("", f"has {size} bytes unpacked; at most {MAX_FILE} are allowed", SPLIT)
 
 
-def _rows(path: Path, problems: Problems) -> Iterator[Row]:
+def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterator[Row]:
+    import duckdb
+
     number, size = 0, 0
     try:
-        batches = pl.scan_parquet(path, glob=False).collect_batches(
-            chunk_size=BATCH, maintain_order=True
-        )
-        for batch in batches:
-            for fields in batch.iter_rows(named=True):
-                number += 1
-                size += sum(len(value) for value in fields.values() if value)
-                yield Row(f"row {number}", {k: v for k, v in fields.items() if v is not None})
-            if size > MAX_FILE:
-                what = f"more than {MAX_FILE} characters up to here; no more are allowed"
-                problems.add(f"row {number}", what, SPLIT)
-                return
-    except pl.exceptions.PolarsError as error:
+        with closing(duckdb.connect(config=BOUNDS)) as connection:
+            found = connection.execute(ROWS, file)
+            while batch := found.fetchmany(BATCH):
+                for values in batch:
+                    number += 1
+                    size += sum(len(value) for value in values if value)
+                    fields = zip(names, values, strict=True)
+                    yield Row(f"row {number}", {k: v for k, v in fields if v is not None})
+                if size > MAX_FILE:
+                    what = f"more than {MAX_FILE} characters up to here; no more are allowed"
+                    problems.add(f"row {number}", what, SPLIT)
+                    return
+    except (duckdb.Error, UnicodeDecodeError) as error:
         where, text = f"after row {number}", _first_line(error)
-        if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
+        if "utf" in str(error).lower():
             problems.add(where, f"a text is not UTF-8 ({text})", RESAVE)
         else:
             problems.add(where, f"cannot be read ({text})", "Write the file again.")

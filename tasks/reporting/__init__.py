@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The report: its sections, wording and templates."""

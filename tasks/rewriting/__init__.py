@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What perturbations are made with: words, paraphrases, shams, validity checks."""

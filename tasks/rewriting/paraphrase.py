@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tasks.kit.random_numbers import shuffle
 from tasks.rewriting.phrases import NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
-from tasks.rewriting.shams import chosen_lead, led
+from tasks.rewriting.sentences import chosen_lead, led
 from tasks.rewriting.words import spans, words
 
 MOST_LEADS = 2

@@ -1,13 +1,11 @@
 """Shams: edits without meaning, as long as the perturbed text."""
 
-from itertools import combinations
-
-from tasks.kit.random_numbers import pick, shuffle
+from tasks.kit.random_numbers import shuffle
 from tasks.perturbations import Item
 from tasks.rewriting.checks import SHAM_TOLERANCE, sham_failure
 from tasks.rewriting.paraphrase import reworded
-from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES
 from tasks.rewriting.plain_content import canonical
+from tasks.rewriting.sentences import SHORTEST, extended, noted
 from tasks.rewriting.words import spans, topic_of
 
 SHORTEST_RULE = 3
@@ -122,72 +120,3 @@ def _accepted(original: str, perturbed: str, sham: str) -> str | None:
 
 def _key(item: Item, seed: int) -> tuple[object, ...]:
     return (seed, item.answer_id, "sham")
-
-
-OPENERS = frozenset({
-    "a", "all", "an", "any", "are", "as", "at", "both", "by", "each", "every", "for",
-    "from", "here", "if", "in", "is", "it", "its", "many", "most", "no", "of", "on",
-    "one", "other", "our", "she", "he", "since", "some", "such", "that", "the", "their",
-    "there", "these", "they", "this", "those", "to", "under", "we", "what", "when",
-    "where", "which", "while", "with", "without", "you", "your",
-})  # fmt: skip
-"""Words that begin a sentence with a capital for no other reason."""
-
-SHORTEST = min(map(len, NEUTRAL))
-
-ROOM = 60
-"""Characters that one or two neutral sentences can always fill closely."""
-
-
-def led(lead: str, sentence: str) -> str:
-    """Put ``sentence`` under a lead-in, with a colon where its capital must stay.
-
-    >>> led("In short", "The tide falls."), led("In short", "Paris is a city.")
-    ('In short, the tide falls.', 'In short: Paris is a city.')
-    """
-    first = sentence.split(maxsplit=1)[0]
-    if first[0].isupper() and first.lower() in OPENERS:
-        return f"{lead}, {sentence[0].lower()}{sentence[1:]}"
-    return f"{lead}: {sentence}"
-
-
-def extended(text: str, length: int, key: tuple[object, ...], *, apart: bool) -> str:
-    """Append neutral sentences to bring ``text`` as close as they can to ``length``."""
-    joint = " " if not apart and text.endswith((".", "!", "?")) else "\n\n"
-    free = [s for s in shuffle(NEUTRAL, *key, "neutral") if s not in text]
-    return text + joint + " ".join(_filling(length - len(text) - len(joint), free))
-
-
-def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
-    """Append a note that names the topic and says nothing of it, to reach ``length`` closely."""
-    head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
-    free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
-    return head + " ".join(_filling(length - len(head), free))
-
-
-def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
-    """Return one of ``leads``."""
-    return pick(leads, *key, "lead")
-
-
-def _filling(wanted: int, free: list[str]) -> list[str]:
-    taken: list[str] = []
-    left = wanted + 1  # the joint before the first sentence is counted elsewhere
-    for sentence in free:
-        if left - len(sentence) - 1 >= ROOM:
-            taken.append(sentence)
-            left -= len(sentence) + 1
-    rest = [s for s in free if s not in taken]
-    return taken + _nearest(left, rest)
-
-
-def _nearest(left: int, rest: list[str]) -> list[str]:
-    sizes = [len(s) + 1 for s in rest]
-    best: tuple[int, ...] = ()
-    missed = abs(left)
-    for many in (1, 2):
-        for places in combinations(range(len(rest)), many):
-            miss = abs(left - sum(sizes[place] for place in places))
-            if miss < missed:
-                best, missed = places, miss
-    return [rest[place] for place in best]

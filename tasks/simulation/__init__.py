@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Simulated judges, simulated studies, and an emulated provider."""

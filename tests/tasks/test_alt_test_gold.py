@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 
 from tasks.calibration.alt_test import CURVE, AltTest, alt_test
+from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
-from tasks.scorings import SCORINGS
 
 NEAR = 1e-9
 DATASETS = ("wax", "mtbench", "cebab_aspects", "cebab_stars", "10k_prompts")
@@ -95,7 +95,7 @@ def test_the_published_data(reference_data: Path, name: str) -> None:
     gold = json.loads((folder / "gold.json").read_text())[name]
     found = alt_test(
         *read_both(folder),
-        SCORINGS[gold["scoring_function"]], epsilons=CURVE, test="t",
+        METRICS[gold["scoring_function"]], epsilons=CURVE, test="t",
     )  # fmt: skip
     check(found, gold["llms"])
     assert found.judges["instances"].unique().to_list() == [gold["n_instances"]]
@@ -110,7 +110,7 @@ def test_the_published_tables(reference_data: Path, name: str) -> None:
     humans, judges = read_both(folder)
     found = alt_test(
         humans, judges,
-        SCORINGS[gold["scoring_function"]], epsilons=[gold["paper_epsilon"]], test="t",
+        METRICS[gold["scoring_function"]], epsilons=[gold["paper_epsilon"]], test="t",
     )  # fmt: skip
     published = {k: v for k, v in tables["T2"].items() if k.startswith(f"{name}/")}
     assert len(published) == found.judges.height
@@ -150,7 +150,7 @@ def test_labels_of_many(reference_data: Path, score: str, kind: Any, *, as_sets:
         ])  # fmt: skip
 
     found = alt_test(
-        frame(data["humans"]), frame(data["llms"]), SCORINGS[SCORES[score]],
+        frame(data["humans"]), frame(data["llms"]), METRICS[SCORES[score]],
         epsilons=CURVE, kind=kind, test="t",
     )  # fmt: skip
     assert found.judges.height == len(gold) * len(CURVE)

@@ -9,9 +9,9 @@ from flows.cli.measure_tables import OF_JUDGES
 from flows.cli.terminal import RATES
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import BESIDE
+from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.providers import JUDGES
-from tasks.scorings import SCORINGS
 from tasks.statistics import STATISTICS
 
 
@@ -23,7 +23,7 @@ def test_everything_is_listed() -> None:
         *JUDGES,
         *PERTURBATIONS,
         *BESIDE,
-        *SCORINGS,
+        *METRICS,
         "bloom",
         "humans_or_llms",
         "pair_v1",

@@ -12,7 +12,7 @@ from scipy.stats import norm, t
 from statsmodels.stats.proportion import proportion_confint
 
 from tasks.calibration.alt_test import AltTest, alt_test
-from tasks.scorings import SCORINGS
+from tasks.metrics import METRICS
 
 PEOPLE = ("Ann", "Bob", "Cid")
 
@@ -41,7 +41,7 @@ def study() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def run(study: tuple[pl.DataFrame, pl.DataFrame], clusters: pl.DataFrame | None) -> AltTest:
-    return alt_test(*study, SCORINGS["accuracy"], least=10, clusters=clusters)
+    return alt_test(*study, METRICS["accuracy"], least=10, clusters=clusters)
 
 
 def outcomes(study: tuple[pl.DataFrame, pl.DataFrame]) -> dict[str, dict[str, int]]:
@@ -128,7 +128,7 @@ def test_clusters_widen_the_interval_of_a_person(study: Any) -> None:
 
 def test_a_single_item_has_no_interval() -> None:
     humans = frame([(who, "i", "a") for who in PEOPLE])
-    found = alt_test(humans, frame([("ada", "i", "a")]), SCORINGS["accuracy"], least=1)
+    found = alt_test(humans, frame([("ada", "i", "a")]), METRICS["accuracy"], least=1)
     assert found.judges.select("advantage_probability", "low", "high").rows() == [(1, None, None)]
     assert found.annotators["low"].null_count() == 3
 
@@ -136,7 +136,7 @@ def test_a_single_item_has_no_interval() -> None:
 def test_whoever_always_fits_has_an_interval_below_one() -> None:
     rows = [(who, f"i{i}", "a") for who in PEOPLE for i in range(20)]
     found = alt_test(
-        frame(rows), frame([("ada", f"i{i}", "a") for i in range(20)]), SCORINGS["accuracy"],
+        frame(rows), frame([("ada", f"i{i}", "a") for i in range(20)]), METRICS["accuracy"],
         least=1,
     ).judges.row(0, named=True)  # fmt: skip
     # all of 20: z^2 / (n + z^2) below 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from tasks.calibration.alt_test import ANNOTATORS, CURVE, JUDGES, AltTest, alt_test
-from tasks.scorings import SCORINGS
+from tasks.metrics import METRICS
 
 Labels = dict[str, dict[str, Any]]
 
@@ -28,7 +28,7 @@ def frame(labels: Labels) -> pl.DataFrame:
 
 def run(humans: Labels, judges: Labels, metric: str = "accuracy", **options: Any) -> AltTest:
     options = {"least": 1, **options}
-    return alt_test(frame(humans), frame(judges), SCORINGS[metric], **options)
+    return alt_test(frame(humans), frame(judges), METRICS[metric], **options)
 
 
 def tell(labels: str, prefix: str = "i") -> dict[str, str]:
@@ -225,10 +225,10 @@ def test_options_that_are_not() -> None:
 def test_two_labels_for_one_item() -> None:
     twice = pl.concat([frame(HUMANS), frame({"Bob": {"i2": None}})])
     with pytest.raises(ValueError, match="'Bob' labels item 'i2' more than once"):
-        alt_test(twice, frame(JUDGE), SCORINGS["accuracy"])
+        alt_test(twice, frame(JUDGE), METRICS["accuracy"])
     twice = pl.concat([frame(JUDGE), frame(JUDGE)])
     with pytest.raises(ValueError, match="'ada' labels item 'i0' more than once"):
-        alt_test(frame(HUMANS), twice, SCORINGS["accuracy"])
+        alt_test(frame(HUMANS), twice, METRICS["accuracy"])
 
 
 def test_nothing_at_all() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.calibration.label_values import make_panel, read_labels
-from tasks.calibration.similarity import find_scoring, from_function
-from tasks.scorings import SCORINGS
+from tasks.calibration.similarity import find_metric, from_function
+from tasks.metrics import METRICS
 
 OWN = '''
 def near(label, other):
@@ -33,19 +33,19 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_a_function_of_the_users(own: Path) -> None:
-    scoring = find_scoring(f"{own}:near")
-    assert scoring.summary == "One less the distance."
+    metric = find_metric(f"{own}:near")
+    assert metric.summary == "One less the distance."
     panel = make_panel([1, 2, 4], np.array([0, 0, 0]), np.array([0, 1, 2]))
     # Of 1, 2, 4, a judge says 2. To 2, 4 it is off by 0, 2 and 1 by 1, 3: half a quarter each.
     # To 1, 2 it is off by 1, 0 and 4 by 3, 2.
-    assert scoring.prepare(panel)(np.array([1])) == pytest.approx([0.25, 0, 0.5])
+    assert metric.prepare(panel)(np.array([1])) == pytest.approx([0.25, 0, 0.5])
 
 
 def test_it_gets_lists_as_lists(own: Path) -> None:
-    scoring = find_scoring(f"{own}:seen")
+    metric = find_metric(f"{own}:seen")
     values = read_labels("any", [["a"], ["b", "c"], ["d"]])
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))
-    assert scoring.prepare(panel)(np.array([2])).tolist() == [0, 1]
+    assert metric.prepare(panel)(np.array([2])).tolist() == [0, 1]
 
 
 def test_a_text_that_looks_like_a_list_stays_a_text() -> None:
@@ -73,23 +73,23 @@ def test_a_text_that_looks_like_a_list_stays_a_text() -> None:
 def test_functions_that_are_none(own: Path, name: str, error: type[Exception], says: str) -> None:
     panel = make_panel([1, 2], np.array([0, 0]), np.array([0, 1]))
     with pytest.raises(error, match=says):
-        find_scoring(f"{own}:{name}").prepare(panel)
+        find_metric(f"{own}:{name}").prepare(panel)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a file"):
-        find_scoring(f"{tmp_path / 'none.py'}:near")
+        find_metric(f"{tmp_path / 'none.py'}:near")
     text = tmp_path / "own.txt"
     text.write_text(OWN)
     with pytest.raises(ValueError, match="is not a Python file"):
-        find_scoring(f"{text}:near")
+        find_metric(f"{text}:near")
     wrong = tmp_path / "wrong.py"
     wrong.write_text("1 +")
     with pytest.raises(ValueError, match="cannot be run: SyntaxError"):
-        find_scoring(f"{wrong}:near")
+        find_metric(f"{wrong}:near")
 
 
 def test_names_are_of_the_catalogue() -> None:
-    assert find_scoring("jaccard") is SCORINGS["jaccard"]
+    assert find_metric("jaccard") is METRICS["jaccard"]
     with pytest.raises(LookupError, match=r"no metric 'jacard'\. Did you mean 'jaccard'"):
-        find_scoring("jacard")
+        find_metric("jacard")

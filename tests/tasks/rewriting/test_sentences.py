@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.rewriting.phrases import NEUTRAL
-from tasks.rewriting.shams import extended, led
+from tasks.rewriting.sentences import extended, led
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 
 from tasks.calibration.label_values import Codes, Floats, Panel
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 
-@scoring(labels="text", source="https://arxiv.org/abs/2501.10970")
+@metric(labels="text", source="https://arxiv.org/abs/2501.10970")
 def accuracy(panel: Panel) -> Gaps:
     """Share of the others who gave the same label; lists agree as sets.
 

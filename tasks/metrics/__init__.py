@@ -1,6 +1,6 @@
-"""Scorings, one per file: ``@scoring(...)`` on a function named like the file.
+"""Metrics of agreement, one per file: ``@metric(...)`` on a function named like the file.
 
-A scoring says how well one label fits the others' labels of its item. Its function gets a panel of
+A metric says how well one label fits the others' labels of its item. Its function gets a panel of
 human labels once, and returns what tells, for the labels of any judge, by how much the judge fits
 better than the human left out: above 0, below 0, or 0 for a tie.
 """
@@ -17,7 +17,7 @@ Gaps = Callable[[Codes], Floats]
 
 
 @dataclass(frozen=True)
-class Scoring:
+class Metric:
     """How well a label fits the labels of others."""
 
     name: str
@@ -28,14 +28,14 @@ class Scoring:
     summary: str
 
 
-def scoring(*, labels: Kind, source: str) -> Callable[[Callable[[Panel], Gaps]], Scoring]:
-    """Declare a scoring."""
+def metric(*, labels: Kind, source: str) -> Callable[[Callable[[Panel], Gaps]], Metric]:
+    """Declare a metric."""
 
-    def declare(prepare: Callable[[Panel], Gaps]) -> Scoring:
+    def declare(prepare: Callable[[Panel], Gaps]) -> Metric:
         summary = (prepare.__doc__ or "").strip().split("\n")[0]
-        return Scoring(getattr(prepare, "__name__", ""), labels, source, prepare, summary)
+        return Metric(getattr(prepare, "__name__", ""), labels, source, prepare, summary)
 
     return declare
 
 
-SCORINGS: Catalogue[Scoring] = modules("metric", __name__, Path(__file__).parent, Scoring)
+METRICS: Catalogue[Metric] = modules("metric", __name__, Path(__file__).parent, Metric)

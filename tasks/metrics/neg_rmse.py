@@ -3,13 +3,13 @@
 import numpy as np
 
 from tasks.calibration.label_values import Codes, Floats, Panel
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-13
 
 
-@scoring(labels="number", source="https://arxiv.org/abs/2501.10970")
+@metric(labels="number", source="https://arxiv.org/abs/2501.10970")
 def neg_rmse(panel: Panel) -> Gaps:
     """Minus the root of the mean squared distance from the others' numbers.
 

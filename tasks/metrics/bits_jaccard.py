@@ -4,10 +4,10 @@ import numpy as np
 
 from tasks.calibration.label_values import Codes, Floats, Panel, Sets
 from tasks.calibration.similarity import mean_similarity
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 
-@scoring(labels="set", source="https://scikit-learn.org/stable/modules/model_evaluation.html")
+@metric(labels="set", source="https://scikit-learn.org/stable/modules/model_evaluation.html")
 def bits_jaccard(panel: Panel) -> Gaps:
     """Mean of the Jaccard of what two sets hold and of what they lack: for comparison only.
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from tasks.calibration.label_values import Codes, Floats, Panel, Sets
 from tasks.calibration.similarity import mean_similarity
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 
-@scoring(labels="set", source="Jaccard (1912), New Phytologist 11")
+@metric(labels="set", source="Jaccard (1912), New Phytologist 11")
 def jaccard(panel: Panel) -> Gaps:
     """Mean of labels in both sets over labels in either; two empty sets are alike.
 

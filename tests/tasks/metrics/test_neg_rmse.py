@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.calibration.label_values import make_panel
-from tasks.scorings import SCORINGS
+from tasks.metrics import METRICS
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tasks.scorings import SCORINGS
 )
 def test_by_hand(judge: float, signs: list[int]) -> None:
     panel = make_panel([1.0, 2.0, 4.0, judge], np.array([0, 0, 0]), np.array([0, 1, 2]))
-    gap = SCORINGS["neg_rmse"].prepare(panel)(np.array([3]))
+    gap = METRICS["neg_rmse"].prepare(panel)(np.array([3]))
     assert np.sign(gap).tolist() == signs
 
 
@@ -27,4 +27,4 @@ def test_ties_do_not_depend_on_where_numbers_lie(far: float, scale: float) -> No
     values = [far + scale * x for x in (1, 2, 3)]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))
     # to 2, 1 and 3 are as near
-    assert SCORINGS["neg_rmse"].prepare(panel)(np.array([2]))[0] == 0
+    assert METRICS["neg_rmse"].prepare(panel)(np.array([2]))[0] == 0

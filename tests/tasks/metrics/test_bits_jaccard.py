@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.calibration.label_values import make_panel
-from tasks.scorings import SCORINGS
+from tasks.metrics import METRICS
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ def test_by_hand(judge: str, score: float) -> None:
     values = [frozenset("c"), frozenset("b"), frozenset(judge), frozenset("abc")]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))
     # {c} is left out, which is as near as {a}
-    gap = SCORINGS["bits_jaccard"].prepare(panel)(np.array([2]))[0]
+    gap = METRICS["bits_jaccard"].prepare(panel)(np.array([2]))[0]
     assert gap == pytest.approx(score - 1 / 6)

@@ -4,10 +4,10 @@ import numpy as np
 
 from tasks.calibration.label_values import Bits, Codes, Floats, Panel, Sets, count_bits, neighbours
 from tasks.calibration.similarity import PAIRS
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 
-@scoring(labels="set", source="https://arxiv.org/abs/2501.10970")
+@metric(labels="set", source="https://arxiv.org/abs/2501.10970")
 def macro_jaccard(panel: Panel) -> Gaps:
     """Mean over labels of the Jaccard of one label, over the others' sets of the item.
 

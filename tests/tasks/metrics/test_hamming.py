@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.calibration.label_values import make_panel
-from tasks.scorings import SCORINGS
+from tasks.metrics import METRICS
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from tasks.scorings import SCORINGS
 def test_by_hand(judge: str, gap: float) -> None:
     values = [frozenset("ab"), frozenset("bc"), frozenset(judge), frozenset("abcd")]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))
-    assert SCORINGS["hamming"].prepare(panel)(np.array([2]))[0] == pytest.approx(gap)
+    assert METRICS["hamming"].prepare(panel)(np.array([2]))[0] == pytest.approx(gap)

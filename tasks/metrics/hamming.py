@@ -2,10 +2,10 @@
 
 from tasks.calibration.label_values import Codes, Floats, Panel, Sets
 from tasks.calibration.similarity import mean_similarity
-from tasks.scorings import Gaps, scoring
+from tasks.metrics import Gaps, metric
 
 
-@scoring(labels="set", source="Hamming (1950), Bell System Technical Journal 29")
+@metric(labels="set", source="Hamming (1950), Bell System Technical Journal 29")
 def hamming(panel: Panel) -> Gaps:
     """Mean share of all labels seen that both sets hold or both lack.
 
