@@ -292,14 +292,14 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
     # The catalogue is read once per process; an audit would go on to a server.
     program = (
-        "import sys; from flows import _audit_here, cli\n"
-        "_audit_here._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
-        "cli.main(sys.argv[1:])"
+        "import sys; from flows.cli import audit, main\n"
+        "audit._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
+        "main.main(sys.argv[1:])"
     )
     words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

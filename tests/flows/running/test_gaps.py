@@ -18,7 +18,7 @@ from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = ("audit", "--limit", "3", "--perturbation", "fake_reference", "--judge", "offline/random",
          "--judge", "emu/one")  # fmt: skip
 BALLOTS = 18

@@ -213,7 +213,7 @@ def test_commands_tell_that_their_server_does_not_answer(
             env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": database,
                  "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
                  "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
-                 "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+                 "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
         ) as process:  # fmt: skip
             said = ""
             for line in process.stdout or ():
@@ -245,7 +245,7 @@ def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)], cwd=tmp_path,
         env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
-             "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"},
+             "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 2

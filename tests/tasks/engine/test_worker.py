@@ -17,7 +17,7 @@ from tasks.providers import PROVIDERS
 REPO = Path(caller.__file__).parents[2]
 SCRIPT = """
 import asyncio
-from tasks.providers import _worker
+from tasks.engine import worker
 from tasks.engine.reply import Reply
 
 now = {}
@@ -34,8 +34,8 @@ async def call(provider, judge, messages, params, door):
     now[model] -= 1
     return Reply(str(in_flight), model=model)
 
-_worker.call = call
-asyncio.run(_worker.main())
+worker.call = call
+asyncio.run(worker.main())
 """
 
 
@@ -74,7 +74,7 @@ def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
 SIMPLE = """
 import asyncio
 import time
-from tasks.providers import _journal, _worker
+from tasks.engine import journal, worker
 from tasks.engine.reply import Reply
 
 async def call(provider, judge, messages, params, door):
@@ -85,9 +85,9 @@ async def call(provider, judge, messages, params, door):
         raise RuntimeError(params["surprise"])
     return Reply("[[A]]", model=judge.model)
 
-_journal.SECONDS_BETWEEN_SYNCS = 0.01
-_worker.call = call
-asyncio.run(_worker.main())
+journal.SECONDS_BETWEEN_SYNCS = 0.01
+worker.call = call
+asyncio.run(worker.main())
 """
 MEET = [
     {"do": "meet", "run": "r", "judge": {"judge": f"gemini/{name}", "provider": "gemini",
