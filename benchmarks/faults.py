@@ -264,7 +264,7 @@ def _server_lost(place: Path, name: str, fate: signal.Signals) -> None:
                 os.kill(pid, fate)
             began = time.monotonic()
             complete(it, f"{name} {number}", running)
-            show(f"{name} {number}: seconds to the end", time.monotonic() - began, 60, "s")
+            show(f"{name} {number}: seconds to the end", time.monotonic() - began, 90, "s")
             it.check(f"{name} {number}", 0)
             rows = it.warehouse.query("select count(*) from findings").item()
             show(f"{name} {number}: no findings", rows == 0, 0)
