@@ -62,7 +62,8 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
 ) -> None:
     # a provider of one's own, whose server finds nothing installed
     (tmp_path / "served_by.py").write_text(
-        "from tasks.engine import local_model\nlocal_model.find_spec = lambda _: None\nlocal_model.main()\n"
+        "from tasks.engine import local_model as served\n"
+        "served.find_spec = lambda _: None\nserved.main()\n"
     )
     folder = tmp_path / "providers"
     folder.mkdir()
