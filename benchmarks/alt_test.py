@@ -35,11 +35,13 @@ def labels(
     """Simulate annotators who know the truth in .7 of items, and else say anything."""
     shape = (count, truth.size)
     said = np.where(random.random(shape) < SKILL, truth, random.integers(0, LABELS, shape))
-    return pl.DataFrame({
-        "annotator": np.repeat([f"{who}{i:03}" for i in range(count)], truth.size),
-        "item": np.tile([f"item{i:06}" for i in range(truth.size)], count),
-        "label": pl.Series(said.ravel()).cast(pl.String),
-    })  # fmt: skip
+    return pl.DataFrame(
+        {
+            "annotator": np.repeat([f"{who}{i:03}" for i in range(count)], truth.size),
+            "item": np.tile([f"item{i:06}" for i in range(truth.size)], count),
+            "label": pl.Series(said.ravel()).cast(pl.String),
+        }
+    )
 
 
 def seconds(work: Callable[[], object]) -> float:

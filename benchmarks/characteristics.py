@@ -55,10 +55,25 @@ Recipe = Callable[[Judge, Design, int, int], pl.DataFrame]
 RECIPES: dict[str, Recipe] = {
     r.__name__: r
     for r in (
-        audit, spread, oversight, attrition, labels, panel, bare, ranked, waves, looks, contest,
-        once, sharp, style, decision, selves, people,
+        audit,
+        spread,
+        oversight,
+        attrition,
+        labels,
+        panel,
+        bare,
+        ranked,
+        waves,
+        looks,
+        contest,
+        once,
+        sharp,
+        style,
+        decision,
+        selves,
+        people,
     )
-}  # fmt: skip
+}
 SLOW = ("style", "people", "panel", "ranked")
 """Recipes that are run on half the studies."""
 
@@ -147,12 +162,14 @@ def recovered(beta: float, studies: int, seed: int) -> pl.DataFrame:
         found[name] = measured(("los",), "judge", **given)
     return pl.concat(
         rows.select(
-            beta=pl.lit(beta), studies=pl.lit(name), mean=pl.col("estimate").mean(),
+            beta=pl.lit(beta),
+            studies=pl.lit(name),
+            mean=pl.col("estimate").mean(),
             sd=pl.col("estimate").std(),
             coverage=pl.lit(beta).is_between("low", "high").mean(),
         )
         for name, rows in found.items()
-    )  # fmt: skip
+    )
 
 
 SUSPECTS = {
@@ -180,20 +197,29 @@ def excluded(name: str, studies: int, seed: int) -> pl.DataFrame:
         told = exclude(Estimates.of(rows))
         found.append(
             told.select(
-                judge=pl.lit(name), studies=pl.lit(title), gap=pl.col("position_gap").mean(),
-                ties=pl.col("tie_rate").mean(), invalid=pl.col("invalid_rate").mean(),
+                judge=pl.lit(name),
+                studies=pl.lit(title),
+                gap=pl.col("position_gap").mean(),
+                ties=pl.col("tie_rate").mean(),
+                invalid=pl.col("invalid_rate").mean(),
                 excluded=pl.col("excluded").mean(),
             )
-        )  # fmt: skip
+        )
     return pl.concat(found)
 
 
 def show(table: pl.DataFrame, *what: str) -> None:
     """Print a table with what it is about."""
     with pl.Config(
-        tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=40, float_precision=3,
-        tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, tbl_formatting="MARKDOWN",
-    ):  # fmt: skip
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=180,
+        fmt_str_lengths=40,
+        float_precision=3,
+        tbl_hide_column_data_types=True,
+        tbl_hide_dataframe_shape=True,
+        tbl_formatting="MARKDOWN",
+    ):
         print("##", *what, table, sep="\n" if len(what) == 1 else " ", flush=True)
 
 

@@ -51,11 +51,17 @@ def study(
             "human_score": pl.Series(people).set(pl.Series(~labelled), None),
         }
     ).with_columns(
-        dataset=pl.lit("simulated"), prompt=pl.lit("none"), wave=pl.lit(""), votes=pl.lit(2),
-        score_12="score", score_21="score",
-        anchor_author=pl.lit("ant"), target_author=pl.lit("bee"),
-        label_chance=pl.lit(labels / pairs), simulated=pl.lit(value=True),
-    )  # fmt: skip
+        dataset=pl.lit("simulated"),
+        prompt=pl.lit("none"),
+        wave=pl.lit(""),
+        votes=pl.lit(2),
+        score_12="score",
+        score_21="score",
+        anchor_author=pl.lit("ant"),
+        target_author=pl.lit("bee"),
+        label_chance=pl.lit(labels / pairs),
+        simulated=pl.lit(value=True),
+    )
 
 
 def covered(name: str, studies: range, truth: float, **design: Any) -> tuple[float, float, float]:
@@ -108,19 +114,32 @@ def main() -> None:
     line = "{:<16}{:>7}{:>8}{:>7}{:>11}{:>10}{:>8}{:>7}"
     print(line.format("row", "pairs", "labels", "off", "a question", "coverage", "width", "null"))
     for labels, off, per_question, noise in (
-        (20, 0.08, 1, 1.0), (50, 0.08, 1, 1.0), (100, 0.06, 1, 1.0), (200, 0.12, 1, 1.0),
-        (100, 0.08, 4, 1.0), (200, 0.0, 1, 1.0), (100, 0.08, 1, 0.5),
-    ):  # fmt: skip
+        (20, 0.08, 1, 1.0),
+        (50, 0.08, 1, 1.0),
+        (100, 0.06, 1, 1.0),
+        (200, 0.12, 1, 1.0),
+        (100, 0.08, 4, 1.0),
+        (200, 0.0, 1, 1.0),
+        (100, 0.08, 1, 0.5),
+    ):
         for name in ("win_rate", "human_win_rate", "ppi_win_rate", "rogan_gladen"):
             held, width, null = covered(
-                name, seeds, 0.55,
-                pairs=1500, labels=labels, off=off, per_question=per_question, noise=noise,
-            )  # fmt: skip
+                name,
+                seeds,
+                0.55,
+                pairs=1500,
+                labels=labels,
+                off=off,
+                per_question=per_question,
+                noise=noise,
+            )
             numbers = (f"{held:.3f}", f"{width:.3f}", f"{null:.2f}")
             print(line.format(name, 1500, labels, off, per_question, *numbers))
     ratios = [error_ratio(seed, 400) for seed in seeds[:20]]
-    print(f"length-controlled rate, 400 pairs: error by refit / of fitted values {min(ratios):.1f}"
-          f" to {max(ratios):.1f}, median {float(np.median(ratios)):.1f}")  # fmt: skip
+    print(
+        f"length-controlled rate, 400 pairs: error by refit / of fitted values {min(ratios):.1f}"
+        f" to {max(ratios):.1f}, median {float(np.median(ratios)):.1f}"
+    )
 
 
 if __name__ == "__main__":

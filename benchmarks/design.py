@@ -56,9 +56,13 @@ def line(name: str, beta: float, *, votes: int, studies: int, items: int, seed: 
     found = []
     for batch in range(0, studies, BATCH):
         shifts = shifts_of(
-            JUDGES[name], beta, studies=min(BATCH, studies - batch), items=items, votes=votes,
+            JUDGES[name],
+            beta,
+            studies=min(BATCH, studies - batch),
+            items=items,
+            votes=votes,
             seed=seed * 1_000_003 + batch,
-        )  # fmt: skip
+        )
         found += [
             STATISTICS[s](shifts=shifts) for s in ("mps_sham", "sequential_looks", "e_process")
         ]
@@ -70,10 +74,15 @@ def line(name: str, beta: float, *, votes: int, studies: int, items: int, seed: 
 
     stopped, used = pl.col("estimate").is_not_null(), pl.col("estimate").fill_null(1.0)
     return Line(
-        name, beta, votes, share("mps_sham", pl.col("p_value") < ALPHA),
-        share("sequential_stop", stopped), share("sequential_stop", used),
-        share("e_stop", stopped), share("e_stop", used),
-    )  # fmt: skip
+        name,
+        beta,
+        votes,
+        share("mps_sham", pl.col("p_value") < ALPHA),
+        share("sequential_stop", stopped),
+        share("sequential_stop", used),
+        share("e_stop", stopped),
+        share("e_stop", used),
+    )
 
 
 def lines(studies: int, items: int, seed: int) -> Iterator[Line]:

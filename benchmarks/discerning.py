@@ -43,11 +43,19 @@ def _verdicts(traits: Traits, items: int, votes: int, studies: int, seed: int) -
     """Return the gate's verdict of each study, a judge of its own."""
     parts = [
         simulate(
-            traits, kind="detract", beta=-2.5, items=items, votes=votes, seed=2 * seed + at,
-            studies=studies, judge="s", perturbation=name, gap_seed=seed,
+            traits,
+            kind="detract",
+            beta=-2.5,
+            items=items,
+            votes=votes,
+            seed=2 * seed + at,
+            studies=studies,
+            judge="s",
+            perturbation=name,
+            gap_seed=seed,
         )
         for at, name in enumerate(FLAWS)
-    ]  # fmt: skip
+    ]
     log = pl.concat([parts[0], parts[1].filter(pl.col("arm") != "control")])
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(log)), "balanced"))
     with formulas_only():

@@ -34,17 +34,24 @@ def quiet_month(seed: int, items: int) -> pl.DataFrame:
     for cell, (judge, perturbation) in enumerate(cells):
         # Items of all nights are drawn at once; each night's prompts keep no noise of another's.
         log = simulate(
-            traits, kind="promote", beta=0.5, items=nights * items, votes=2,
-            seed=seed * 10_007 + cell, judge=judge, perturbation=perturbation,
-        )  # fmt: skip
+            traits,
+            kind="promote",
+            beta=0.5,
+            items=nights * items,
+            votes=2,
+            seed=seed * 10_007 + cell,
+            judge=judge,
+            perturbation=perturbation,
+        )
         number = pl.col("sample").str.extract(r"(\d+)$").cast(pl.Int64)
         name = pl.concat_str(pl.lit(f"{perturbation}/"), number % items)
         logs.append(
             log.with_columns(
-                sample=name, cluster=name,
+                sample=name,
+                cluster=name,
                 wave=pl.concat_str(pl.lit("n"), (number // items).cast(pl.String).str.zfill(2)),
             )
-        )  # fmt: skip
+        )
     tallies = count_votes(VoteLog.of(pl.concat(logs)))
     return watch(tallies, match_groups(tally_votes(tallies, "balanced")))
 
@@ -67,12 +74,19 @@ def canary_power(temperature: float, studies: int, seed: int, level: float = 0.0
             counts = random.multinomial(votes, chances)
             rows.append({f"{side}": counts.ravel()})
         frame = pl.DataFrame(
-            {**rows[0], **rows[1], "item": np.repeat(np.arange(100), 3),
-             "outcome": list("atb") * 100}
+            {
+                **rows[0],
+                **rows[1],
+                "item": np.repeat(np.arange(100), 3),
+                "outcome": list("atb") * 100,
+            }
         ).with_columns(
-            pl.col("item").cast(pl.String), dataset=pl.lit("d"), judge=pl.lit("j"),
-            prompt=pl.lit("p"), wave=pl.lit("w"),
-        )  # fmt: skip
+            pl.col("item").cast(pl.String),
+            dataset=pl.lit("d"),
+            judge=pl.lit("j"),
+            prompt=pl.lit("p"),
+            wave=pl.lit("w"),
+        )
         found += canary(frame, seed=study, draws=1999)["p_value"][0] < level
     return found / studies
 

@@ -112,18 +112,31 @@ class Bench:
         """Return the command line of an audit."""
         chosen = [word for judge in judges for word in ("--judge", judge)]
         return [
-            str(HERE), "audit", "--dataset", str(data), "--votes", str(votes), "--name", "bench",
-            "--perturbation", "fake_reference", "--yes", *chosen,
-        ]  # fmt: skip
+            str(HERE),
+            "audit",
+            "--dataset",
+            str(data),
+            "--votes",
+            str(votes),
+            "--name",
+            "bench",
+            "--perturbation",
+            "fake_reference",
+            "--yes",
+            *chosen,
+        ]
 
     def audit(self, judges: list[str], data: Path, *more: str, votes: int = 2) -> dict[str, float]:
         """Run an audit; return its seconds, CPU seconds and peak memory, of all its processes."""
         began = time.perf_counter()
         process = subprocess.Popen(
             [*self.words(judges, data, votes), *more],
-            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             cwd=self.folder,
-        )  # fmt: skip
+        )
         peak = cpu = 0.0
         spent: dict[int, float] = {}
         while process.poll() is None:
@@ -185,8 +198,10 @@ def plain_loop(base: str, number: int, route: str) -> tuple[float, float]:
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, base, str(number), route],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return time.perf_counter() - began, float(done.stdout.split()[-1])
 
 

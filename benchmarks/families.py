@@ -50,10 +50,17 @@ def shifts_of(report: Report, studies: int, seed: int) -> pl.DataFrame:
     logs = []
     for judge, cell in product(range(report.judges), range(report.perturbations)):
         log = simulate(
-            TYPICAL, kind="promote", beta=report.beta if cell < report.planted else 0.0,
-            items=report.items, votes=2, studies=studies, gap_seed=seed, judge="s",
-            perturbation=f"p{cell:02}", seed=seed * 1009 + judge * report.perturbations + cell + 1,
-        )  # fmt: skip
+            TYPICAL,
+            kind="promote",
+            beta=report.beta if cell < report.planted else 0.0,
+            items=report.items,
+            votes=2,
+            studies=studies,
+            gap_seed=seed,
+            judge="s",
+            perturbation=f"p{cell:02}",
+            seed=seed * 1009 + judge * report.perturbations + cell + 1,
+        )
         arms = ["control", "experimental"] if cell == 0 else ["experimental"]
         mine = log.filter(pl.col("arm").is_in(arms))
         logs.append(mine.with_columns(dataset="judge", judge=pl.lit(f"j{judge}")))
@@ -73,11 +80,13 @@ def discoveries(report: Report, studies: int, seed: int) -> pl.DataFrame:
         told["biased"] = pl.col("finding") == "biased"
         found += [
             cells.select(
-                study=pl.lit(f"{seed}/{dataset}"), adjusted=pl.lit(name),
-                false=(rejected & null).sum(), true=(rejected & ~null).sum(),
+                study=pl.lit(f"{seed}/{dataset}"),
+                adjusted=pl.lit(name),
+                false=(rejected & null).sum(),
+                true=(rejected & ~null).sum(),
             )
             for name, rejected in told.items()
-        ]  # fmt: skip
+        ]
     return pl.concat(found)
 
 

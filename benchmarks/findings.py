@@ -109,9 +109,16 @@ TABLES: dict[str, Callable[[int, int], Iterator[object]]] = {**HIDDEN, "discernm
 def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     """Return the findings of many studies, each a family of its own."""
     log = simulate(
-        study.traits, kind=study.kind, beta=study.beta, items=study.items, votes=study.votes,
-        mu=study.mu, seed=seed, studies=studies, judge="s",
-    )  # fmt: skip
+        study.traits,
+        kind=study.kind,
+        beta=study.beta,
+        items=study.items,
+        votes=study.votes,
+        mu=study.mu,
+        seed=seed,
+        studies=studies,
+        judge="s",
+    )
     if study.read == POSITION:
         log = log.filter(pl.col("arm") == "control")
     if study.one_order:

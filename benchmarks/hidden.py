@@ -22,9 +22,15 @@ from tasks.statistics import STATISTICS
 
 TRAITS = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
 NEEDED = (
-    "mps", "mps_sham", "sham_shift", "los", "unanimous_rate", "heterogeneity", "category_shift",
+    "mps",
+    "mps_sham",
+    "sham_shift",
+    "los",
+    "unanimous_rate",
+    "heterogeneity",
+    "category_shift",
     "attrition",
-)  # fmt: skip
+)
 CLEAR, BIASED = "no relevant bias", "biased"
 BATCH = 100
 """Studies that are simulated and measured in one go."""

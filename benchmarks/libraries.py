@@ -32,14 +32,22 @@ def annotations() -> pl.DataFrame:
     told = random.random((JUDGES, ITEMS)) < SKILL
     said = np.where(told, truth, random.integers(0, len(LABELS), (JUDGES, ITEMS)))
     items = [f"q{at:05}" for at in range(ITEMS)]
-    return pl.DataFrame({
-        "item": items * JUDGES, "cluster": items * JUDGES,
-        "annotator": np.repeat([f"judge{at:02}" for at in range(JUDGES)], ITEMS),
-        "label": np.array(LABELS)[said.ravel()],
-    }).with_columns(
-        dataset=pl.lit("bench"), prompt=pl.lit("pair_v1"), wave=pl.lit(""), votes=pl.lit(2),
-        inconsistent=pl.lit(value=False), human=pl.lit(value=False), simulated=pl.lit(value=True),
-    )  # fmt: skip
+    return pl.DataFrame(
+        {
+            "item": items * JUDGES,
+            "cluster": items * JUDGES,
+            "annotator": np.repeat([f"judge{at:02}" for at in range(JUDGES)], ITEMS),
+            "label": np.array(LABELS)[said.ravel()],
+        }
+    ).with_columns(
+        dataset=pl.lit("bench"),
+        prompt=pl.lit("pair_v1"),
+        wave=pl.lit(""),
+        votes=pl.lit(2),
+        inconsistent=pl.lit(value=False),
+        human=pl.lit(value=False),
+        simulated=pl.lit(value=True),
+    )
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -83,10 +91,11 @@ def _libraries(labels: dict[str, list[str]], table: pl.DataFrame) -> list[Any]:
         ("cohen_kappa", "agreement", lambda: cohen_kappa_score(labels[first], labels[second])),
         ("fleiss_kappa", "fleiss_kappa", lambda: fleiss_kappa(aggregate_raters(codes)[0])),
         (
-            "krippendorff_alpha_nominal", "krippendorff_alpha",
+            "krippendorff_alpha_nominal",
+            "krippendorff_alpha",
             lambda: evalica.alpha(frame, distance="nominal").alpha,
         ),
-    ]  # fmt: skip
+    ]
 
 
 if __name__ == "__main__":

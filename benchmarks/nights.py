@@ -92,8 +92,9 @@ class Provider:
         """Serve, with votes that were not drawn before."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tasks.simulation.emulator", "--port", str(self._port)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self._process.stdout
         base = self._process.stdout.readline().strip()
         self._port = int(base.split(":")[2].split("/")[0])
@@ -134,9 +135,12 @@ class Serving:
         before = self.said()
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
-                [HERE, "serve", "--port", str(self.port)], cwd=self.folder, stdout=file,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                [HERE, "serve", "--port", str(self.port)],
+                cwd=self.folder,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         until(lambda: "Deployments are served." in self.said()[len(before) :], self.require_alive)
 
     def stop(self) -> int:
@@ -232,12 +236,18 @@ def night(number: int, serving: Serving, providers: dict[str, Provider], store: 
     folder = serving.folder
     report = folder / "reports" / "nights.html"
     return Night(
-        number, wave, ended["state"]["name"],
-        _seconds(ended["start_time"], ended["end_time"]), time.monotonic() - began,
-        serving.said()[before:], _size(store.path), _size(folder / "prefect" / "prefect.db"),
-        _size(folder / "prefect" / "storage"), serving.memory(),
+        number,
+        wave,
+        ended["state"]["name"],
+        _seconds(ended["start_time"], ended["end_time"]),
+        time.monotonic() - began,
+        serving.said()[before:],
+        _size(store.path),
+        _size(folder / "prefect" / "prefect.db"),
+        _size(folder / "prefect" / "storage"),
+        serving.memory(),
         report.read_text() if report.exists() else "",
-    )  # fmt: skip
+    )
 
 
 def schedule(serving: Serving, wave: str) -> str:
@@ -420,14 +430,26 @@ def check_reports(nights: list[Night], place: Path) -> None:
         page.write_text(one.report)
         done = subprocess.run(
             [
-                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-                "--no-first-run", "--disable-background-networking", "--disable-component-update",
-                "--disable-sync", "--enable-logging=stderr", "--window-size=1200,1600",
-                f"--user-data-dir={place / 'chromium'}", f"--screenshot={page.with_suffix('.png')}",
+                chromium,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--enable-logging=stderr",
+                "--window-size=1200,1600",
+                f"--user-data-dir={place / 'chromium'}",
+                f"--screenshot={page.with_suffix('.png')}",
                 page.as_uri(),
             ],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         complaints += len(re.findall(r"CONSOLE", done.stderr))
         unopened += not page.with_suffix(".png").exists()
     show("reports that Chromium did not open", unopened, 0)
@@ -490,11 +512,14 @@ def prepare(place: Path) -> None:
     for name in [name for name in os.environ if name.endswith(hidden)]:
         del os.environ[name]
     os.environ.update(
-        PREFECT_HOME=str(place / "prefect"), VOIRDIRE_HOME=str(place / "home"),
-        VOIRDIRE_PROVIDERS=str(place / "providers"), COLUMNS="200", NO_COLOR="1",
+        PREFECT_HOME=str(place / "prefect"),
+        VOIRDIRE_HOME=str(place / "home"),
+        VOIRDIRE_PROVIDERS=str(place / "providers"),
+        COLUMNS="200",
+        NO_COLOR="1",
         VOIRDIRE_WAREHOUSE=str(place / "voirdire.duckdb"),
         PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL="INFO",
-    )  # fmt: skip
+    )
     (place / "home" / "studies").mkdir(parents=True)
     (place / "providers").mkdir()
     (place / "home" / "studies" / "nights.toml").write_text(STUDY)

@@ -112,9 +112,11 @@ def decision(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFr
     design = design._replace(clusters=max(design.clusters, 20))
     log = drawn(judge, design, studies, seed + 50, votes=2, perturbation="padding")
     rows = measured(
-        ("decision_check", "mps_sham"), "judge", shifts=frames(log)["shifts"],
+        ("decision_check", "mps_sham"),
+        "judge",
+        shifts=frames(log)["shifts"],
         contests=contests_of(judge, design, studies, seed),
-    )  # fmt: skip
+    )
     shift = rows.filter(pl.col("statistic") == "mps_sham")
     mine = rows.filter(pl.col("statistic") == "bias_bound", pl.col("subgroup") == "ant vs bee")
     return (
@@ -130,8 +132,9 @@ def selves(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFram
     log = alike([judge] * 3, design, studies, seed).filter(arm="control")
     log = log.with_columns(
         judge=pl.col("judge").replace({"a": "ant"}),
-        anchor_author=pl.lit("bee"), target_author=pl.lit("ant"),
-    )  # fmt: skip
+        anchor_author=pl.lit("bee"),
+        target_author=pl.lit("ant"),
+    )
     contests = match_models(frames(log)["tallies"]).with_columns(simulated=pl.lit(value=False))
     return measured(("self_score_error",), "dataset", contests=Contests.of(contests))
 
@@ -146,19 +149,31 @@ def people(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFram
         human = name != "judge"
         rows.append(
             verdicts.select(
-                "cluster", dataset="judge", item="sample", annotator=pl.lit(name), label="verdict",
-                prompt=pl.lit(None if human else "p", dtype=pl.String), wave=pl.lit(""),
+                "cluster",
+                dataset="judge",
+                item="sample",
+                annotator=pl.lit(name),
+                label="verdict",
+                prompt=pl.lit(None if human else "p", dtype=pl.String),
+                wave=pl.lit(""),
                 value=pl.col("verdict").replace_strict(
                     {"anchor": -1.0, "tie": 0.0, "target": 1.0}, return_dtype=pl.Float64
                 ),
-                inconsistent=pl.lit(value=False), votes=pl.lit(2), human=pl.lit(human),
+                inconsistent=pl.lit(value=False),
+                votes=pl.lit(2),
+                human=pl.lit(human),
                 simulated=pl.lit(value=True),
             )
-        )  # fmt: skip
+        )
     names = (
-        "agreement", "gwet_ac1", "fleiss_kappa", "krippendorff_alpha", "mt_bench_agreement",
-        "noise_ceiling", "gap_agreement",
-    )  # fmt: skip
+        "agreement",
+        "gwet_ac1",
+        "fleiss_kappa",
+        "krippendorff_alpha",
+        "mt_bench_agreement",
+        "noise_ceiling",
+        "gap_agreement",
+    )
     found = measured(names, "dataset", annotations=Annotations.of(pl.concat(rows)))
     told = found.filter(pl.col("subgroup").is_in(["", "Ann", "humans"]), pl.col("judge") != "Bob")
     return pl.concat([told, measured(("order_kappa",), "judge", tallies=given["judge"])])

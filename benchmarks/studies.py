@@ -50,9 +50,18 @@ def drawn(
 ) -> pl.DataFrame:
     """Return the votes of many studies, each of a judge of its own."""
     return simulate(
-        judge.traits, kind=judge.kind, beta=judge.beta, items=design.items, votes=votes, seed=seed,
-        clusters=design.clusters, shared=design.shared, studies=studies, judge="s", **more,
-    )  # fmt: skip
+        judge.traits,
+        kind=judge.kind,
+        beta=judge.beta,
+        items=design.items,
+        votes=votes,
+        seed=seed,
+        clusters=design.clusters,
+        shared=design.shared,
+        studies=studies,
+        judge="s",
+        **more,
+    )
 
 
 def frames(log: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -78,12 +87,23 @@ def measured(names: tuple[str, ...], study: str, **given: pl.DataFrame) -> pl.Da
 def audit(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask six votes an arm, and the replicate."""
     names = (
-        "asr", "dasr", "mps", "mps_sham", "sham_shift", "unanimous_rate", "los",
-        "net_flips", "replicate_floor",
+        "asr",
+        "dasr",
+        "mps",
+        "mps_sham",
+        "sham_shift",
+        "unanimous_rate",
+        "los",
+        "net_flips",
+        "replicate_floor",
         "excess_conflict",
-        "first_pick_share", "position_consistency", "position_effect", "repetition_stability",
-        "swap_protocol", "tie_rate",
-    )  # fmt: skip
+        "first_pick_share",
+        "position_consistency",
+        "position_effect",
+        "repetition_stability",
+        "swap_protocol",
+        "tie_rate",
+    )
     given = frames(drawn(judge, design, studies, seed, replicates=True))
     return measured(names, "judge", **given)
 

@@ -41,8 +41,16 @@ GIANT = 40_000
 NOISE, RATES = Traits(omega=1.5, nu=0.5, upsilon=1.0), Traits(omega=1.5, nu=0.5, iota=0.1)
 TESTS = ("mps", "mps_sham", "los", "first_pick_share", "position_effect")
 SHARES = ("asr", "dasr", "tie_rate", "validity", "position_consistency", "first_pick_share")
-COUNTED = ("asr", "dasr", "sham_floor", "tie_rate", "invalid_rate", "position_consistency",
-           "position_gap", "first_pick_share")  # fmt: skip
+COUNTED = (
+    "asr",
+    "dasr",
+    "sham_floor",
+    "tie_rate",
+    "invalid_rate",
+    "position_consistency",
+    "position_gap",
+    "first_pick_share",
+)
 
 
 def scores(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl.DataFrame:
@@ -59,10 +67,16 @@ def scores(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl
             "experimental_score": 0.5 + shift.ravel(),
         }
     ).with_columns(
-        control_score=pl.lit(0.5), dataset=pl.lit("d"), prompt=pl.lit("p"), wave=pl.lit(""),
-        mode=pl.lit("balanced"), perturbation=pl.lit("x"), kind=pl.lit("promote"),
-        simulated=pl.lit(value=True), votes=pl.lit(2),
-    )  # fmt: skip
+        control_score=pl.lit(0.5),
+        dataset=pl.lit("d"),
+        prompt=pl.lit("p"),
+        wave=pl.lit(""),
+        mode=pl.lit("balanced"),
+        perturbation=pl.lit("x"),
+        kind=pl.lit("promote"),
+        simulated=pl.lit(value=True),
+        votes=pl.lit(2),
+    )
     found = mean_shift("mps", frame, base="control_score")
     return found.with_columns(statistic=pl.lit("mean of normal scores"))
 
@@ -73,9 +87,17 @@ def votes(
     """Simulate studies of two votes a pair."""
     items = sizes if isinstance(sizes, int) else sum(sizes)
     return simulate(
-        kind="promote", beta=0.0, items=items, votes=2, seed=seed, judge="s",
-        clusters=None if isinstance(sizes, int) else sizes, shared=shared, studies=studies, **more,
-    )  # fmt: skip
+        kind="promote",
+        beta=0.0,
+        items=items,
+        votes=2,
+        seed=seed,
+        judge="s",
+        clusters=None if isinstance(sizes, int) else sizes,
+        shared=shared,
+        studies=studies,
+        **more,
+    )
 
 
 def tested(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl.DataFrame:
@@ -105,9 +127,12 @@ def sizes_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> 
         pl.col("subgroup") == "", pl.col("p_value").is_not_null(), _of_control("position")
     ).with_columns(too_few=why_not_enough())
     return own.group_by("statistic", maintain_order=True).agg(
-        studies=pl.len(), df=pl.col("df").mean(), size=rejected.mean(),
-        word=told.mean(), found=(rejected & told).mean(),
-    )  # fmt: skip
+        studies=pl.len(),
+        df=pl.col("df").mean(),
+        size=rejected.mean(),
+        word=told.mean(),
+        found=(rejected & told).mean(),
+    )
 
 
 def coverage_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl.DataFrame:
@@ -121,12 +146,13 @@ def coverage_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) 
         pl.col("subgroup") == "", pl.col("statistic").is_in(COUNTED), _of_control("")
     ).join(true, on=key, nulls_equal=True)
     return joined.group_by("statistic", maintain_order=True).agg(
-        truth=pl.col("truth").first(), df=pl.col("df").mean(),
+        truth=pl.col("truth").first(),
+        df=pl.col("df").mean(),
         coverage=pl.col("truth").is_between("low", "high").mean(),
         below=(pl.col("high") < pl.col("truth")).mean(),
         above=(pl.col("low") > pl.col("truth")).mean(),
         word=pl.col("too_few").is_null().mean(),
-    )  # fmt: skip
+    )
 
 
 def _batches(

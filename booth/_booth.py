@@ -57,9 +57,13 @@ class Booth:
     """The voters of a study; every method may be called from any thread."""
 
     def __init__(
-        self, warehouse: Warehouse, study: str, ledger: Ledger, programme: Programme,
+        self,
+        warehouse: Warehouse,
+        study: str,
+        ledger: Ledger,
+        programme: Programme,
         pairs: DataFrame[Pairs],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.study, self.ledger, self.programme = study, ledger, programme
         self.pairs = pairs
         self._texts = {row["pair_id"]: row for row in self.pairs.iter_rows(named=True)}
@@ -137,10 +141,15 @@ class Booth:
             question, answers = self.texts_of(seat, ballot)
             before = seat.chosen[ballot].label if ballot in seat.chosen else ""
             return Shown(
-                question, answers, before,
-                self._nonce(seat, ballot), seat.answered + 1 - back, len(seat.order), back,
+                question,
+                answers,
+                before,
+                self._nonce(seat, ballot),
+                seat.answered + 1 - back,
+                len(seat.order),
+                back,
                 back < len(seat.changeable),
-            )  # fmt: skip
+            )
 
     def is_ballot_of(self, seat: Seat, ballot: str) -> bool:
         """Tell whether a ballot is of a voter and of this study."""

@@ -19,9 +19,13 @@ from warehouse.private import write_private
 
 COLUMNS = ("ballot_id", "question", "answer_1", "answer_2", "choice")
 WORDS = {
-    "1": "first", "answer 1": "first", "2": "second", "answer 2": "second", "tie": "tie",
+    "1": "first",
+    "answer 1": "first",
+    "2": "second",
+    "answer 2": "second",
+    "tie": "tie",
     "not familiar": "abstain",
-}  # fmt: skip
+}
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """What makes a spreadsheet compute a cell, and the mark itself that keeps it from that."""
 
@@ -150,9 +154,13 @@ def _vote(booth: Booth, seat: Seat, cells: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{seat.voter} has voted on ballot {ballot} in the booth")
     seconds = _seconds(cells.get("seconds"))
     return {
-        "ballot_id": ballot, "choice": choice, "raw": said, "attempts": 1,
-        "seconds": seconds or 0.0, "finish_reason": UNTIMED if seconds is None else TIMED,
-    }  # fmt: skip
+        "ballot_id": ballot,
+        "choice": choice,
+        "raw": said,
+        "attempts": 1,
+        "seconds": seconds or 0.0,
+        "finish_reason": UNTIMED if seconds is None else TIMED,
+    }
 
 
 def _seconds(cell: Any) -> float | None:

@@ -38,12 +38,15 @@ class Office:
                 self._run = run
             new = self.warehouse.save(
                 [
-                    Saving(Judges, people_table([judge])), Saving(Prompts, people_prompt()),
-                    Saving(Ballots, ballots), Saving(Votes, votes, first_wins=True),
+                    Saving(Judges, people_table([judge])),
+                    Saving(Prompts, people_prompt()),
+                    Saving(Ballots, ballots),
+                    Saving(Votes, votes, first_wins=True),
                 ],
-                run=self._run, study=self.study,
+                run=self._run,
+                study=self.study,
                 counts={"ended_at": datetime.now(UTC), "asked": self._saved + votes.height},
-            )  # fmt: skip
+            )
             self._saved += votes.height
             return new
 
@@ -54,11 +57,19 @@ class Office:
         except (KeyError, OSError):
             user = f"uid {os.getuid()}"
         return {
-            "run": run, "flow": "booth", "study": self.study, "user": user,
-            "process": f"{socket.gethostname()}/{os.getpid()}", "parameters": self._parameters,
-            "fingerprint": run, "state": "completed", "started_at": now, "ended_at": now,
-            "code_version": f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}", "asked": 0,
-        }  # fmt: skip
+            "run": run,
+            "flow": "booth",
+            "study": self.study,
+            "user": user,
+            "process": f"{socket.gethostname()}/{os.getpid()}",
+            "parameters": self._parameters,
+            "fingerprint": run,
+            "state": "completed",
+            "started_at": now,
+            "ended_at": now,
+            "code_version": f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}",
+            "asked": 0,
+        }
 
 
 def seal(office: Office, seat: Seat, lock: threading.RLock, *, everything: bool = False) -> bool:
@@ -72,13 +83,17 @@ def seal(office: Office, seat: Seat, lock: threading.RLock, *, everything: bool 
     votes = pl.DataFrame(
         [
             {
-                "ballot_id": ballot, "choice": CHOSEN[choice.label], "raw": choice.label,
-                "finish_reason": TIMED, "seconds": choice.seconds, "attempts": choice.times,
+                "ballot_id": ballot,
+                "choice": CHOSEN[choice.label],
+                "raw": choice.label,
+                "finish_reason": TIMED,
+                "seconds": choice.seconds,
+                "attempts": choice.times,
                 "cast_at": choice.at,
             }
             for ballot, choice in chosen.items()
         ]
-    )  # fmt: skip
+    )
     theirs = seat.every.filter(pl.col("ballot_id").is_in(ballots))
     try:
         office.save(seat.voter, Ballots.of(theirs), Votes.of(votes))

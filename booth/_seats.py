@@ -171,9 +171,15 @@ def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: f
     """Keep a choice: on the disk first, then in mind."""
     at = datetime.now(UTC)
     ledger.write(
-        {"what": "vote", "voter": seat.voter, "ballot": ballot, "choice": label,
-         "seconds": round(seconds, 3), "at": at.isoformat()}
-    )  # fmt: skip
+        {
+            "what": "vote",
+            "voter": seat.voter,
+            "ballot": ballot,
+            "choice": label,
+            "seconds": round(seconds, 3),
+            "at": at.isoformat(),
+        }
+    )
     seat.choose(ballot, label, round(seconds, 3), at)
 
 
@@ -182,9 +188,14 @@ def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> N
     seconds = round(seen_for(page, claim), 3)
     if seconds > seat.looks.get(page.ballot, {}).get(page.shown_at, 0.0):
         ledger.write(
-            {"what": "look", "voter": seat.voter, "ballot": page.ballot,
-             "shown_at": page.shown_at, "seconds": seconds}
-        )  # fmt: skip
+            {
+                "what": "look",
+                "voter": seat.voter,
+                "ballot": page.ballot,
+                "shown_at": page.shown_at,
+                "seconds": seconds,
+            }
+        )
         seat.look(page.ballot, page.shown_at, seconds)
 
 

@@ -16,9 +16,7 @@ from schemas.keys import content_key
 from tasks.judging.people import CHOSEN, QUESTION
 
 HERE = Path(__file__).parent
-STATIC = {
-    "booth.css": "text/css", "booth.js": "text/javascript", "icon.svg": "image/svg+xml"
-}  # fmt: skip
+STATIC = {"booth.css": "text/css", "booth.js": "text/javascript", "icon.svg": "image/svg+xml"}
 LONGEST_FORM = 8192
 MOST_FIELDS = 10
 SECONDS_OF_A_SESSION = 180 * 24 * 3600
@@ -39,9 +37,12 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 PAGES = Environment(
-    loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True,
-)  # fmt: skip
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 # Addresses of files change with the files, so a browser need not ask for them again.
@@ -142,9 +143,14 @@ def _add_links(app: FastAPI, desk: Desk) -> None:
             raise Refused
         answer = RedirectResponse(desk.place(seat), 303)
         answer.set_cookie(
-            desk.cookie(seat), session, max_age=SECONDS_OF_A_SESSION, path="/",
-            secure=desk.secure, httponly=True, samesite="strict",
-        )  # fmt: skip
+            desk.cookie(seat),
+            session,
+            max_age=SECONDS_OF_A_SESSION,
+            path="/",
+            secure=desk.secure,
+            httponly=True,
+            samesite="strict",
+        )
         return answer
 
 
@@ -160,15 +166,24 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
             return RedirectResponse(place(seat), 303)
         if shown is None:
             return page(
-                "done", total=len(seat.order), action=place(seat),
+                "done",
+                total=len(seat.order),
+                action=place(seat),
                 handed_in=seat.done or not seat.changeable,
-            )  # fmt: skip
+            )
         return page(
-            "ballot", asked=QUESTION, shown=shown, keys=KEYS, labels=list(CHOSEN),
-            question=rendered(shown.question), answers=[rendered(a) for a in shown.answers],
-            action=place(seat, steps), left=f"{place(seat)}/left", earlier=place(seat, steps + 1),
+            "ballot",
+            asked=QUESTION,
+            shown=shown,
+            keys=KEYS,
+            labels=list(CHOSEN),
+            question=rendered(shown.question),
+            answers=[rendered(a) for a in shown.answers],
+            action=place(seat, steps),
+            left=f"{place(seat)}/left",
+            earlier=place(seat, steps + 1),
             later=place(seat, steps - 1),
-        )  # fmt: skip
+        )
 
     @app.post("/b/{slug}")
     def vote(request: Request, slug: str, form: Form, back: str = "0") -> Response:
@@ -195,9 +210,10 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
         if name not in STATIC:
             raise Refused
         return FileResponse(
-            HERE / "static" / name, media_type=STATIC[name],
+            HERE / "static" / name,
+            media_type=STATIC[name],
             headers={"Cache-Control": "public, max-age=31536000, immutable"},
-        )  # fmt: skip
+        )
 
 
 def is_foreign(request: Request, known: str | None = None) -> bool:

@@ -66,10 +66,19 @@ def _clear_errors(command: Any) -> Any:
 )
 @_clear_errors
 def booth(
-    study: str, *, voters: tuple[str, ...], warehouse: Path | None, renew: str | None,
-    host: str, port: int, url: str | None, out: Path | None, filled: Path | None, hand_in: bool,
+    study: str,
+    *,
+    voters: tuple[str, ...],
+    warehouse: Path | None,
+    renew: str | None,
+    host: str,
+    port: int,
+    url: str | None,
+    out: Path | None,
+    filled: Path | None,
+    hand_in: bool,
     **programme: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Let people vote on the pairs of STUDY (quick), on a web page of their own.
 
     Prints a personal link per voter, and serves until Ctrl-C. What voters are shown, and who they
@@ -99,9 +108,10 @@ def booth(
             if len(seats) != 1:
                 raise ValueError("--export and --import are of one voter: name one by --voter.")
             told = (
-                export_ballots(opened, seats[0], out) if out
+                export_ballots(opened, seats[0], out)
+                if out
                 else import_votes(opened, seats[0], filled)  # type: ignore[arg-type]
-            )  # fmt: skip
+            )
             click.echo(told)
             return
         if not opened.seats:
@@ -113,9 +123,11 @@ def booth(
             click.echo(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
         click.echo(
             f"All votes are in the warehouse. `voirdire remeasure {study}` puts them into the "
-            "table." if saved else "Votes that are not in the warehouse are safe beside it; "
+            "table."
+            if saved
+            else "Votes that are not in the warehouse are safe beside it; "
             f"`voirdire booth {study} --hand-in` tries again."
-        )  # fmt: skip
+        )
         if not saved:
             sys.exit(1)
 
@@ -139,9 +151,15 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     base = (url or f"http://{_named(host)}:{listening.getsockname()[1]}").rstrip("/")
     app = make_app(opened, secure=base.startswith("https://"), url=base)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-        proxy_headers=False, timeout_graceful_shutdown=5, http=bounded(most_connections()),
-    )  # fmt: skip
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=5,
+        http=bounded(most_connections()),
+    )
     server = uvicorn.Server(config)
     # In a thread of its own it leaves signals to this one, which has votes to save after it.
     serving = threading.Thread(target=_run, args=(server, listening), daemon=True)

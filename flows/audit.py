@@ -73,10 +73,16 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         record.left_out = dropped_params(study.judges, study.prompt)
         ballots = stages.draw_ballots(pairs, judges, study.prompt, design, record.left_out)
         record.save(
-            (Questions, questions), (Answers, answers), (Versions, versions),
-            (Perturbations, perturbations), (PerturbedAnswers, perturbed), (Pairs, pairs),
-            (Judges, judges), (Prompts, prompts), (Ballots, ballots),
-        )  # fmt: skip
+            (Questions, questions),
+            (Answers, answers),
+            (Versions, versions),
+            (Perturbations, perturbations),
+            (PerturbedAnswers, perturbed),
+            (Pairs, pairs),
+            (Judges, judges),
+            (Prompts, prompts),
+            (Ballots, ballots),
+        )
 
         categories = questions.select("question_id", "category")
         # Asking may take hours: hold no texts that are in the warehouse.

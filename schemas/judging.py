@@ -170,13 +170,17 @@ class Compared(Measured):
     anchor_markup: int = size("all markup of the anchor: these, table rows, code blocks, emoji")
     target_markup: int = size("all markup of the target: these, table rows, code blocks, emoji")
     human_score: float = pa.Field(
-        ge=0, le=1, nullable=True,
+        ge=0,
+        le=1,
+        nullable=True,
         description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
-    )  # fmt: skip
+    )
     label_chance: float = pa.Field(
-        gt=0, le=1, nullable=True,
+        gt=0,
+        le=1,
+        nullable=True,
         description="chance that the pair had to be labelled by people; null if unknown",
-    )  # fmt: skip
+    )
 
 
 class VoteLog(
@@ -287,9 +291,11 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     cluster: str = name("what is independent of what: the question")
     votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
     score: float = pa.Field(
-        ge=0, le=1, nullable=True,
+        ge=0,
+        le=1,
+        nullable=True,
         description="0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
-    )  # fmt: skip
+    )
     score_12: float = pa.Field(
         ge=0, le=1, nullable=True, description="the same of the votes with the anchor first"
     )

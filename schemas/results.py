@@ -7,9 +7,15 @@ from schemas.frame import Result, name, share
 from schemas.judging import Measured
 
 FINDINGS = [
-    "biased", "no relevant bias", "mixed", "inconclusive", "detects", "detects some", "overlooks",
+    "biased",
+    "no relevant bias",
+    "mixed",
+    "inconclusive",
+    "detects",
+    "detects some",
+    "overlooks",
     "rewards",
-]  # fmt: skip
+]
 """The first four of perturbations that should change nothing, the others, and *inconclusive*, of
 flaws, which should cost the answer votes."""
 
@@ -180,9 +186,11 @@ class Findings(
         "that all categories have the same shift, asked there too; Holm with moved_p", nullable=True
     )
     lost_difference: float = pa.Field(
-        ge=-1, le=1, nullable=True,
+        ge=-1,
+        le=1,
+        nullable=True,
         description="share of unreadable votes in the experimental arm less that in another",
-    )  # fmt: skip
+    )
     lost_over: str = pa.Field(
         isin=["sham", "control"], nullable=True, description="which other arm: the plainer one"
     )
@@ -231,9 +239,14 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
 
 
 MEASURES = [
-    "mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift", "text_drift",
+    "mps_drift",
+    "dasr_drift",
+    "position_drift",
+    "agreement_drift",
+    "verdict_drift",
+    "text_drift",
     "token_drift",
-]  # fmt: skip
+]
 STATES = ["quiet", "suspect", "alert", "not measured"]
 
 

@@ -217,11 +217,15 @@ def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]])
     theirs = PROMPTS[prompt].params
     left_out = [json.dumps(sorted({*theirs} & {*dropped.get(name, ())})) for name, _ in rows]
     return judges.select(
-        "judge", "provider", "model", "system",
-        params=pl.Series([_without(params, dropped.get(name, [])) for name, params in rows],
-                         dtype=pl.String),
+        "judge",
+        "provider",
+        "model",
+        "system",
+        params=pl.Series(
+            [_without(params, dropped.get(name, [])) for name, params in rows], dtype=pl.String
+        ),
         left_out=pl.Series(left_out, dtype=pl.String),
-    )  # fmt: skip
+    )
 
 
 def _without(params: str, dropped: list[str]) -> str:

@@ -51,11 +51,19 @@ def make_vote_log() -> Make:
     def complete(row: Row) -> Row:
         planted = row.get("arm") in {"experimental", "sham"}
         return {
-            **CELL, "sample": "s1", "cluster": row.get("sample", "s1"), "arm": "control",
-            "perturbation": "boast" if planted else None, "kind": "promote" if planted else None,
-            "shown_first": "anchor", "repeat": 0, "choice": "first",
-            "simulated": False, "cached": False, **row,
-        }  # fmt: skip
+            **CELL,
+            "sample": "s1",
+            "cluster": row.get("sample", "s1"),
+            "arm": "control",
+            "perturbation": "boast" if planted else None,
+            "kind": "promote" if planted else None,
+            "shown_first": "anchor",
+            "repeat": 0,
+            "choice": "first",
+            "simulated": False,
+            "cached": False,
+            **row,
+        }
 
     return _factory(VoteLog, complete)
 
@@ -67,13 +75,20 @@ def make_shifts() -> Make:
     def complete(row: Row) -> Row:
         arms = ("control", "experimental", "sham")
         return {
-            **CELL, "cluster": row["sample"], "perturbation": "boast", "kind": "promote",
-            "mode": "balanced", "votes": 6, **dict.fromkeys(arms),
+            **CELL,
+            "cluster": row["sample"],
+            "perturbation": "boast",
+            "kind": "promote",
+            "mode": "balanced",
+            "votes": 6,
+            **dict.fromkeys(arms),
             **dict.fromkeys(("control_votes", "sham_votes", "replicate_votes")),
             **{f"{arm}_score": SCORES[row.get(arm)] for arm in arms},
             "has_sham": "sham" in row or "sham_score" in row,
-            "has_replicate": "replicate" in row, "simulated": False, **row,
-        }  # fmt: skip
+            "has_replicate": "replicate" in row,
+            "simulated": False,
+            **row,
+        }
 
     return _factory(Shifts, complete, numbered="sample")
 
@@ -84,10 +99,17 @@ def make_contests() -> Make:
 
     def complete(row: Row) -> Row:
         return {
-            **CELL, "cluster": row["sample"], "votes": 2, "score_12": row.get("score"),
-            "score_21": row.get("score"), "score": None, "anchor_author": "ant",
-            "target_author": "bee", "simulated": False, **row,
-        }  # fmt: skip
+            **CELL,
+            "cluster": row["sample"],
+            "votes": 2,
+            "score_12": row.get("score"),
+            "score_21": row.get("score"),
+            "score": None,
+            "anchor_author": "ant",
+            "target_author": "bee",
+            "simulated": False,
+            **row,
+        }
 
     return _factory(Contests, complete, numbered="sample")
 
@@ -98,10 +120,21 @@ def make_estimates() -> Make:
 
     def complete(row: Row) -> Row:
         return {
-            "statistic": "mps", **CELL, "mode": "balanced", "perturbation": "boast", "subgroup": "",
-            "kind": "promote", "estimate": None, "n": 0, "clusters": 0, "dropped": 0,
-            "votes_per_pair": 6, "method": "none", "simulated": False, **row,
-        }  # fmt: skip
+            "statistic": "mps",
+            **CELL,
+            "mode": "balanced",
+            "perturbation": "boast",
+            "subgroup": "",
+            "kind": "promote",
+            "estimate": None,
+            "n": 0,
+            "clusters": 0,
+            "dropped": 0,
+            "votes_per_pair": 6,
+            "method": "none",
+            "simulated": False,
+            **row,
+        }
 
     return _factory(Estimates, complete)
 
@@ -113,21 +146,37 @@ def make_annotations() -> Make:
     def complete(row: Row) -> Row:
         human = row["annotator"][0].isupper()
         return {
-            "dataset": "demo", "cluster": row["item"], "aspect": None, "wave": "", "human": human,
-            "prompt": None if human else "plain", "inconsistent": False, "votes": 1,
-            "simulated": False, "value": PLACES.get(row["label"]),
+            "dataset": "demo",
+            "cluster": row["item"],
+            "aspect": None,
+            "wave": "",
+            "human": human,
+            "prompt": None if human else "plain",
+            "inconsistent": False,
+            "votes": 1,
+            "simulated": False,
+            "value": PLACES.get(row["label"]),
             **row,
-        }  # fmt: skip
+        }
 
     return _factory(Annotations, complete)
 
 
 MARGIN = {
-    "metric": "accuracy", "epsilon": 0.1, "epsilon_kind": "additive", "asked": True, "low": 0.8,
-    "high": 0.95, "level": 0.95, "method": "cluster-adjusted Wilson",
-    "advantage_probability": 0.9, "human_advantage_probability": 0.85, "tied": 0.75,
-    "unreadable": 0, "simulated": None,
-}  # fmt: skip
+    "metric": "accuracy",
+    "epsilon": 0.1,
+    "epsilon_kind": "additive",
+    "asked": True,
+    "low": 0.8,
+    "high": 0.95,
+    "level": 0.95,
+    "method": "cluster-adjusted Wilson",
+    "advantage_probability": 0.9,
+    "human_advantage_probability": 0.85,
+    "tied": 0.75,
+    "unreadable": 0,
+    "simulated": None,
+}
 
 
 @pytest.fixture(scope="session")
@@ -136,9 +185,17 @@ def make_alt_tests() -> Make:
 
     def complete(row: Row) -> Row:
         return {
-            **CELL, "prompt": "none", **MARGIN, "test": "auto", "winning_rate": 1.0,
-            "passed": True, "annotators": 3, "n": 60, "dropped": 0, **row,
-        }  # fmt: skip
+            **CELL,
+            "prompt": "none",
+            **MARGIN,
+            "test": "auto",
+            "winning_rate": 1.0,
+            "passed": True,
+            "annotators": 3,
+            "n": 60,
+            "dropped": 0,
+            **row,
+        }
 
     return _factory(AltTests, complete)
 
@@ -149,10 +206,21 @@ def make_advantages() -> Make:
 
     def complete(row: Row) -> Row:
         return {
-            **CELL, "prompt": "none", **MARGIN, "annotator": "Ann", "n": 60, "better": 6,
-            "worse": 9, "test": "score", "p_value": 0.001, "p_value_t": 0.0005,
-            "p_value_score": 0.001, "p_adjusted": 0.004, "rejected": True, **row,
-        }  # fmt: skip
+            **CELL,
+            "prompt": "none",
+            **MARGIN,
+            "annotator": "Ann",
+            "n": 60,
+            "better": 6,
+            "worse": 9,
+            "test": "score",
+            "p_value": 0.001,
+            "p_value_t": 0.0005,
+            "p_value_score": 0.001,
+            "p_adjusted": 0.004,
+            "rejected": True,
+            **row,
+        }
 
     return _factory(Advantages, complete)
 
@@ -180,20 +248,30 @@ def make_perturbations() -> Make:
     return _factory(
         Perturbations,
         lambda row: {
-            "perturbation": "boast", "recipe": 1, "kind": "promote", "bias": "authority",
-            "source": "made up", **row,
+            "perturbation": "boast",
+            "recipe": 1,
+            "kind": "promote",
+            "bias": "authority",
+            "source": "made up",
+            **row,
         },
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
 def make_perturbed_answers() -> Make:
     def complete(row: Row) -> Row:
         return {
-            "answer_id": "demo/1/a2", "question_id": "demo/1", "perturbation": "boast",
-            "recipe": 1, "seed": 1, "made_by": "template", "perturbed": "Boasting.",
-            "sham": "Neutral.", **row,
-        }  # fmt: skip
+            "answer_id": "demo/1/a2",
+            "question_id": "demo/1",
+            "perturbation": "boast",
+            "recipe": 1,
+            "seed": 1,
+            "made_by": "template",
+            "perturbed": "Boasting.",
+            "sham": "Neutral.",
+            **row,
+        }
 
     return _factory(PerturbedAnswers, complete)
 
@@ -203,11 +281,18 @@ def make_pairs() -> Make:
     def complete(row: Row) -> Row:
         planted = row.get("arm") in {"experimental", "sham"}
         return {
-            "pair_id": "p1", "dataset": "demo", "sample": "demo/1/a2", "cluster": "demo/1",
-            "arm": "control", "perturbation": "boast" if planted else None,
-            "kind": "promote" if planted else None, "question": "Why?",
-            "anchor": "Because.", "target": "Therefore.", **row,
-        }  # fmt: skip
+            "pair_id": "p1",
+            "dataset": "demo",
+            "sample": "demo/1/a2",
+            "cluster": "demo/1",
+            "arm": "control",
+            "perturbation": "boast" if planted else None,
+            "kind": "promote" if planted else None,
+            "question": "Why?",
+            "anchor": "Because.",
+            "target": "Therefore.",
+            **row,
+        }
 
     return _factory(Pairs, complete)
 
@@ -217,10 +302,15 @@ def make_judges() -> Make:
     return _factory(
         Judges,
         lambda row: {
-            "judge": "ada", "provider": "offline", "model": "offline/ada", "params": "{}",
-            "system": "", "simulated": True, **row,
+            "judge": "ada",
+            "provider": "offline",
+            "model": "offline/ada",
+            "params": "{}",
+            "system": "",
+            "simulated": True,
+            **row,
         },
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
@@ -228,10 +318,16 @@ def make_ballots() -> Make:
     return _factory(
         Ballots,
         lambda row: {
-            "ballot_id": "b1", "pair_id": "p1", "judge": "ada", "prompt": "plain", "wave": "",
-            "shown_first": "anchor", "repeat": 0, **row,
+            "ballot_id": "b1",
+            "pair_id": "p1",
+            "judge": "ada",
+            "prompt": "plain",
+            "wave": "",
+            "shown_first": "anchor",
+            "repeat": 0,
+            **row,
         },
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
@@ -240,10 +336,15 @@ def make_votes() -> Make:
     return _factory(
         Votes,
         lambda row: {
-            "ballot_id": "b1", "choice": "first", "raw": "[[A]]", "seconds": 1.0, "attempts": 1,
-            "cast_at": cast_at, **row,
+            "ballot_id": "b1",
+            "choice": "first",
+            "raw": "[[A]]",
+            "seconds": 1.0,
+            "attempts": 1,
+            "cast_at": cast_at,
+            **row,
         },
-    )  # fmt: skip
+    )
 
 
 def _factory(
@@ -285,20 +386,66 @@ def browser(chromium: tuple[BrowserType, dict[str, Any]]) -> Iterator[Browser]:
 
 
 NUMBERS = (
-    "99999999999999999999", "-99999999999999999999", "9223372036854775807", "-1", "0", "nan",
-    "inf", "-inf", "1e308", "1e-320", "9" * 5000, "", " ", "1,5", "0x10", "\x1b[31m1", "--yes",
-)  # fmt: skip
+    "99999999999999999999",
+    "-99999999999999999999",
+    "9223372036854775807",
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e-320",
+    "9" * 5000,
+    "",
+    " ",
+    "1,5",
+    "0x10",
+    "\x1b[31m1",
+    "--yes",
+)
 TEXTS = (
-    "99999999999999999999", "-1", "", " ", "a\nb", "a\x07b", "\x1b[31mred", "\x1b]0;title\x07",
-    "\x9b31m", "a\u202eb", "a\udcffb", "x" * 100_000, "Ünï∂🙂", "../up", "a'b\"c",
-    "'; drop table votes; --", "{date}{0}{x.__class__}", "[bold]x[/nope]", "%s%n", "--", "--yes",
-    "-", "noise.csv:f",
-)  # fmt: skip
+    "99999999999999999999",
+    "-1",
+    "",
+    " ",
+    "a\nb",
+    "a\x07b",
+    "\x1b[31mred",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "a\u202eb",
+    "a\udcffb",
+    "x" * 100_000,
+    "Ünï∂🙂",
+    "../up",
+    "a'b\"c",
+    "'; drop table votes; --",
+    "{date}{0}{x.__class__}",
+    "[bold]x[/nope]",
+    "%s%n",
+    "--",
+    "--yes",
+    "-",
+    "noise.csv:f",
+)
 PATHS = (
-    "http://127.0.0.1:9/x.csv", "file:///etc/passwd", "~nobody/x", "folder", "folder.csv",
-    "absent.csv", "absent/w.duckdb", "noise.csv", "noise.json", "noise.jsonl", "noise.parquet",
-    "noise.duckdb", "empty.csv", "empty.duckdb", "latin.csv",
-)  # fmt: skip
+    "http://127.0.0.1:9/x.csv",
+    "file:///etc/passwd",
+    "~nobody/x",
+    "folder",
+    "folder.csv",
+    "absent.csv",
+    "absent/w.duckdb",
+    "noise.csv",
+    "noise.json",
+    "noise.jsonl",
+    "noise.parquet",
+    "noise.duckdb",
+    "empty.csv",
+    "empty.duckdb",
+    "latin.csv",
+)
 CODES = {0, 1, 2, 3}
 """What a command may end with, told in methods and README; signals have codes of their own."""
 
@@ -358,16 +505,16 @@ class Hostile:
         said = done.stderr
         control = (unicodedata.category(c) in CONTROL and c not in "\n\u200c\u200d" for c in said)
         faults = {
-            f"ended by {done.exception!r:.300}":
-                done.exception and not isinstance(done.exception, SystemExit),
+            f"ended by {done.exception!r:.300}": done.exception
+            and not isinstance(done.exception, SystemExit),
             "traceback": "Traceback" in done.output,
             f"exit code {done.exit_code}": done.exit_code not in CODES,
             "control characters": any(control),
             f"{len(said)} characters": len(said) > 4300,
             "no error, or several": done.exit_code and len(ERROR.findall(said)) != 1,
-            "does not name option and value":
-                done.exit_code and not (names(parameter, said) and repeats(parameter, value, said)),
-        }  # fmt: skip
+            "does not name option and value": done.exit_code
+            and not (names(parameter, said) and repeats(parameter, value, said)),
+        }
         found = [fault for fault, there in faults.items() if there]
         return f"{', '.join(found)}: {said!r:.300}" if found else ""
 
@@ -377,9 +524,14 @@ CONTROL = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 WHOLE = (click.types.IntParamType, click.IntRange)
 REAL = (click.types.FloatParamType, click.FloatRange)
 ABOUT = {
-    "on": "study", "off": "study", "only": "statistic", "query": "Parser Error",
-    "voters": "voter", "least": "min_instances", "renew": "link",
-}  # fmt: skip
+    "on": "study",
+    "off": "study",
+    "only": "statistic",
+    "query": "Parser Error",
+    "voters": "voter",
+    "least": "min_instances",
+    "renew": "link",
+}
 """What an error calls a thing whose option has another name."""
 
 WIDTH = 8

@@ -270,3 +270,10 @@ def test_every_row_of_a_statistic_has_its_operating_characteristics() -> None:
     given = {row for name in STATISTICS for row in STATISTICS[name].gives}
     assert without.isdisjoint(tables)
     assert {*tables, *without} == given
+
+
+def test_the_formatter_is_obeyed() -> None:
+    # put together here, lest this file count
+    skip = "fmt: " + "skip"
+    files = [*SOURCES, *TESTS, *(REPO / "benchmarks").glob("*.py")]
+    assert sum(file.read_text(encoding="utf-8").count(skip) for file in files) <= 5

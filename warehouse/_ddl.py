@@ -26,10 +26,30 @@ from schemas.results import Annotations, Drifts, Estimates, Findings
 from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
-    Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges, Prompts, Pairs, Ballots,
-    Claims, Batches, BatchedBallots, Votes, VoteLog, Verdicts, Shifts, Annotations, Estimates,
-    Findings, Drifts, AltTests, Advantages, Runs,
-)  # fmt: skip
+    Questions,
+    Answers,
+    Versions,
+    Perturbations,
+    PerturbedAnswers,
+    Judges,
+    Prompts,
+    Pairs,
+    Ballots,
+    Claims,
+    Batches,
+    BatchedBallots,
+    Votes,
+    VoteLog,
+    Verdicts,
+    Shifts,
+    Annotations,
+    Estimates,
+    Findings,
+    Drifts,
+    AltTests,
+    Advantages,
+    Runs,
+)
 MARTS = Path(__file__).parent / "marts"
 SHARED = tuple(
     Path(schemas.__file__).with_name(f"{name}.sql")
@@ -103,8 +123,10 @@ def marts_are_ours(connection: duckdb.DuckDBPyConnection) -> bool:
         ((query,),) = connection.execute(printed, text).fetchall()
         ours[file.stem] = f"CREATE VIEW mart.{file.stem} AS {query.rstrip(';')};"
     # Words that mean something to DuckDB are quoted as names.
-    plain = {name: text.replace(f'VIEW mart."{name}" AS', f"VIEW mart.{name} AS", 1)
-             for name, text in found}  # fmt: skip
+    plain = {
+        name: text.replace(f'VIEW mart."{name}" AS', f"VIEW mart.{name} AS", 1)
+        for name, text in found
+    }
     return plain == ours and len(found) == len(ours)
 
 

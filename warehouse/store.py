@@ -29,9 +29,19 @@ from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, 
 
 __all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
 CODED = (
-    "dataset", "judge", "prompt", "wave", "sample", "perturbation", "cluster", "arm", "kind",
-    "label", "anchor_author", "target_author",
-)  # fmt: skip
+    "dataset",
+    "judge",
+    "prompt",
+    "wave",
+    "sample",
+    "perturbation",
+    "cluster",
+    "arm",
+    "kind",
+    "label",
+    "anchor_author",
+    "target_author",
+)
 """Columns of ballots whose texts become numbers."""
 
 NEVER_NULL = ("dataset", "judge", "prompt", "wave", "sample")

@@ -57,11 +57,16 @@ def show_calibration(
 ) -> None:
     """Print which judges may replace people, or how many instances that takes to tell."""
     calibration = make_calibration(
-        name=name or ("unsaved" if not save or plan else None), study=study,
-        humans=humans and str(humans.resolve()), judges=judges and str(judges.resolve()),
+        name=name or ("unsaved" if not save or plan else None),
+        study=study,
+        humans=humans and str(humans.resolve()),
+        judges=judges and str(judges.resolve()),
         metric=metric,
-        epsilon=epsilon, epsilon_kind=kind, test=test, min_instances=least,
-    )  # fmt: skip
+        epsilon=epsilon,
+        epsilon_kind=kind,
+        test=test,
+        min_instances=least,
+    )
     place = Warehouse(warehouse)
     if plan:
         people = read_labels(humans) if humans else labels_of(calibration, place)[0].humans
@@ -116,10 +121,16 @@ def show_plan(
         return
     if form == "json":
         found = {
-            "annotators": like.annotators, "agreement": like.agreement, "accuracy": like.accuracy,
-            "epsilon": epsilon, "epsilon_kind": kind, "test": test, "chances": chances,
-            "instances": plan.instances, "worst_judge": plan.worst,
-        }  # fmt: skip
+            "annotators": like.annotators,
+            "agreement": like.agreement,
+            "accuracy": like.accuracy,
+            "epsilon": epsilon,
+            "epsilon_kind": kind,
+            "test": test,
+            "chances": chances,
+            "instances": plan.instances,
+            "worst_judge": plan.worst,
+        }
         echo_data(json.dumps(found, indent=1) + "\n")
         return
     rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
@@ -141,20 +152,44 @@ def show_plan(
 
 
 JUDGE = (
-    "judge", "metric", "epsilon", "epsilon_kind", "test", "winning_rate", "advantage_probability",
+    "judge",
+    "metric",
+    "epsilon",
+    "epsilon_kind",
+    "test",
+    "winning_rate",
+    "advantage_probability",
     "passed",
-)  # fmt: skip
+)
 JUDGE_TOO = (
-    "low", "high", "human_advantage_probability", "tied", "instances", "dropped", "unreadable",
+    "low",
+    "high",
+    "human_advantage_probability",
+    "tied",
+    "instances",
+    "dropped",
+    "unreadable",
     "reason",
-)  # fmt: skip
+)
 ANNOTATOR = (
-    "annotator", "n", "advantage_probability", "human_advantage_probability", "p_value", "rejected"
-)  # fmt: skip
+    "annotator",
+    "n",
+    "advantage_probability",
+    "human_advantage_probability",
+    "p_value",
+    "rejected",
+)
 ANNOTATOR_TOO = (
-    "low", "high", "tied", "test", "p_value_t", "p_value_score", "p_adjusted", "unreadable",
+    "low",
+    "high",
+    "tied",
+    "test",
+    "p_value_t",
+    "p_value_score",
+    "p_adjusted",
+    "unreadable",
     "reason",
-)  # fmt: skip
+)
 KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
 NAMED = 5
 """Annotators who are named in a note."""
@@ -175,9 +210,7 @@ class Told:
     """A calibration's frames, each row with the name by which its judge is told apart."""
 
     def __init__(self, found: Calibrated) -> None:
-        self.judges = with_who(found.tests).drop("judge").rename(
-            {"who": "judge", "n": "instances"}
-        )  # fmt: skip
+        self.judges = with_who(found.tests).drop("judge").rename({"who": "judge", "n": "instances"})
         self.annotators = with_who(found.advantages).drop("judge").rename({"who": "judge"})
         self.agreement = found.agreement
 
@@ -213,15 +246,17 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
     """
     told = Told(found)
     shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
-    judges = told.judges.filter(shown).select("dataset", *JUDGE, *JUDGE_TOO).rename(
-        {name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)}
-    )  # fmt: skip
+    judges = (
+        told.judges.filter(shown)
+        .select("dataset", *JUDGE, *JUDGE_TOO)
+        .rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})
+    )
     annotators = told.annotators.select(*KEY, *ANNOTATOR, *ANNOTATOR_TOO)
     rows = judges.join(annotators, on=list(KEY), how="left", maintain_order="left_right")
     for name in ("agreement", Agreement(found.agreement).kappa):
         pairs = with_who(found.agreement.filter(statistic=name)).select(
             "dataset", judge="who", annotator="subgroup", **{name: "estimate"}
-        )  # fmt: skip
+        )
         rows = rows.join(
             pairs, on=["dataset", "judge", "annotator"], how="left", maintain_order="left"
         )
@@ -233,15 +268,19 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
     console, told = Console(), Told(found)
     rows = [
         (
-            row["judge"], number(row["winning_rate"]), number(row["advantage_probability"]),
-            _interval(row), number(row["human_advantage_probability"]), number(row["tied"]),
-            row["annotators"], row["instances"],
+            row["judge"],
+            number(row["winning_rate"]),
+            number(row["advantage_probability"]),
+            _interval(row),
+            number(row["human_advantage_probability"]),
+            number(row["tied"]),
+            row["annotators"],
+            row["instances"],
             _verdict(row),
         )
         for row in told.asked.iter_rows(named=True)
-    ]  # fmt: skip
-    columns = ("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people",
-               "items", "")  # fmt: skip
+    ]
+    columns = ("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items", "")
     console.print(plain_table(columns, rows))
     if curve:
         _show_curve(console, told.judges)
@@ -295,9 +334,11 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     """Print kappas of judges and people with each person, where these fit beside each other."""
     pairs = [
         *found.judges.filter(~pl.col("subgroup").is_in(["", "humans", *found.models]))
-        .filter(statistic=found.kappa).select("who", "subgroup", "estimate").rows(),
+        .filter(statistic=found.kappa)
+        .select("who", "subgroup", "estimate")
+        .rows(),
         *found.people.filter(statistic=found.kappa).select("judge", "subgroup", "estimate").rows(),
-    ]  # fmt: skip
+    ]
     known = {(one, other): value for one, other, value in pairs}
     known |= {(other, one): value for one, other, value in pairs}
     people = sorted({other for _, other, _ in pairs})
@@ -325,7 +366,7 @@ def _notes(told: Told) -> list[str]:
     lost: Sequence[tuple[Any, ...]] = [
         *judges.select("judge", "unreadable").rows(),
         *people.select("annotator", "unreadable").rows(),
-    ]  # fmt: skip
+    ]
     for name, count in lost:
         notes += [f"{name}: labels that cannot be read, left out: {count}."] if count else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")

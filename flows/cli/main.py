@@ -52,12 +52,14 @@ OPTIONS = (
         "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
     ),
     click.option(
-        "--patience", "patience_seconds", type=Finite(min=0),
+        "--patience",
+        "patience_seconds",
+        type=Finite(min=0),
         help="Seconds to wait for a warehouse that another program holds open. Default: 600.",
     ),
     click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
     click.option("--name", help="Keep the results under this name."),
-)  # fmt: skip
+)
 warehouse_option = click.option(
     "--warehouse",
     type=PATH,

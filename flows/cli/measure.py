@@ -34,10 +34,23 @@ from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
 ADDED = (
-    "p_adjusted", "adjustment", "finding", "p_holm", "p_by", "e_rejected", "shrunk",
-    "shrunk_error", "excluded", "votes", "invalid_rate", "design", "floor", "epoch", "seed",
+    "p_adjusted",
+    "adjustment",
+    "finding",
+    "p_holm",
+    "p_by",
+    "e_rejected",
+    "shrunk",
+    "shrunk_error",
+    "excluded",
+    "votes",
+    "invalid_rate",
+    "design",
+    "floor",
+    "epoch",
+    "seed",
     "code_version",
-)  # fmt: skip
+)
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
 
 

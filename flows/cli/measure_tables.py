@@ -153,19 +153,32 @@ def _judges(
     if OF_JUDGES["PC"] in known:
         known.discard(OF_JUDGES["logits"])
     shown = {head: place for head, place in OF_JUDGES.items() if place in known}
-    words = {tuple(row[name] for name in cell): " ".join(filter(None, (
-        row["finding"] or REFUSED, favoured(row) and f"({favoured(row).split(' ', 2)[2]})"
-    ))) for row in effects}  # fmt: skip
+    words = {
+        tuple(row[name] for name in cell): " ".join(
+            filter(
+                None,
+                (
+                    row["finding"] or REFUSED,
+                    favoured(row) and f"({favoured(row).split(' ', 2)[2]})",
+                ),
+            )
+        )
+        for row in effects
+    }
     of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
     rows = [
         [
-            _who(row, between), *(row[name] for name in cell[1:]), row["n"],
-            *(_bounded(found.get((*place, *(row[name] for name in cell))), between)
-              for place in shown.values()),
+            _who(row, between),
+            *(row[name] for name in cell[1:]),
+            row["n"],
+            *(
+                _bounded(found.get((*place, *(row[name] for name in cell))), between)
+                for place in shown.values()
+            ),
             words.get(tuple(row[name] for name in cell), ""),
         ]
         for row in of.to_dicts()
-    ]  # fmt: skip
+    ]
     return [*cell, "n", *shown, "position"], rows
 
 
@@ -295,10 +308,17 @@ def show_drift(console: Console, drifts: pl.DataFrame) -> None:
     if alarms.height:
         columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
         rows = [
-            [row["judge"], row["wave"], row["base"], row["perturbation"] or "", row["measure"],
-             _bounded(row), row["state"]]
+            [
+                row["judge"],
+                row["wave"],
+                row["base"],
+                row["perturbation"] or "",
+                row["measure"],
+                _bounded(row),
+                row["state"],
+            ]
             for row in alarms.to_dicts()
-        ]  # fmt: skip
+        ]
         console.print()
         print_rows(console, columns, rows, "Drift")
     states = drifts["state"].value_counts(sort=True)

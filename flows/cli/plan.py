@@ -218,10 +218,14 @@ def _costs(
         octets=pl.sum_horizontal(texts.len_bytes()),
     )
     systems = pl.DataFrame(
-        [(name, len(around), len(around.encode()))
-         for name in ballots["judge"].unique() for around in [_around(prompt, name)]],
-        schema=["judge", "around", "octets_around"], orient="row",
-    )  # fmt: skip
+        [
+            (name, len(around), len(around.encode()))
+            for name in ballots["judge"].unique()
+            for around in [_around(prompt, name)]
+        ],
+        schema=["judge", "around", "octets_around"],
+        orient="row",
+    )
     waits = ~pl.col("known")
     asked = (
         ballots.unique("ballot_id")

@@ -105,10 +105,14 @@ def sight(study: Study, samples: int, spreads: dict[str, Spread]) -> list[Sight]
         }
         found.append(
             Sight(
-                judge, spread, smallest_effect(samples, spread.sigma) or 1.0,
-                samples_needed(MINIMUM, spread.sigma) or 0, seen[SCREEN] or 1.0, seen[PAPER] or 1.0,
+                judge,
+                spread,
+                smallest_effect(samples, spread.sigma) or 1.0,
+                samples_needed(MINIMUM, spread.sigma) or 0,
+                seen[SCREEN] or 1.0,
+                seen[PAPER] or 1.0,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -162,15 +166,27 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
 
 def sight_table(rows: list[Sight], samples: int) -> object:
     """Lay out what the design sees of each judge; fits 100 columns."""
-    columns = ("judge", "spread", "known from", "smallest", f"needs for {_plain(MINIMUM)}",
-               f"{SCREEN} votes", f"{PAPER} votes")  # fmt: skip
+    columns = (
+        "judge",
+        "spread",
+        "known from",
+        "smallest",
+        f"needs for {_plain(MINIMUM)}",
+        f"{SCREEN} votes",
+        f"{PAPER} votes",
+    )
     body = [
         (
-            row.judge, number(row.spread.sigma), row.spread.source, _three(row.smallest),
-            row.needed, _three(row.screen), _three(row.paper),
+            row.judge,
+            number(row.spread.sigma),
+            row.spread.source,
+            _three(row.smallest),
+            row.needed,
+            _three(row.screen),
+            _three(row.paper),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return plain_table(
         columns, body, f"The smallest shift seen with {samples} samples (80 % power)"
     )

@@ -117,16 +117,13 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
         .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left", suffix="_unranked")
         .sort("dataset", "prompt", "wave", "judge")
     )
-    shown = (
-        both.select(
-            pl.col("judge")
-            + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
-            "wave",
-            pl.col("margin").round(2).alias("least margin"),
-            pl.col("gate").alias("of"),
-            pl.col("first").round(2).alias("chance of rank 1"),
-        )
-    )  # fmt: skip
+    shown = both.select(
+        pl.col("judge") + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
+        "wave",
+        pl.col("margin").round(2).alias("least margin"),
+        pl.col("gate").alias("of"),
+        pl.col("first").round(2).alias("chance of rank 1"),
+    )
     print_rows(Console(), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):

@@ -136,13 +136,20 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     kind = "person" if _is_person(row) else "formula" if row["simulated"] else "model"
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
-        ranks[0], _between(ranks[1], ranks[2]), row["tier"] or "", row["judge"], kind,
-        "-" if row["n"] is None else str(row["n"]), number(row["shift"], signed=True),
+        ranks[0],
+        _between(ranks[1], ranks[2]),
+        row["tier"] or "",
+        row["judge"],
+        kind,
+        "-" if row["n"] is None else str(row["n"]),
+        number(row["shift"], signed=True),
         _between(number(row["low"], signed=True), number(row["high"], signed=True)),
-        number(row["control"], signed=True), number(row["sham_shift"], signed=True),
-        number(row["asr"]), number(row["sham_floor"]),
+        number(row["control"], signed=True),
+        number(row["sham_shift"], signed=True),
+        number(row["asr"]),
+        number(row["sham_floor"]),
         row["finding"] or "-",
-    )  # fmt: skip
+    )
 
 
 def _random(line: dict[str, Any]) -> tuple[str, ...]:

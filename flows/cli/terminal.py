@@ -49,10 +49,8 @@ RATES = {
     "sham": ("sham_shift", "sham_shift_low", "sham_shift_high"),
     "ASR": ("asr", "asr_low", "asr_high"),
     "floor": ("sham_floor", "sham_floor_low", "sham_floor_high"),
-    "PC": (
-        "position_consistency", "position_consistency_low", "position_consistency_high"
-    ),
-}  # fmt: skip
+    "PC": ("position_consistency", "position_consistency_low", "position_consistency_high"),
+}
 """Name in the table -> columns of ``mart.bias``: a number and the ends of its 95 % interval."""
 
 
@@ -222,14 +220,19 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     edit = f"{'the sham' if sham else SHAM}{'' if floor else ' (none here)'}"
     flaws = listing(sorted({_clip(r["perturbation"]) for r in rows if r["kind"] == "detract"}))
     return (
-        "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed answer, "
-        f"{over}, in n samples; beside it that over the control{moved}. floor: the attack success "
-        f"rate (ASR) of {edit}. PC: position consistency."
-    ) + (
-        f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 less "
-        "ASR over floor; D, the same of mean scores)."
-        if flaws else ""
-    ) + _position_legend(rows)  # fmt: skip
+        (
+            "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed "
+            f"answer, {over}, in n samples; beside it that over the control{moved}. floor: the "
+            f"attack success rate (ASR) of {edit}. PC: position consistency."
+        )
+        + (
+            f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 "
+            "less ASR over floor; D, the same of mean scores)."
+            if flaws
+            else ""
+        )
+        + _position_legend(rows)
+    )
 
 
 def _position_legend(rows: Sequence[dict[str, Any]]) -> str:
@@ -246,9 +249,12 @@ def _position_legend(rows: Sequence[dict[str, Any]]) -> str:
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
     """Lay out rows of anything; nothing in them is read as markup."""
     table = Table(
-        title=escape(title) or None, title_justify="left", header_style="bold", box=None,
+        title=escape(title) or None,
+        title_justify="left",
+        header_style="bold",
+        box=None,
         pad_edge=False,
-    )  # fmt: skip
+    )
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(
@@ -326,8 +332,12 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
     if sum(least) > room:
         return None
     names = [index for index, column in enumerate(columns) if column in WHOLE]
-    for some, most in ((names, inside), (range(len(columns)), inside), (names, full),
-                       (range(len(columns)), full)):  # fmt: skip
+    for some, most in (
+        (names, inside),
+        (range(len(columns)), inside),
+        (names, full),
+        (range(len(columns)), full),
+    ):
         while sum(least) < room and any(least[index] < most[index] for index in some):
             for index in some:
                 least[index] += least[index] < most[index] and sum(least) < room

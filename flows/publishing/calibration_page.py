@@ -66,8 +66,11 @@ def _page(
 
 def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
     """Write each panel of each chart as SVG and as PNG; return the files."""
-    frames: dict[str, pl.DataFrame] = {"alt_tests": found.tests, "advantages": found.advantages,
-              "agreement": found.agreement}  # fmt: skip
+    frames: dict[str, pl.DataFrame] = {
+        "alt_tests": found.tests,
+        "advantages": found.advantages,
+        "agreement": found.agreement,
+    }
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts_of(*frames):

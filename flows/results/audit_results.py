@@ -39,10 +39,14 @@ async def save_results(
     findings = with_open_ballots(concluded, missing)
     drifts = drift_of(study, record.warehouse, stages.measure_wave)
     record.save(
-        (VoteLog, vote_log), (Verdicts, verdicts), (Shifts, shifts),
-        (Annotations, annotations), (Estimates, estimates), (Findings, findings),
+        (VoteLog, vote_log),
+        (Verdicts, verdicts),
+        (Shifts, shifts),
+        (Annotations, annotations),
+        (Estimates, estimates),
+        (Findings, findings),
         (Drifts, drifts),
-    )  # fmt: skip
+    )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
     await publish(record, estimates, findings, perturbed, drifts)

@@ -170,9 +170,12 @@ def make_calibration(**given: Any) -> Calibration:
                 f"results are kept under a name, and {given['name']!r:.80}{source} cannot be one: "
                 "1 to 64 letters, digits, '_', '.' and '-'. Give one with --name."
             ) from error
-        raise ValueError("; ".join(
-            f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems
-        ) + ".") from error  # fmt: skip
+        raise ValueError(
+            "; ".join(
+                f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems
+            )
+            + "."
+        ) from error
 
 
 def _name(study: str | None, humans: str | None, judges: str | None) -> str:
@@ -222,8 +225,10 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     ValueError
         If there is neither, or nobody is in it; with the next step.
     """
-    files = [read_labels(Path(file)) if file else None
-             for file in (calibration.humans, calibration.judges)]  # fmt: skip
+    files = [
+        read_labels(Path(file)) if file else None
+        for file in (calibration.humans, calibration.judges)
+    ]
     humans, judges = files
     if humans is not None and judges is not None:
         return [labelled_by_files(calibration.name, humans, judges)]
@@ -355,18 +360,25 @@ def keep_calibration(
     """Save labels and results at once; return the run's row."""
     run, began = run or str(uuid4()), datetime.now(UTC)
     row = {
-        **first_row("calibrate", run, calibration, began), **NOTHING_ASKED,
-        "state": "running", "planned": 0, "from_warehouse": 0,
-    }  # fmt: skip
+        **first_row("calibrate", run, calibration, began),
+        **NOTHING_ASKED,
+        "state": "running",
+        "planned": 0,
+        "from_warehouse": 0,
+    }
     warehouse.start_run(row)
     savings = (
-        (Annotations, found.annotations), (Estimates, found.agreement), (AltTests, found.tests),
+        (Annotations, found.annotations),
+        (Estimates, found.agreement),
+        (AltTests, found.tests),
         (Advantages, found.advantages),
-    )  # fmt: skip
+    )
     warehouse.save(
-        [Saving(model, frame) for model, frame in savings], run=run, study=calibration.name,
+        [Saving(model, frame) for model, frame in savings],
+        run=run,
+        study=calibration.name,
         counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )  # fmt: skip
+    )
     return row
 
 

@@ -62,9 +62,11 @@ def drift_of(
     # At random positions all votes may fall into one order; replicates count on from control.
     orders = 1 if study.mode == "paper" else 2
     asked = {
-        "prompt": study.prompt, "judges": study.judges, "wave": study.wave,
+        "prompt": study.prompt,
+        "judges": study.judges,
+        "wave": study.wave,
         "repeats": study.votes_per_pair * (1 + study.replicates) // orders,
-    }  # fmt: skip
+    }
     if not study.wave:
         return Drifts.empty()
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
@@ -92,11 +94,12 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
     own = _schedule(study)
     stops = pl.concat(
         mark_stops(
-            Ballots.of(wave), Votes.draft(wave.filter(pl.col("choice").is_not_null())),
+            Ballots.of(wave),
+            Votes.draft(wave.filter(pl.col("choice").is_not_null())),
             rules.get(str(name), own),
         )
         for (name,), wave in log.partition_by("wave", as_dict=True).items()
-    )  # fmt: skip
+    )
     return VoteLog.of(log.join(stops.select(*KEY, "stopped"), on=KEY))
 
 

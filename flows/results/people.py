@@ -26,9 +26,13 @@ def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> Da
     """Return the votes that people have cast on the pairs of a study."""
     people = people_of(warehouse, pairs)
     return log_people(
-        pairs, people.ballots, people.votes,
-        prompt=study.prompt, wave=study.wave, too_fast_seconds=study.too_fast_seconds,
-    )  # fmt: skip
+        pairs,
+        people.ballots,
+        people.votes,
+        prompt=study.prompt,
+        wave=study.wave,
+        too_fast_seconds=study.too_fast_seconds,
+    )
 
 
 def with_people(

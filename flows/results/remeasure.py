@@ -96,11 +96,15 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [
-            Saving(Estimates, estimates), Saving(Findings, findings), Saving(Drifts, drifts),
+            Saving(Estimates, estimates),
+            Saving(Findings, findings),
+            Saving(Drifts, drifts),
             *(_results_of_people(people, mode) if voted else ()),
         ],
-        run=row["run"], study=study, counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )  # fmt: skip
+        run=row["run"],
+        study=study,
+        counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )
     shifted = findings.filter(pl.col("perturbation").is_not_null())
     unseen = missing.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
     notes = [
@@ -178,6 +182,8 @@ def _run_row(
     began = datetime.now(UTC)
     return {
         **first_row("remeasure", run, study, began, last["fingerprint"]),
-        **NOTHING_ASKED, "state": "running", "planned": last["planned"],
+        **NOTHING_ASKED,
+        "state": "running",
+        "planned": last["planned"],
         "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
-    }  # fmt: skip
+    }

@@ -72,18 +72,28 @@ def keep_measures(
         digest = content_key(hashlib.file_digest(file, "sha256").hexdigest(), mode, code_digest())
     place = Warehouse(warehouse)
     place.start_run(
-        {**first_row("measure", run, study, began, digest), "state": "running",
-         "planned": log.height, "from_warehouse": log["choice"].count(), **NOTHING_ASKED}
-    )  # fmt: skip
+        {
+            **first_row("measure", run, study, began, digest),
+            "state": "running",
+            "planned": log.height,
+            "from_warehouse": log["choice"].count(),
+            **NOTHING_ASKED,
+        }
+    )
     place.save(
         [
-            Saving(VoteLog, log), Saving(Verdicts, measures.verdicts),
-            Saving(Shifts, measures.shifts), Saving(Annotations, measures.annotations),
-            Saving(Estimates, measures.estimates), Saving(Findings, findings),
+            Saving(VoteLog, log),
+            Saving(Verdicts, measures.verdicts),
+            Saving(Shifts, measures.shifts),
+            Saving(Annotations, measures.annotations),
+            Saving(Estimates, measures.estimates),
+            Saving(Findings, findings),
             Saving(Drifts, drifts),
         ],
-        run=run, study=study.name, counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )  # fmt: skip
+        run=run,
+        study=study.name,
+        counts={"ended_at": datetime.now(UTC), "state": "completed"},
+    )
     return study.name
 
 
@@ -96,8 +106,12 @@ def _study(name: str, mode: str, log: DataFrame[VoteLog]) -> Study:
     pair = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
     sizes = log.group_by(pair).agg(asked=pl.col("stopped").is_null().sum())["asked"]
     described: dict[str, Any] = {
-        "name": name, "mode": mode, "dataset": ", ".join(each["dataset"]), "judges": each["judge"],
-        "perturbations": each["perturbation"], "prompt": ", ".join(each["prompt"]),
+        "name": name,
+        "mode": mode,
+        "dataset": ", ".join(each["dataset"]),
+        "judges": each["judge"],
+        "perturbations": each["perturbation"],
+        "prompt": ", ".join(each["prompt"]),
         "votes_per_pair": sizes.mode().max(),
-    }  # fmt: skip
+    }
     return Study.model_construct(**described)

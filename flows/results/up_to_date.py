@@ -18,10 +18,12 @@ def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
     counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}
     warehouse.start_run(
         {
-            **first_row("audit", str(uuid4()), study, now), **counts, "state": "completed",
+            **first_row("audit", str(uuid4()), study, now),
+            **counts,
+            "state": "completed",
             "ended_at": now,
         }
-    )  # fmt: skip
+    )
     spared = last.planned - last.cast
     not_needed = f", {spared} not needed" if spared else ""
     if spared and (alike := probed_line(warehouse, study.name)):

@@ -83,10 +83,11 @@ class Box:
             votes, errors, released = [*self._packed], [*self._errors], [*self._released]
             if votes or errors or released:
                 await self._record.save_votes(
-                    cast("DataFrame[Votes]", pl.concat([Votes.empty(), *votes])), errors,
+                    cast("DataFrame[Votes]", pl.concat([Votes.empty(), *votes])),
+                    errors,
                     release=pl.concat(released) if released else None,
                     patience_seconds=patience_seconds,
-                )  # fmt: skip
+                )
                 del self._packed[: len(votes)]
                 del self._errors[: len(errors)]
                 del self._released[: len(released)]
@@ -207,9 +208,11 @@ class _Desk(NamedTuple):
         async with asyncio.TaskGroup() as group:
             group.create_task(self._ask(mine))
             group.create_task(self.cast(others))
-        found = mine.select("ballot_id").unique().with_columns(
-            choice=pl.col("ballot_id").replace_strict(self.box.choices, default=None)
-        )  # fmt: skip
+        found = (
+            mine.select("ballot_id")
+            .unique()
+            .with_columns(choice=pl.col("ballot_id").replace_strict(self.box.choices, default=None))
+        )
         if others.is_empty():
             return found.drop_nulls()
         await self.box.empty()

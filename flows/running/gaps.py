@@ -62,9 +62,11 @@ def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse)
     if not partial:
         return None
     asked = {
-        "study": study.name, "wave": study.wave, "prompt": study.prompt,
+        "study": study.name,
+        "wave": study.wave,
+        "prompt": study.prompt,
         "datasets": log["dataset"].cast(pl.String).unique().to_list(),
-    }  # fmt: skip
+    }
     standing = gaps_of(warehouse.query(STANDING, asked))
     complete = {judge for judge, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
     if complete.isdisjoint(partial):

@@ -124,10 +124,14 @@ class Batching(NamedTuple):
         """Send a batch and save what comes of it; return the ballots that were not sent."""
         warehouse = self.record.warehouse
         row = {
-            "batch": batch, "judge": judge.judge, "provider": judge.provider,
-            "run": self.record.run, "state": "intended", "dropped_params": dropped_params,
+            "batch": batch,
+            "judge": judge.judge,
+            "provider": judge.provider,
+            "run": self.record.run,
+            "state": "intended",
+            "dropped_params": dropped_params,
             "created_at": datetime.now(UTC),
-        }  # fmt: skip
+        }
         await asyncio.to_thread(warehouse.start_batch, row, ballots)
         try:
             made = await self._create(judge, batch)
@@ -192,9 +196,13 @@ class Batching(NamedTuple):
         try:
             seen = await self._ended(judge, id_there)
             told = await self.line.batch(
-                judge, "collect", batch=batch, seen=seen, ballots=ballots,
+                judge,
+                "collect",
+                batch=batch,
+                seen=seen,
+                ballots=ballots,
                 stop=stop and seen["state"] == "failed",
-            )  # fmt: skip
+            )
         except CallError as error:
             if seen.get("state") == "failed":
                 await self._end(batch, "failed", seen["error"])
@@ -228,9 +236,12 @@ class Batching(NamedTuple):
 
     async def _end(self, batch: str, state: str, error: str | None) -> None:
         await asyncio.to_thread(
-            self.record.warehouse.update_batch, batch, state=state, error=error,
+            self.record.warehouse.update_batch,
+            batch,
+            state=state,
+            error=error,
             ended_at=datetime.now(UTC),
-        )  # fmt: skip
+        )
 
     def _fail(self, judge: Judge, ballots: list[str], error: str) -> None:
         for _ in ballots:

@@ -175,9 +175,13 @@ class Record:
         cost_usd = (self.cost_usd or 0.0) + float(votes["cost_usd"].sum()) if known else None
         counts = {**self._end(self.counts + came, cost_usd), "seen_at": datetime.now(UTC)}
         await asyncio.to_thread(
-            self.warehouse.save, [Saving(Votes, votes, first_wins=True)], run=self.run,
-            counts=counts, release=release, patience_seconds=patience_seconds,
-        )  # fmt: skip
+            self.warehouse.save,
+            [Saving(Votes, votes, first_wins=True)],
+            run=self.run,
+            counts=counts,
+            release=release,
+            patience_seconds=patience_seconds,
+        )
         self.counts.update(came)
         self.cost_usd = cost_usd
         # They come from everywhere, and are printed, logged and shown.
@@ -306,9 +310,7 @@ class Record:
         return "completed with gaps" if self.counts["failed"] else "completed"
 
 
-COUNTED = (
-    "planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens"
-)  # fmt: skip
+COUNTED = ("planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens")
 
 
 def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:

@@ -18,8 +18,12 @@ from tasks.kit.stage import ALL_ROOMS, code_digest
 from warehouse.store import SIGN_SECONDS, Warehouse, WarehouseBusyError, WarehouseError
 
 NOTHING_ASKED = {
-    "asked": 0, "failed": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0
-}  # fmt: skip
+    "asked": 0,
+    "failed": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+    "cost_usd": 0.0,
+}
 """Counts of a run that asks nobody."""
 
 

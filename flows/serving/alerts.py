@@ -59,8 +59,9 @@ async def _start(
         logger.warning(
             "Drift, but %s is not run: its schedule is switched off. Switch it on with "
             "`voirdire schedules --on %s`, or run it once in the Prefect UI.",
-            target, target,
-        )  # fmt: skip
+            target,
+            target,
+        )
         return
     study = deployment.study
     if study and study.can_spend() and study.budget_usd is None:

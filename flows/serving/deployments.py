@@ -26,9 +26,12 @@ SLUG = "voirdire"
 BASE = "voirdire"
 """Job variable that keeps what was registered: what differs from it, a user has set."""
 RUN_BY_WORKERS = (
-    "pull_steps", "work_pool_name", "work_queue_name", "storage_document_id",
+    "pull_steps",
+    "work_pool_name",
+    "work_queue_name",
+    "storage_document_id",
     "infrastructure_document_id",
-)  # fmt: skip
+)
 """What would have other code run in place of ours."""
 REGISTER = "Restart `voirdire serve`: it registers all studies, or says why it cannot."
 

@@ -127,14 +127,18 @@ class Study(BaseModel):
         "replace complete results of the same wave; without such, it is saved as partial.",
     )
     too_fast_seconds: float = Field(
-        default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False,
+        default=TOO_FAST_SECONDS,
+        ge=0,
+        allow_inf_nan=False,
         description="Votes of people that took less are left out, and counted.",
-    )  # fmt: skip
+    )
     patience_seconds: float = Field(
-        default=PATIENCE_SECONDS, ge=0, allow_inf_nan=False,
+        default=PATIENCE_SECONDS,
+        ge=0,
+        allow_inf_nan=False,
         description="How long saving is tried while another program holds the warehouse open. "
         "Asking goes on meanwhile.",
-    )  # fmt: skip
+    )
     detects_at: float = Field(
         default=DETECTS_AT,
         gt=OVERLOOKS_BELOW,

@@ -109,11 +109,21 @@ def _refused(block: Block) -> Iterator[pl.DataFrame]:
     judges = np.flatnonzero(~block.human)
     for name in ("cohen_kappa", "krippendorff_alpha_nominal"):
         yield block.cells(judges, HUMANS).select(
-            "prompt", "wave", "subgroup", "simulated", judge="annotator", votes_per_pair="votes",
-            statistic=pl.lit(name), dataset=pl.lit(block.dataset), mode=pl.lit("any"),
-            n=pl.lit(0), clusters=pl.lit(0), dropped=pl.lit(0), method=pl.lit("none"),
+            "prompt",
+            "wave",
+            "subgroup",
+            "simulated",
+            judge="annotator",
+            votes_per_pair="votes",
+            statistic=pl.lit(name),
+            dataset=pl.lit(block.dataset),
+            mode=pl.lit("any"),
+            n=pl.lit(0),
+            clusters=pl.lit(0),
+            dropped=pl.lit(0),
+            method=pl.lit("none"),
             reason=pl.lit(TOO_MANY),
-        )  # fmt: skip
+        )
 
 
 def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -131,10 +141,12 @@ def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
             together = own.filter(pl.col("human") | asked).with_columns(human=pl.lit(value=True))
             found = STATISTICS["krippendorff_alpha"].draft(annotations=together)
         yield found.with_columns(
-            judge=pl.lit(judge["annotator"]), subgroup=pl.lit(HUMANS),
-            prompt=pl.lit(judge["prompt"]), wave=pl.lit(judge["wave"]),
+            judge=pl.lit(judge["annotator"]),
+            subgroup=pl.lit(HUMANS),
+            prompt=pl.lit(judge["prompt"]),
+            wave=pl.lit(judge["wave"]),
             simulated=pl.lit(judge["simulated"], dtype=pl.Boolean),
-        )  # fmt: skip
+        )
 
 
 def _of_sets(block: Block) -> list[pl.DataFrame]:
@@ -149,9 +161,7 @@ def _of_sets(block: Block) -> list[pl.DataFrame]:
         sizes = held.sum(axis=1)
         either = sizes[:, None] + sizes - common
         alike = np.where(either == 0, 1.0, common / np.maximum(either, 1))
-        found = estimates(
-            block, pairs.cells, partial(_jaccards, block, pairs, alike), _mean, rows
-        )  # fmt: skip
+        found = estimates(block, pairs.cells, partial(_jaccards, block, pairs, alike), _mean, rows)
     else:
         found = []
     if len(names) > MOST_NAMES:

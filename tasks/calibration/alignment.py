@@ -58,8 +58,11 @@ def encode(
     codes = np.array([-1 if v is None else number[v] for v in read], np.int64)
     items = pl.concat([humans["item"], judges["item"]]).drop_nulls().unique().sort()
     return (
-        values, items, _labels(humans, items, texts, codes), _labels(judges, items, texts, codes)
-    )  # fmt: skip
+        values,
+        items,
+        _labels(humans, items, texts, codes),
+        _labels(judges, items, texts, codes),
+    )
 
 
 def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Codes) -> Labels:

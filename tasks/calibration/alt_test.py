@@ -39,26 +39,56 @@ CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
 OWN_CLUSTER = pl.format("item {}", "item")
 
-JUDGES = pl.Schema({
-    "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
-    "test": pl.String, "winning_rate": pl.Float64, "advantage_probability": pl.Float64,
-    "low": pl.Float64, "high": pl.Float64, "human_advantage_probability": pl.Float64,
-    "tied": pl.Float64, "passed": pl.Boolean,
-    "annotators": pl.Int64, "instances": pl.Int64, "dropped": pl.Int64, "unreadable": pl.Int64,
-    "reason": pl.String,
-})  # fmt: skip
+JUDGES = pl.Schema(
+    {
+        "judge": pl.String,
+        "metric": pl.String,
+        "epsilon": pl.Float64,
+        "epsilon_kind": pl.String,
+        "test": pl.String,
+        "winning_rate": pl.Float64,
+        "advantage_probability": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "human_advantage_probability": pl.Float64,
+        "tied": pl.Float64,
+        "passed": pl.Boolean,
+        "annotators": pl.Int64,
+        "instances": pl.Int64,
+        "dropped": pl.Int64,
+        "unreadable": pl.Int64,
+        "reason": pl.String,
+    }
+)
 """One row per judge and epsilon. ``instances`` have a label of the judge and of two people or more;
 ``dropped`` are other instances that someone labelled; ``tied`` is a mean over annotators too.
 ``low`` and ``high`` are the 95 % interval of the advantage probability, here and below."""
 
-ANNOTATORS = pl.Schema({
-    "judge": pl.String, "metric": pl.String, "epsilon": pl.Float64, "epsilon_kind": pl.String,
-    "annotator": pl.String, "n": pl.Int64, "better": pl.Int64, "worse": pl.Int64,
-    "advantage_probability": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-    "human_advantage_probability": pl.Float64, "tied": pl.Float64, "test": pl.String,
-    "p_value": pl.Float64, "p_value_t": pl.Float64, "p_value_score": pl.Float64,
-    "p_adjusted": pl.Float64, "rejected": pl.Boolean, "unreadable": pl.Int64, "reason": pl.String,
-})  # fmt: skip
+ANNOTATORS = pl.Schema(
+    {
+        "judge": pl.String,
+        "metric": pl.String,
+        "epsilon": pl.Float64,
+        "epsilon_kind": pl.String,
+        "annotator": pl.String,
+        "n": pl.Int64,
+        "better": pl.Int64,
+        "worse": pl.Int64,
+        "advantage_probability": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "human_advantage_probability": pl.Float64,
+        "tied": pl.Float64,
+        "test": pl.String,
+        "p_value": pl.Float64,
+        "p_value_t": pl.Float64,
+        "p_value_score": pl.Float64,
+        "p_adjusted": pl.Float64,
+        "rejected": pl.Boolean,
+        "unreadable": pl.Int64,
+        "reason": pl.String,
+    }
+)
 """One row per judge, epsilon and annotator left out, who does ``better`` than the judge, or
 ``worse``, in so many of ``n`` instances; ``rejected``: the judge is not worse by epsilon."""
 
@@ -112,9 +142,7 @@ def alt_test(
         raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
     values, items, people, machines = encode(humans, judges, metric)
     grouped = None if clusters is None else _clusters(items, clusters)
-    counted = list(
-        count_each(values, people, machines, metric, least=least, clusters=grouped)
-    )  # fmt: skip
+    counted = list(count_each(values, people, machines, metric, least=least, clusters=grouped))
     shape = len(machines.names), len(epsilons), len(people.names)
     counts = tuple(
         np.array([each[i] for each in counted], np.int64).reshape(shape[0], shape[2])
@@ -148,10 +176,16 @@ def alt_test(
 
 def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
     """Return the number of each item's cluster; an item without one is its own."""
-    found = pl.DataFrame({"item": items}).join(
-        clusters.select("item", "cluster").unique("item"), on="item", how="left",
-        maintain_order="left",
-    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
+    found = (
+        pl.DataFrame({"item": items})
+        .join(
+            clusters.select("item", "cluster").unique("item"),
+            on="item",
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(pl.coalesce("cluster", OWN_CLUSTER))
+    )
     return (found["cluster"].rank("dense") - 1).cast(pl.Int64).to_numpy()
 
 
@@ -161,15 +195,18 @@ def _intervals(
     """Return the interval of each advantage probability, the same at every margin."""
     n, better, _ = counts
     moments = {
-        "num": n - better, "den": n,
+        "num": n - better,
+        "den": n,
         **{
             name: np.array([getattr(left.spread, field) for left in counted]).reshape(n.shape)
             for name, field in (
-                ("clusters", "clusters"), ("freedom", "freedom"), ("squares", "squares"),
+                ("clusters", "clusters"),
+                ("freedom", "freedom"),
+                ("squares", "squares"),
                 ("den_squares", "sizes"),
             )
         },
-    }  # fmt: skip
+    }
     found = proportions(pl.DataFrame({name: each.ravel() for name, each in moments.items()}))
     shape = n.shape[0], margins, n.shape[1]
     return {
@@ -203,10 +240,12 @@ def _each(
     by_score = (
         needs_score(n, better, worse) if test == "auto" else np.full(n.shape, test == "score")
     )
-    both = np.array([
-        [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
-        for each in (t_test, score_test)
-    ]).swapaxes(1, 2)  # fmt: skip
+    both = np.array(
+        [
+            [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
+            for each in (t_test, score_test)
+        ]
+    ).swapaxes(1, 2)
     t, score = np.where((n >= least)[:, None], both, np.nan)
     p = np.where(by_score[:, None], score, t)
     tested = np.broadcast_to(((n >= least) & (by_score | (n > 1)))[:, None], p.shape)
@@ -228,11 +267,14 @@ def _each(
     wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
     names = np.where(by_score[:, None], "score", "t").astype(object)
     return wide | {
-        "test": np.where(tested, names, ""), "p_value": p, "p_value_t": t,
-        "p_value_score": score, "p_adjusted": np.where(undefined, np.nan, adjusted),
+        "test": np.where(tested, names, ""),
+        "p_value": p,
+        "p_value_t": t,
+        "p_value_score": score,
+        "p_adjusted": np.where(undefined, np.nan, adjusted),
         "rejected": np.where(tested, adjusted <= LEVEL, np.nan),
         "reason": _reasons(counts, undefined, least),
-    }  # fmt: skip
+    }
 
 
 def _adjusted(p: Floats) -> Floats:
@@ -267,16 +309,20 @@ def _verdict(
 
     rate = mean("rejected")
     return {
-        "winning_rate": rate, "passed": None if rate is None else rate >= PASSES,
+        "winning_rate": rate,
+        "passed": None if rate is None else rate >= PASSES,
         **{
             name: mean(name)
             for name in ("advantage_probability", "human_advantage_probability", "tied")
         },
-        "low": _known(left.spread.low), "high": _known(left.spread.high),
-        "annotators": tested, "instances": left.instances, "dropped": left.dropped,
+        "low": _known(left.spread.low),
+        "high": _known(left.spread.high),
+        "annotators": tested,
+        "instances": left.instances,
+        "dropped": left.dropped,
         "unreadable": lost,
         "reason": _reason(tested, left, least),
-    }  # fmt: skip
+    }
 
 
 def _known(value: float) -> float | None:

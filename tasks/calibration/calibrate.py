@@ -58,9 +58,11 @@ def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> 
     """Return labels of two files; ``name`` stands for their dataset."""
     names = judges["annotator"].unique().sort()
     who = pl.DataFrame({"name": names}).with_columns(
-        judge="name", prompt=pl.lit(PERSON), wave=pl.lit(""),
+        judge="name",
+        prompt=pl.lit(PERSON),
+        wave=pl.lit(""),
         simulated=pl.lit(None, dtype=pl.Boolean),
-    )  # fmt: skip
+    )
     return require_two_names(Labelled(name, humans, judges, who))
 
 
@@ -92,23 +94,30 @@ def require_two_names(labelled: Labelled) -> Labelled:
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     """Run the alternative annotator test at an epsilon and at those of the curve."""
     found = alt_test(
-        labelled.humans, labelled.judges, find_metric(terms.metric),
-        epsilons=sorted({terms.epsilon, *CURVE}), kind=terms.kind, test=terms.test,
-        least=terms.least, clusters=labelled.clusters,
-    )  # fmt: skip
+        labelled.humans,
+        labelled.judges,
+        find_metric(terms.metric),
+        epsilons=sorted({terms.epsilon, *CURVE}),
+        kind=terms.kind,
+        test=terms.test,
+        least=terms.least,
+        clusters=labelled.clusters,
+    )
     who = labelled.who.rename({"judge": "judge_"})
     told = [
         frame.rename({"judge": "name"})
         .join(who, on="name", how="left", maintain_order="left")
         .with_columns(
-            dataset=pl.lit(labelled.dataset), judge="judge_",
+            dataset=pl.lit(labelled.dataset),
+            judge="judge_",
             asked=pl.col("epsilon") == terms.epsilon,
             level=pl.when(pl.col("low").is_not_null()).then(pl.lit(LEVEL)),
             method=pl.when(pl.col("low").is_not_null())
-            .then(pl.lit(METHOD)).otherwise(pl.lit("none")),
+            .then(pl.lit(METHOD))
+            .otherwise(pl.lit("none")),
         )
         for frame in found
-    ]  # fmt: skip
+    ]
     judges = told[0].rename({"instances": "n"})
     return Trial(AltTests.of(judges), Advantages.of(told[1]))
 
@@ -127,9 +136,14 @@ def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms:
     rows = trial.judges.filter(pl.col("asked")).select("judge", "prompt", "wave", "unreadable")
     unreadable = {" / ".join(key): lost for *key, lost in rows.rows()}
     why = why_untested(
-        first.humans, first.judges, trial.annotators, unreadable,
-        metric=terms.metric, kind=label_kind(terms.metric), least=terms.least,
-    )  # fmt: skip
+        first.humans,
+        first.judges,
+        trial.annotators,
+        unreadable,
+        metric=terms.metric,
+        kind=label_kind(terms.metric),
+        least=terms.least,
+    )
     raise ValueError(f"no judge can be tested: {why}")
 
 
@@ -137,9 +151,12 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     """Return the labels that can be read as ``metric`` needs them."""
     kind = find_metric(metric).labels
     people = labelled.humans.with_columns(
-        judge="annotator", prompt=pl.lit(None, dtype=pl.String), wave=pl.lit(""),
-        simulated=pl.lit(None, dtype=pl.Boolean), human=pl.lit(value=True),
-    )  # fmt: skip
+        judge="annotator",
+        prompt=pl.lit(None, dtype=pl.String),
+        wave=pl.lit(""),
+        simulated=pl.lit(None, dtype=pl.Boolean),
+        human=pl.lit(value=True),
+    )
     judges = labelled.judges.join(
         labelled.who, left_on="annotator", right_on="name", how="left"
     ).with_columns(human=pl.lit(value=False))
@@ -148,22 +165,37 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     read = read_labels(kind, [json.loads(text) for text in texts])
     words = pl.DataFrame(
         {
-            "label": texts, "word": [as_word(each) for each in read],
+            "label": texts,
+            "word": [as_word(each) for each in read],
             "value": [each if kind == "number" else None for each in read],
         },
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
-    )  # fmt: skip
+    )
     told = rows.join(words, on="label").drop_nulls("word")
-    grouped = told.with_columns(cluster="item") if labelled.clusters is None else told.join(
-        labelled.clusters.select("item", "cluster"), on="item", how="left"
-    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))  # fmt: skip
+    grouped = (
+        told.with_columns(cluster="item")
+        if labelled.clusters is None
+        else told.join(
+            labelled.clusters.select("item", "cluster"), on="item", how="left"
+        ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))
+    )
     return Annotations.of(
         grouped.select(
-            "item", "cluster", "prompt", "wave", "value", "human", "simulated",
-            dataset=pl.lit(labelled.dataset), aspect=pl.lit(None, dtype=pl.String),
-            annotator="judge", label="word", inconsistent=pl.lit(value=False), votes=pl.lit(1),
+            "item",
+            "cluster",
+            "prompt",
+            "wave",
+            "value",
+            "human",
+            "simulated",
+            dataset=pl.lit(labelled.dataset),
+            aspect=pl.lit(None, dtype=pl.String),
+            annotator="judge",
+            label="word",
+            inconsistent=pl.lit(value=False),
+            votes=pl.lit(1),
         )
-    )  # fmt: skip
+    )
 
 
 def as_word(label: Any) -> str | None:
@@ -194,9 +226,11 @@ def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:
     models = rows.filter(~pl.col("human"))
     told = [c for c in ("prompt", "wave") if models[c].n_unique() > 1]
     named = models.with_columns(name=pl.concat_str("annotator", *told, separator=" / "))
-    who = named.select(
-        "name", "prompt", "wave", "simulated", judge="annotator"
-    ).unique("name").sort("name")  # fmt: skip
+    who = (
+        named.select("name", "prompt", "wave", "simulated", judge="annotator")
+        .unique("name")
+        .sort("name")
+    )
     humans = rows.filter("human").select("annotator", "item", "label")
     judges = named.select("item", "label", annotator="name").select("annotator", "item", "label")
     clusters = rows.select("item", "cluster").unique("item").sort("item")

@@ -47,11 +47,14 @@ def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
     """Read sets: order and repetition do not matter; a name alone is a set of one."""
     flags = _flags(labels)
     return [
-        _set(label, flags) if isinstance(label, list)
+        _set(label, flags)
+        if isinstance(label, list)
         # among flags per label, a name alone stands for nothing
-        else None if flags else _set([label], 0)
+        else None
+        if flags
+        else _set([label], 0)
         for label in labels
-    ]  # fmt: skip
+    ]
 
 
 def _as_they_are(labels: Sequence[Any]) -> list[Hashable | None]:
@@ -122,9 +125,7 @@ def _flags(labels: Sequence[Any]) -> int:
     return lengths.pop()
 
 
-READERS: dict[Kind, Read] = {
-    "text": _texts, "number": _numbers, "set": _sets, "any": _as_they_are
-}  # fmt: skip
+READERS: dict[Kind, Read] = {"text": _texts, "number": _numbers, "set": _sets, "any": _as_they_are}
 
 
 Bits = NDArray[np.uint64]

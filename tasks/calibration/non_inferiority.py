@@ -104,9 +104,11 @@ def _root(a: Floats, b: Floats, c: Floats) -> Floats:
 
 
 NEEDED: Mapping[LabelKind, str] = {
-    "text": "names or numbers", "number": "numbers", "set": "lists of names",
+    "text": "names or numbers",
+    "number": "numbers",
+    "set": "lists of names",
     "any": "labels of any kind",
-}  # fmt: skip
+}
 
 
 def why_untested(
@@ -134,8 +136,9 @@ def why_untested(
         str(name): (count, lost)
         for name, count, lost in _counts(humans)
         .join(advantages.group_by("annotator").agg(pl.col("unreadable").max()), on="annotator")
-        .sort("annotator").rows()
-    }  # fmt: skip
+        .sort("annotator")
+        .rows()
+    }
     known = [name for name, (count, lost) in people.items() if count > lost]
     lost = sum(each for _, each in people.values())
     gave, missing = _counts(judges)["count"].sum(), sum(unreadable.values())

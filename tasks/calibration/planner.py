@@ -80,9 +80,13 @@ def describe_people(humans: pl.DataFrame) -> People:
             f"{who!r:.60} labels item {item!r:.60} more than once. Keep one label each."
         )
     shares = told["label"].value_counts().sort("label")["count"] / max(told.height, 1)
-    votes = told.group_by("item", "label").len().group_by("item").agg(
-        n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum()
-    ).filter(pl.col("n") >= 2)  # fmt: skip
+    votes = (
+        told.group_by("item", "label")
+        .len()
+        .group_by("item")
+        .agg(n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum())
+        .filter(pl.col("n") >= 2)
+    )
     if votes.is_empty() or shares.len() < 2:
         raise ValueError(
             "planning needs two labels or more, and instances that two people labelled."
@@ -97,9 +101,7 @@ def _named(humans: pl.DataFrame) -> pl.DataFrame:
     """Let labels be what metric accuracy takes them for; what cannot be read is left out."""
     texts = humans["label"].unique()
     read = read_labels("text", [json.loads(text) for text in texts])
-    names = [
-        json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read
-    ]  # fmt: skip
+    names = [json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read]
     known = pl.DataFrame({"label": texts, "name": pl.Series(names, dtype=pl.String)})
     joined = humans.join(known, on="label", how="left", maintain_order="left")
     return joined.with_columns(label="name").drop("name").drop_nulls("label")
@@ -126,9 +128,15 @@ def plan_annotators(
     chances: dict[int, float] = {}
     for size in sizes:
         chances[size] = chance_to_pass(
-            people, size, people.accuracy,
-            epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed,
-        )  # fmt: skip
+            people,
+            size,
+            people.accuracy,
+            epsilon=epsilon,
+            kind=kind,
+            test=test,
+            draws=draws,
+            seed=seed,
+        )
         if chances[size] >= POWER:
             worst = worst_judge(
                 people, size, epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed
@@ -156,9 +164,15 @@ def worst_judge(
     for _ in range(STEPS):
         middle = (low + high) / 2
         passed = chance_to_pass(
-            people, instances, middle,
-            epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed,
-        )  # fmt: skip
+            people,
+            instances,
+            middle,
+            epsilon=epsilon,
+            kind=kind,
+            test=test,
+            draws=draws,
+            seed=seed,
+        )
         low, high = (low, middle) if passed >= HALF else (middle, high)
     return people.accuracy - (low + high) / 2
 

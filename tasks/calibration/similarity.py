@@ -90,8 +90,10 @@ def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> f
 def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
     """Run the file, which is the user's own program, and return its function."""
     if not path.is_file():
-        raise ValueError(f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or "
-                         "PATH:FUNCTION of a Python file.")  # fmt: skip
+        raise ValueError(
+            f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or "
+            "PATH:FUNCTION of a Python file."
+        )
     spec = importlib.util.spec_from_file_location(f"metric_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is not a Python file, whose name ends in .py.")

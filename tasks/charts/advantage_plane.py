@@ -69,9 +69,12 @@ def _panel(key: str, rows: Sequence[Row]) -> str:
 
 def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
     """Draw the regions and return where the axes begin."""
-    values = [row[name] for row in rows for name in
-              ("advantage_probability", "human_advantage_probability", "low")
-              if row[name] is not None]  # fmt: skip
+    values = [
+        row[name]
+        for row in rows
+        for name in ("advantage_probability", "human_advantage_probability", "low")
+        if row[name] is not None
+    ]
     least = max(0.0, np.floor((min(values) - 0.02) * 10) / 10)
     epsilon, additive = rows[0]["epsilon"], rows[0]["epsilon_kind"] == "additive"
     across = np.array([least, 1.0])
@@ -91,9 +94,14 @@ def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
     middle = LEFT + PLOT / 2
     sheet.write(middle, 14, "the annotator fits at least as well", ha="center", **style)
     sheet.write(
-        14, FOOT + PLOT / 2, "the judge fits at least as well", rotation=90, ha="center",
-        rotation_mode="anchor", **style,
-    )  # fmt: skip
+        14,
+        FOOT + PLOT / 2,
+        "the judge fits at least as well",
+        rotation=90,
+        ha="center",
+        rotation_mode="anchor",
+        **style,
+    )
     sheet.write(LEFT + 8, FOOT + PLOT - 12, "replaceable", **style)
     sheet.write(LEFT + PLOT - 6, FOOT + 12, "not", ha="right", **style)
     return float(least)
@@ -107,10 +115,16 @@ def _point(sheet: Sheet, row: Row, *, crowded: bool) -> None:
         line: dict[str, Any] = {"color": colour, "linewidth": 1.1, "alpha": 0.5, "zorder": 2}
         sheet.axes.plot([x, x], [row["low"], row["high"]], **line)
     sheet.axes.plot(
-        x, y, "o" if replaced else "D", markersize=7 if replaced else 6, color=colour,
-        markerfacecolor=colour if replaced else "white", markeredgewidth=1.5, clip_on=False,
+        x,
+        y,
+        "o" if replaced else "D",
+        markersize=7 if replaced else 6,
+        color=colour,
+        markerfacecolor=colour if replaced else "white",
+        markeredgewidth=1.5,
+        clip_on=False,
         zorder=3,
-    )  # fmt: skip
+    )
 
 
 def _names(sheet: Sheet, rows: Sequence[Row], least: float) -> None:

@@ -34,8 +34,12 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     rows: list[Row] = [
         {**row, "name": known[row["who"]], "dots": dots.get(row["who"], [])} for row in ordered
     ]
-    told = [v for row in rows for v in (row["low"], row["human_advantage_probability"],
-                                        *row["dots"]) if v is not None]  # fmt: skip
+    told = [
+        v
+        for row in rows
+        for v in (row["low"], row["human_advantage_probability"], *row["dots"])
+        if v is not None
+    ]
     low = max(-0.03, min([0.5, *told]) - 0.05)
     with settings("advantages"):
         sheet = row_sheet("advantages", "Advantage probability", _subtitle(rows), rows)
@@ -55,15 +59,28 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         not_estimable(sheet, y)
         return
     sheet.axes.plot(
-        row["dots"], [y + 0.22] * len(row["dots"]), "o", color=LINE, markersize=3.5, alpha=0.7,
-        clip_on=False, zorder=2,
-    )  # fmt: skip
+        row["dots"],
+        [y + 0.22] * len(row["dots"]),
+        "o",
+        color=LINE,
+        markersize=3.5,
+        alpha=0.7,
+        clip_on=False,
+        zorder=2,
+    )
     if low is not None and high is not None:
         sheet.axes.plot([low, high], [y, y], color=BLUE, linewidth=2, solid_capstyle="butt")
     human = row["human_advantage_probability"]
     sheet.axes.plot(
-        human, y, "D", markersize=6, color=SOFT, markerfacecolor="white", markeredgewidth=1.4,
-        clip_on=False, zorder=3,
-    )  # fmt: skip
+        human,
+        y,
+        "D",
+        markersize=6,
+        color=SOFT,
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+        clip_on=False,
+        zorder=3,
+    )
     sheet.axes.plot(mean, y, "o", markersize=8, color=BLUE, clip_on=False, zorder=4)
     write_result(sheet, y, number(mean), f"human {number(human)}", INK)

@@ -69,9 +69,16 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         sheet.axes.plot([floor, asr], [y, y], color=FAINT, linewidth=7, zorder=1.5)
     if floor is not None:
         sheet.axes.plot(
-            floor, y, "o", markersize=8, markerfacecolor="white", markeredgewidth=1.6, color=SOFT,
-            clip_on=False, zorder=2.7,
-        )  # fmt: skip
+            floor,
+            y,
+            "o",
+            markersize=8,
+            markerfacecolor="white",
+            markeredgewidth=1.6,
+            color=SOFT,
+            clip_on=False,
+            zorder=2.7,
+        )
     if asr is None:
         return
     if row["low"] is not None and row["high"] is not None:

@@ -26,11 +26,16 @@ NAMED = {
 }
 MARKS: dict[str, dict[str, Any]] = {
     "quiet": {"marker": "o", "markersize": 4, "color": LINE, "markerfacecolor": "white"},
-    "suspect": {"marker": "o", "markersize": 7, "color": BLUE, "markerfacecolor": "white",
-                "markeredgewidth": 1.8},
+    "suspect": {
+        "marker": "o",
+        "markersize": 7,
+        "color": BLUE,
+        "markerfacecolor": "white",
+        "markeredgewidth": 1.8,
+    },
     "alert": {"marker": "D", "markersize": 8, "color": RED},
     "not measured": {"marker": "_", "markersize": 5, "color": FAINT},
-}  # fmt: skip
+}
 COLOURS = {"alert": RED, "suspect": BLUE}
 
 
@@ -100,8 +105,13 @@ def _columns(sheet: Sheet, shown: pl.DataFrame, waves: Sequence[str]) -> None:
 
 def _row(sheet: Sheet, y: int, marks: Sequence[Row], waves: Sequence[str]) -> None:
     for mark in marks:
-        sheet.axes.plot(waves.index(mark["label"]), y, zorder=3, clip_on=False,
-                        **{"linestyle": "none", **MARKS[mark["state"]]})  # fmt: skip
+        sheet.axes.plot(
+            waves.index(mark["label"]),
+            y,
+            zorder=3,
+            clip_on=False,
+            **{"linestyle": "none", **MARKS[mark["state"]]},
+        )
     last = next((mark for mark in marks if mark["label"] == waves[-1]), None)
     if last is None:
         write_result(sheet, y, "", "not asked")

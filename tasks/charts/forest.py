@@ -100,9 +100,16 @@ def _over_control(sheet: Sheet, y: float, row: Row) -> None:
         ends = [row["control_low"], row["control_high"]]
         sheet.axes.plot(ends, [y, y], color=SOFT, linewidth=0.8, solid_capstyle="butt")
     sheet.axes.plot(
-        row["control"], y, marker="s", markersize=4.5, markeredgewidth=1, color=SOFT,
-        markerfacecolor="white", clip_on=False, zorder=3,
-    )  # fmt: skip
+        row["control"],
+        y,
+        marker="s",
+        markersize=4.5,
+        markeredgewidth=1,
+        color=SOFT,
+        markerfacecolor="white",
+        clip_on=False,
+        zorder=3,
+    )
 
 
 def _words(row: Row) -> str:

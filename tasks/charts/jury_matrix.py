@@ -146,9 +146,13 @@ def _cell(sheet: Sheet, place: tuple[int, int], row: Row | None, below: str) -> 
     if shift is not None:
         tint = min(1.0, abs(shift) / DARKEST) * 0.42
         sheet.axes.fill(
-            [x + 0.03, x + 0.97, x + 0.97, x + 0.03], [y + 0.06, y + 0.06, y + 0.94, y + 0.94],
-            color=RED if shift > 0 else BLUE, alpha=tint, linewidth=0, zorder=1,
-        )  # fmt: skip
+            [x + 0.03, x + 0.97, x + 0.97, x + 0.03],
+            [y + 0.06, y + 0.06, y + 0.94, y + 0.94],
+            color=RED if shift > 0 else BLUE,
+            alpha=tint,
+            linewidth=0,
+            zorder=1,
+        )
     middle = LEFT + CELL * (x + 0.5)
     text = "none" if shift is None else number(shift)
     style: dict[str, Any] = {"rows": True, "ha": "center"}

@@ -131,9 +131,13 @@ def _cell(
     if kappa is not None:
         tint = min(1.0, abs(kappa)) * 0.55
         sheet.axes.fill(
-            [x + 0.03, x + 0.97, x + 0.97, x + 0.03], [y + 0.05, y + 0.05, y + 0.95, y + 0.95],
-            color=BLUE if kappa > 0 else RED, alpha=tint, linewidth=0, zorder=1,
-        )  # fmt: skip
+            [x + 0.03, x + 0.97, x + 0.97, x + 0.03],
+            [y + 0.05, y + 0.05, y + 0.95, y + 0.95],
+            color=BLUE if kappa > 0 else RED,
+            alpha=tint,
+            linewidth=0,
+            zorder=1,
+        )
     known = share is not None and share["estimate"] is not None
     sheet.write(middle, y + (0.34 if known else 0.5), _text(kappa), **style)
     if known and share:

@@ -79,9 +79,14 @@ def _frame(sheet: Sheet, points: Sequence[Point]) -> float:
     sheet.write(LEFT, FOOT + sheet.plot[3] + 12, "\N{UPWARDS ARROW} second slot wins", **style)
     sheet.write(LEFT, FOOT - 32, "\N{DOWNWARDS ARROW} first slot wins", **style)
     sheet.write(
-        10, FOOT + sheet.plot[3] / 2, "preference fairness", rotation=90, ha="center",
-        rotation_mode="anchor", **style,
-    )  # fmt: skip
+        10,
+        FOOT + sheet.plot[3] / 2,
+        "preference fairness",
+        rotation=90,
+        ha="center",
+        rotation_mode="anchor",
+        **style,
+    )
     return reach
 
 

@@ -64,9 +64,13 @@ def _panel(key: str, judges: Sequence[Row]) -> str:
             sheet.axes.plot(
                 row["points"]["epsilon"].to_list(),
                 [rate + aside for rate in row["points"]["winning_rate"]],
-                color=COLOURS[place], marker=MARKERS[place], markersize=5, linewidth=1.6,
-                clip_on=False, zorder=3,
-            )  # fmt: skip
+                color=COLOURS[place],
+                marker=MARKERS[place],
+                markersize=5,
+                linewidth=1.6,
+                clip_on=False,
+                zorder=3,
+            )
         _names(sheet, judges)
         return sheet.render("Winning rate of each judge over epsilon")
 

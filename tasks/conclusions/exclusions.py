@@ -28,9 +28,20 @@ def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
 def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`exclude`, unchecked, of estimates that may be."""
     told = estimates.select(
-        "dataset", "judge", "prompt", "wave", "simulated", "statistic", "perturbation", "subgroup",
-        "estimate", "low", "high", study=pl.lit(""), too_few=why_not_enough(),
-    )  # fmt: skip
+        "dataset",
+        "judge",
+        "prompt",
+        "wave",
+        "simulated",
+        "statistic",
+        "perturbation",
+        "subgroup",
+        "estimate",
+        "low",
+        "high",
+        study=pl.lit(""),
+        too_few=why_not_enough(),
+    )
     with duckdb.connect() as connection:
         lend(connection, "estimates", told)
         return fetch(connection, RULE.read_text(encoding="utf-8"))

@@ -13,9 +13,17 @@ POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are of the control arm."""
 
 NUMBERS = (
-    "estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "n", "reason",
+    "estimate",
+    "low",
+    "high",
+    "standard_error",
+    "df",
+    "p_value",
+    "clusters",
+    "n",
+    "reason",
     "simulated",
-)  # fmt: skip
+)
 ONE_ORDER = "each pair was seen in one order: only the effect in logits between pairs decides"
 NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
 TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
@@ -50,9 +58,11 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         pl.when("one_order").then(f"{EFFECT}_{name}").otherwise(f"{GAP}_{name}").alias(name)
         for name in NUMBERS
     ).with_columns(
-        _half_width(cells, GAP), _half_width(cells, EFFECT),
-        simulated=pl.col(f"{GAP}_simulated"), refused=_refused(),
-    )  # fmt: skip
+        _half_width(cells, GAP),
+        _half_width(cells, EFFECT),
+        simulated=pl.col(f"{GAP}_simulated"),
+        refused=_refused(),
+    )
     raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
     cells = cells.with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),

@@ -6,9 +6,16 @@ from typing import Any, NamedTuple
 import polars as pl
 
 SUPPORTING = (
-    "mps", "sham_shift", "los", "los_sham", "detection_power", "detection_share", "sham_floor",
-    "unanimous_rate", "e_value",
-)  # fmt: skip
+    "mps",
+    "sham_shift",
+    "los",
+    "los_sham",
+    "detection_power",
+    "detection_share",
+    "sham_floor",
+    "unanimous_rate",
+    "e_value",
+)
 """Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
 
 WORST = {

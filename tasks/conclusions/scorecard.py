@@ -115,14 +115,18 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     found = with_primary(shifts).with_columns(shift=primary_shift()).drop_nulls("shift")
     groups = found.partition_by(JUDGES, as_dict=True)
     rows = [
-        group.with_columns(pl.lit(value).cast(pl.String).alias(name)
-                           for name, value in zip(JUDGES, key, strict=True))
+        group.with_columns(
+            pl.lit(value).cast(pl.String).alias(name)
+            for name, value in zip(JUDGES, key, strict=True)
+        )
         for key in sorted(groups, key=str)
         for group in [_first(groups[key], seed)]
-    ]  # fmt: skip
+    ]
     schema = dict.fromkeys((*JUDGES, "judge"), pl.String) | {
-        "first": pl.Float64, "criteria": pl.Int64, "reason": pl.String
-    }  # fmt: skip
+        "first": pl.Float64,
+        "criteria": pl.Int64,
+        "reason": pl.String,
+    }
     return pl.concat(row.select(*schema) for row in rows) if rows else pl.DataFrame(schema=schema)
 
 

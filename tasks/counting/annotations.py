@@ -91,9 +91,10 @@ class Block:
     ) -> pl.DataFrame:
         """Return what the estimates of these annotators together are about: one row."""
         return self.cells(np.flatnonzero(chosen)[:1], part).with_columns(
-            judge=pl.lit(name), dropped=pl.lit(dropped),
+            judge=pl.lit(name),
+            dropped=pl.lit(dropped),
             simulated=pl.lit(self.who.filter(pl.Series(chosen))["simulated"].max(), pl.Boolean),
-        )  # fmt: skip
+        )
 
 
 class Row(NamedTuple):
@@ -156,12 +157,10 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
         rows.lazy()
         .select("human", "simulated", "votes", column=pl.Series(column))
         .group_by("column")
-        .agg(
-            pl.col("human").any(), pl.col("simulated").max(), votes=pl.col("votes").mode().max()
-        )
+        .agg(pl.col("human").any(), pl.col("simulated").max(), votes=pl.col("votes").mode().max())
         .sort("column")
         .collect()
-    )  # fmt: skip
+    )
     names = rows.select(pl.col(WHO).cast(pl.String))[first_of(column)]
     told = rows.lazy().group_by(label=pl.Series(label)).agg(pl.col("value").min()).collect()
     texts = rows["label"].gather(first_of(label)).cast(pl.String)
@@ -173,12 +172,14 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
     codes[row, column] = place[label]
     values = labels["value"]
     return Block(
-        dataset, aspect,
+        dataset,
+        aspect,
         names.with_columns(pl.col("prompt").fill_null(PERSON), *who.drop("column")),
         labels["text"].to_list(),
-        None if values.null_count() else values.to_numpy(), codes,
+        None if values.null_count() else values.to_numpy(),
+        codes,
         np.flatnonzero(np.diff(cluster[first], prepend=-1)).astype(np.int64),
-    )  # fmt: skip
+    )
 
 
 def estimates(
@@ -255,11 +256,17 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
     told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
     unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
-        "estimate": point, "n": np.rint(n).astype(np.int64), "clusters": clusters, "df": df,
-        "low": boot[0], "high": boot[1], "method": told,
-        "boot_low": np.full(point.shape, np.nan), "boot_high": np.full(point.shape, np.nan),
+        "estimate": point,
+        "n": np.rint(n).astype(np.int64),
+        "clusters": clusters,
+        "df": df,
+        "low": boot[0],
+        "high": boot[1],
+        "method": told,
+        "boot_low": np.full(point.shape, np.nan),
+        "boot_high": np.full(point.shape, np.nan),
         "hits": np.full(point.shape, np.nan),
-    }  # fmt: skip
+    }
     if row.hits is not None:
         hits = sums[:, :, row.hits]
         table = table_moments(hits, sums[:, :, row.n])
@@ -267,9 +274,11 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         columns |= {
             "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
             "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
-            "method": wilson["method"].to_numpy(), "boot_low": boot[0], "boot_high": boot[1],
+            "method": wilson["method"].to_numpy(),
+            "boot_low": boot[0],
+            "boot_high": boot[1],
             "hits": np.where(known, np.rint(hits.sum(axis=0)), np.nan),
-        }  # fmt: skip
+        }
     held = np.isfinite(columns["low"])
     why = np.where(clusters > 1, unsure, SINGLE)
     columns["reason"] = np.where(known, why, np.where(n > 0, row.undefined, EMPTY))
@@ -281,9 +290,12 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
         pl.col("hits").fill_nan(None).cast(pl.Int64),
         pl.col("votes").alias("votes_per_pair"),
-        statistic=pl.lit(name), dataset=pl.lit(dataset), mode=pl.lit("any"),
-        perturbation=pl.lit(None, dtype=pl.String), kind=pl.lit(None, dtype=pl.String),
-    )  # fmt: skip
+        statistic=pl.lit(name),
+        dataset=pl.lit(dataset),
+        mode=pl.lit("any"),
+        perturbation=pl.lit(None, dtype=pl.String),
+        kind=pl.lit(None, dtype=pl.String),
+    )
 
 
 def some(sums: Sums, part: slice) -> Sums:

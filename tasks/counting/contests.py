@@ -35,7 +35,10 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
     marked = all_excess(own, other)
     length, others = (pl.col(f"{side}_length") for side in (own, other))
     return contests.select(
-        *TEXTS, "votes", "simulated", "label_chance",
+        *TEXTS,
+        "votes",
+        "simulated",
+        "label_chance",
         mode=pl.lit("any"),
         perturbation=pl.lit(None, dtype=pl.String),
         kind=pl.lit(None, dtype=pl.String),
@@ -50,7 +53,7 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
         carries_length=length > (1 + LEAST_EXCESS) * others,
         lacks_length=others > (1 + LEAST_EXCESS) * length,
         carries_markup=marked > 0,
-    )  # fmt: skip
+    )
 
 
 def excess(what: str, own: str, other: str) -> pl.Expr:
@@ -84,8 +87,11 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
     """
     told = pl.col("score").is_not_null()
     place = [
-        *(c for c in PART if c not in {"perturbation", "subgroup"}), "cluster", "other", "half"
-    ]  # fmt: skip
+        *(c for c in PART if c not in {"perturbation", "subgroup"}),
+        "cluster",
+        "other",
+        "half",
+    ]
     means = (
         rows.filter(pl.col("subgroup") == pl.col("own"), told)
         .group_by(*place, "own", maintain_order=True)
@@ -105,7 +111,9 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("own") < pl.col("own_its")
     )
     return joined.sort(*place, "own", "own_its").select(
-        *place, "votes", "simulated",
+        *place,
+        "votes",
+        "simulated",
         perturbation=pl.lit(None, dtype=pl.String),
         kind=pl.lit(None, dtype=pl.String),
         subgroup=pl.concat_str("own", "own_its", separator=VERSUS),
@@ -116,4 +124,4 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
         label_chance=pl.when(pl.col("label_chance") == pl.col("label_chance_its")).then(
             pl.col("label_chance")
         ),
-    )  # fmt: skip
+    )

@@ -12,8 +12,16 @@ UNEQUAL = "unequal votes per pair"
 
 
 NUMBERS = (
-    "estimate", "low", "high", "level", "boot_low", "boot_high", "standard_error", "p_value", "hits"
-)  # fmt: skip
+    "estimate",
+    "low",
+    "high",
+    "level",
+    "boot_low",
+    "boot_high",
+    "standard_error",
+    "p_value",
+    "hits",
+)
 
 
 def planned(arm: str) -> pl.Expr:
@@ -34,9 +42,12 @@ def even(
         return rows
     uneven = pl.any_horizontal(pl.col(f"of_{arm}") != pl.col("of_all") for arm in arms)
     marked = rows.join(
-        cells.select(*PART, uneven=uneven), on=PART, how="left", nulls_equal=True,
+        cells.select(*PART, uneven=uneven),
+        on=PART,
+        how="left",
+        nulls_equal=True,
         maintain_order="left",
-    )  # fmt: skip
+    )
     return Estimates.draft(
         marked.with_columns(
             pl.when(~pl.col("uneven")).then(pl.col(NUMBERS)),

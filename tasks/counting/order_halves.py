@@ -111,12 +111,22 @@ def _boot(groups: Groups, sizes: list[tuple[Sums, Sums]]) -> dict[str, pl.Series
 
 def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> DataFrame[Estimates]:
     numbers = (
-        "estimate", "low", "high", "standard_error", "df", "clusters", "n", "method", "reason"
-    )  # fmt: skip
+        "estimate",
+        "low",
+        "high",
+        "standard_error",
+        "df",
+        "clusters",
+        "n",
+        "method",
+        "reason",
+    )
     found = one.join(
         other.select(*PART, *(pl.col(name).alias(f"other_{name}") for name in numbers)),
-        on=PART, nulls_equal=True, maintain_order="left",
-    ).join(shared, on=PART, nulls_equal=True, maintain_order="left")  # fmt: skip
+        on=PART,
+        nulls_equal=True,
+        maintain_order="left",
+    ).join(shared, on=PART, nulls_equal=True, maintain_order="left")
     estimate = (pl.col("estimate") + pl.col("other_estimate")) / 2
 
     def joined(first: pl.Expr, second: pl.Expr) -> pl.Expr:

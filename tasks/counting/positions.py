@@ -14,9 +14,16 @@ ITEM = (*JUDGE, "perturbation", "kind", "cluster", "simulated", "planned", "stop
 VOTES = tuple(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
 ONCE = ("matched_once", "once_12", "once_21")
 MATCHES = (
-    "matched", "alone", "consistent", "both_target", "both_tie", "primacy", "recency",
-    "first_first", "second_second",
-)  # fmt: skip
+    "matched",
+    "alone",
+    "consistent",
+    "both_target",
+    "both_tie",
+    "primacy",
+    "recency",
+    "first_first",
+    "second_second",
+)
 
 
 def matches(tallies: pl.DataFrame) -> pl.DataFrame:

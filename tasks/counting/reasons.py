@@ -26,8 +26,18 @@ MISSING: Mapping[str, str] = {
         f"no sample {OPEN}",
     ),
     **dict.fromkeys(
-        ("dasr", "sham_floor", "mean_dasr", "mean_sham_floor", "jury_dasr", "jury_sham_floor",
-         "detection_gain", "detection_power", "jury_detection_gain", "jury_detection_power"),
+        (
+            "dasr",
+            "sham_floor",
+            "mean_dasr",
+            "mean_sham_floor",
+            "jury_dasr",
+            "jury_sham_floor",
+            "detection_gain",
+            "detection_power",
+            "jury_detection_gain",
+            "jury_detection_power",
+        ),
         f"no sample {SYMMETRIC}",
     ),
     **dict.fromkeys(
@@ -35,9 +45,21 @@ MISSING: Mapping[str, str] = {
         "no sample has the verdicts in control, its replicate and what they are held against",
     ),
     **dict.fromkeys(
-        ("mps", "mean_shift", "jury_mps", "mps_contrast", "rank", "tier", "sequential_shift",
-         "sequential_stop", "e_value", "e_stop", "category_shift", "jury_correlation",
-         "jury_size"),
+        (
+            "mps",
+            "mean_shift",
+            "jury_mps",
+            "mps_contrast",
+            "rank",
+            "tier",
+            "sequential_shift",
+            "sequential_stop",
+            "e_value",
+            "e_stop",
+            "category_shift",
+            "jury_correlation",
+            "jury_size",
+        ),
         SHIFT,
     ),
     **dict.fromkeys(("detection_share", "jury_detection_share"), SHIFT),
@@ -70,8 +92,16 @@ MISSING: Mapping[str, str] = {
     "saved_rate": "no ballot was planned",
     "cached_rate": "no column `cached` says of a ballot whether its vote was cast before",
     **dict.fromkeys(
-        ("position_consistency", "primacy", "recency", "preference_fairness", "swap_win_rate",
-         "swap_tie_rate", "swap_inconsistent_rate", "order_kappa"),
+        (
+            "position_consistency",
+            "primacy",
+            "recency",
+            "preference_fairness",
+            "swap_win_rate",
+            "swap_tie_rate",
+            "swap_inconsistent_rate",
+            "order_kappa",
+        ),
         BOTH_ORDERS,
     ),
     "lenient_consistency": "no pair has a valid vote and one of equal repeat in the other order",
@@ -85,29 +115,43 @@ MISSING: Mapping[str, str] = {
         ("within_order_agreement", "across_order_agreement", "excess_conflict"),
         "no pair has two valid votes in each order",
     ),
+    **dict.fromkeys(("repetition_stability", "repetition_stability_asked"), "no vote is valid"),
     **dict.fromkeys(
-        ("repetition_stability", "repetition_stability_asked"), "no vote is valid"
-    ),
-    **dict.fromkeys(
-        ("accuracy", "accuracy_12", "accuracy_21", "accuracy_valid", "both_right",
-         "order_agreement", "order_agreement_llmbar"),
+        (
+            "accuracy",
+            "accuracy_12",
+            "accuracy_21",
+            "accuracy_valid",
+            "both_right",
+            "order_agreement",
+            "order_agreement_llmbar",
+        ),
         LABELLED,
     ),
     **dict.fromkeys(
         ("accuracy_before", "accuracy_after", "accuracy_change"),
         "no sample with a label in both arms has votes in both, or one arm has no valid vote",
     ),
+    **dict.fromkeys(("agreement_decided", "s2_macro", "s2_micro"), DECIDED),
     **dict.fromkeys(
-        ("agreement_decided", "s2_macro", "s2_micro"), DECIDED
-    ),
-    **dict.fromkeys(
-        ("agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac1",
-         "s1_macro", "s1_micro"),
+        (
+            "agreement",
+            "cohen_kappa",
+            "cohen_kappa_linear",
+            "cohen_kappa_quadratic",
+            "gwet_ac1",
+            "s1_macro",
+            "s1_micro",
+        ),
         "no item has labels of both",
     ),
     **dict.fromkeys(
-        ("fleiss_kappa", "krippendorff_alpha_nominal", "krippendorff_alpha_ordinal",
-         "krippendorff_alpha_interval"),
+        (
+            "fleiss_kappa",
+            "krippendorff_alpha_nominal",
+            "krippendorff_alpha_ordinal",
+            "krippendorff_alpha_interval",
+        ),
         "no item has labels of two annotators, or, for Fleiss, of all",
     ),
     **dict.fromkeys(
@@ -124,11 +168,9 @@ MISSING: Mapping[str, str] = {
     ),
     "win_rate_naive": "no contest of these models has a valid vote with the first model first",
     "self_score_error": "no other judge has a score of a contest that this one judged",
-    **dict.fromkeys(
-        ("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES
-    ),
+    **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
     "position_drift": "one of the waves has no vote for a slot",
-}  # fmt: skip
+}
 """Statistic -> what its denominator lacks where it is empty."""
 
 BARE: Mapping[str, str] = {

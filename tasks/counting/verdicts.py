@@ -35,14 +35,19 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     told = mean.is_not_null() & ~alone
     # Only a lazy query works out once what several columns rest on.
     query = tallies.lazy().select(
-        *GROUP, "cluster", "arm", "perturbation", "kind", "simulated",
+        *GROUP,
+        "cluster",
+        "arm",
+        "perturbation",
+        "kind",
+        "simulated",
         mode=pl.lit(mode),
         votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
         verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
         shown_first=shown_first,
-    )  # fmt: skip
+    )
     return query.collect()
 
 
@@ -60,9 +65,14 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         control_first=pl.col("shown_first"),
     )
     sham = by_arm["sham"].select(
-        *GROUP, "perturbation", sham=pl.col("verdict"), sham_score=pl.col("score"),
-        sham_votes=pl.col("votes"), sham_first=pl.col("shown_first"), has_sham=pl.lit(value=True),
-    )  # fmt: skip
+        *GROUP,
+        "perturbation",
+        sham=pl.col("verdict"),
+        sham_score=pl.col("score"),
+        sham_votes=pl.col("votes"),
+        sham_first=pl.col("shown_first"),
+        has_sham=pl.lit(value=True),
+    )
     replicate = by_arm["replicate"].select(
         *GROUP,
         replicate=pl.col("verdict"),

@@ -203,8 +203,14 @@ def first_token_canary(
     --------
     The same token at .9, .9 and then .5, .5: W = 1, 1, X = .6, M = .8.
     """
-    schema = {**dict.fromkeys(CANARY, pl.String()), "n": pl.Int64(), "dropped": pl.Int64(),
-              "estimate": pl.Float64(), "p_value": pl.Float64(), "method": pl.String()}  # fmt: skip
+    schema = {
+        **dict.fromkeys(CANARY, pl.String()),
+        "n": pl.Int64(),
+        "dropped": pl.Int64(),
+        "estimate": pl.Float64(),
+        "p_value": pl.Float64(),
+        "method": pl.String(),
+    }
     rows = [
         {**dict(zip(CANARY, key, strict=True)), **_cell(cell, seed, draws)}
         for key, cell in replies.sort(*CANARY, "item", "new", "first_token", "first_probability")

@@ -127,9 +127,11 @@ def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
     labelled = tallies.filter(pl.col("arm") == "control", pl.col("label").is_not_null())
     label = pl.col("label").cast(pl.String).replace_strict(PLACES, return_dtype=pl.Int64)
     return labelled.with_columns(
-        mode=pl.lit("any"), num=(verdict == label).cast(pl.Float64), den=pl.lit(1.0),
+        mode=pl.lit("any"),
+        num=(verdict == label).cast(pl.Float64),
+        den=pl.lit(1.0),
         votes="planned",
-    )  # fmt: skip
+    )
 
 
 def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
@@ -215,10 +217,12 @@ def contrast(
         .sort(*part, "cluster")
     )
     ratios = {
-        side: pl.col(f"num_{side}") - pl.col(f"num_{side}").sum().over(part)
-        / pl.col(f"den_{side}").sum().over(part) * pl.col(f"den_{side}")
+        side: pl.col(f"num_{side}")
+        - pl.col(f"num_{side}").sum().over(part)
+        / pl.col(f"den_{side}").sum().over(part)
+        * pl.col(f"den_{side}")
         for side in ("new", "base")
-    }  # fmt: skip
+    }
     u = ratios["new"] / pl.col("den_new").sum().over(part) - ratios["base"] / pl.col(
         "den_base"
     ).sum().over(part)
@@ -317,11 +321,14 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     low[alike], high[alike], p_value[alike] = _all_alike(cells.filter(pl.Series(alike)), widest)
     frame = pl.DataFrame(
         {
-            "estimate": change, "low": low, "high": high,
+            "estimate": change,
+            "low": low,
+            "high": high,
             "standard_error": np.where(known, error, np.nan),
-            "df": np.where(several, freedom, np.nan), "p_value": p_value,
+            "df": np.where(several, freedom, np.nan),
+            "p_value": p_value,
         }
-    )  # fmt: skip
+    )
     silent = np.where(there, SINGLE, EMPTY)
     method = np.where(known, "paired cluster t", np.where(alike, "Newcombe", "none"))
     return frame.with_columns(

@@ -45,9 +45,13 @@ class Steps:
     async def take(self, judge: Judge, step: str, words: Told) -> Told:
         """Take a step; if it fails, tell the error, and stop the judge if it cannot be asked."""
         steps: dict[str, Callable[..., Awaitable[Told]]] = {
-            "draft": self.draft, "pack": self.pack, "create": self.create, "find": self.find,
-            "look": self.look, "collect": self.collect,
-        }  # fmt: skip
+            "draft": self.draft,
+            "pack": self.pack,
+            "create": self.create,
+            "find": self.find,
+            "look": self.look,
+            "collect": self.collect,
+        }
         try:
             return await steps[step](judge, **words)
         except CallError as error:

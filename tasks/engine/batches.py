@@ -122,9 +122,15 @@ async def upload(provider: Provider, judge: Judge, batch: str, content: bytes) -
 async def create(provider: Provider, judge: Judge, batch: str, file: str) -> str:
     """Have the provider answer a file; return the id of its batch."""
     told = await _ask(
-        "acreate_batch", provider, judge, completion_window="24h", endpoint=ENDPOINT,
-        input_file_id=file, metadata={KEY: batch}, timeout=provider.timeout_seconds,
-    )  # fmt: skip
+        "acreate_batch",
+        provider,
+        judge,
+        completion_window="24h",
+        endpoint=ENDPOINT,
+        input_file_id=file,
+        metadata={KEY: batch},
+        timeout=provider.timeout_seconds,
+    )
     return str(told.id)
 
 
@@ -145,9 +151,12 @@ async def find(provider: Provider, judge: Judge, batch: str) -> str | None:
 async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:
     """Return how far a batch has come."""
     told = await _ask(
-        "aretrieve_batch", provider, judge, batch_id=provider_batch,
+        "aretrieve_batch",
+        provider,
+        judge,
+        batch_id=provider_batch,
         timeout=provider.timeout_seconds,
-    )  # fmt: skip
+    )
     if told.status not in ENDS:
         return Seen(provider_batch, "waiting")
     files = tuple(file for file in (told.output_file_id, told.error_file_id) if file)

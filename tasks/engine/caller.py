@@ -101,8 +101,13 @@ class Line:
         WorkerError
             If the calling process keeps dying.
         """
-        request = {"do": "ask", "run": self.run, "judge": judge.judge, "messages": messages,
-                   "params": params}  # fmt: skip
+        request = {
+            "do": "ask",
+            "run": self.run,
+            "judge": judge.judge,
+            "messages": messages,
+            "params": params,
+        }
         return await self._answer(judge, request, ballot_id)
 
     def hang_up(self) -> None:
@@ -181,10 +186,14 @@ class Line:
         self._met: set[str] = set()
         caller.lines.add(self)
         caller.send(
-            {"do": "begin", "run": self.run, "budget_usd": self._budget_usd,
-             "journal": None if self._journal is None else str(self._journal),
-             "committed_usd": self.committed_usd}
-        )  # fmt: skip
+            {
+                "do": "begin",
+                "run": self.run,
+                "budget_usd": self._budget_usd,
+                "journal": None if self._journal is None else str(self._journal),
+                "committed_usd": self.committed_usd,
+            }
+        )
 
     def _meet(self, judge: Judge) -> None:
         if judge.judge not in self._met:

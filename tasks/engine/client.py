@@ -104,9 +104,11 @@ async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelRespo
         response = await litellm.completion(**request, acompletion=True, litellm_logging_obj=quiet)
     except Exception as error:
         raise litellm.exception_type(
-            model=judge.model, custom_llm_provider=route, original_exception=error,
+            model=judge.model,
+            custom_llm_provider=route,
+            original_exception=error,
             completion_kwargs=request,
-        ) from error  # fmt: skip
+        ) from error
     if _priced(judge.model) and not judge.usd_per_million:
         cost = quiet.response_cost_calculator(result=response, litellm_model_name=judge.model)
         response._hidden_params["response_cost"] = cost  # noqa: SLF001
@@ -183,9 +185,14 @@ def request_of(
     """Return all that litellm is told for one call, and which parameters are left out."""
     kept, dropped = supported(judge, {**judge.params, **params})
     request = {
-        "timeout": provider.timeout_seconds, **_connection(provider), **kept,
-        "model": judge.model, "messages": messages, "num_retries": 0, "max_retries": 0,
-    }  # fmt: skip
+        "timeout": provider.timeout_seconds,
+        **_connection(provider),
+        **kept,
+        "model": judge.model,
+        "messages": messages,
+        "num_retries": 0,
+        "max_retries": 0,
+    }
     return request, dropped
 
 

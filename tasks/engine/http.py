@@ -139,9 +139,12 @@ ACCEPTED = "gzip, deflate"
 """Encodings that are asked for, since they can be inflated piece by piece."""
 
 WINDOWS = {
-    "": None, "identity": None, "gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16,
+    "": None,
+    "identity": None,
+    "gzip": zlib.MAX_WBITS | 16,
+    "x-gzip": zlib.MAX_WBITS | 16,
     "deflate": zlib.MAX_WBITS,
-}  # fmt: skip
+}
 
 
 async def read_bounded(response: httpx.Response, most_bytes: int) -> bytes:

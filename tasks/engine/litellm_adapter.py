@@ -44,8 +44,16 @@ gc.disable()
 gc.enable()
 gc.freeze()
 
-__all__ = ["OPENAI_PARAMS", "AsyncHTTPHandler", "ModelResponse", "Quiet", "UnsupportedParamsError",
-           "convert_to_model_response_object", "get_optional_params", "litellm"]  # fmt: skip
+__all__ = [
+    "OPENAI_PARAMS",
+    "AsyncHTTPHandler",
+    "ModelResponse",
+    "Quiet",
+    "UnsupportedParamsError",
+    "convert_to_model_response_object",
+    "get_optional_params",
+    "litellm",
+]
 OPENAI_PARAMS = frozenset(OPENAI_CHAT_COMPLETION_PARAMS)
 NEXT_TO_NOTHING = sys.float_info.min
 
@@ -81,9 +89,14 @@ class Quiet(Logging):
 
     def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
         super().__init__(
-            model=model, messages=messages, stream=False, call_type="acompletion",
-            start_time=datetime.now(UTC).replace(tzinfo=None), litellm_call_id="", function_id="",
-        )  # fmt: skip
+            model=model,
+            messages=messages,
+            stream=False,
+            call_type="acompletion",
+            start_time=datetime.now(UTC).replace(tzinfo=None),
+            litellm_call_id="",
+            function_id="",
+        )
         self.update_environment_variables(
             model=model, user="", optional_params={}, litellm_params={"acompletion": True}
         )
@@ -145,8 +158,17 @@ def _traits(key: str, table: dict[str, Any]) -> Traits:
     return _known[key]
 
 
-CONNECTION = {"api_base", "api_key", "api_version", "base_url", "deployment_id", "max_retries",
-              "organization", "request_timeout", "timeout"}  # fmt: skip
+CONNECTION = {
+    "api_base",
+    "api_key",
+    "api_version",
+    "base_url",
+    "deployment_id",
+    "max_retries",
+    "organization",
+    "request_timeout",
+    "timeout",
+}
 """Of what litellm counts as parameters, what says where and how a call goes."""
 
 HEADERS = {"default_headers", "extra_headers"}

@@ -29,25 +29,46 @@ INSTEAD = {
         "each ballot is one whole reply",
     ),
     **dict.fromkeys(
-        ("max_output_tokens", "maxOutputTokens", "max_new_tokens", "max_tokens_to_sample",
-         "max_gen_len", "num_predict", "n_predict"),
+        (
+            "max_output_tokens",
+            "maxOutputTokens",
+            "max_new_tokens",
+            "max_tokens_to_sample",
+            "max_gen_len",
+            "num_predict",
+            "n_predict",
+        ),
         "give max_tokens, which litellm translates",
     ),
-    **dict.fromkeys(("web_search_options",), "a judge reads what it is shown, and no budget "
-                    "bounds what a search costs"),
     **dict.fromkeys(
-        ("fallbacks", "context_window_fallback_dict", "mock_response", "mock_tool_calls",
-         "mock_timeout", "cache", "caching", "acompletion", "client", "litellm_logging_obj"),
+        ("web_search_options",),
+        "a judge reads what it is shown, and no budget bounds what a search costs",
+    ),
+    **dict.fromkeys(
+        (
+            "fallbacks",
+            "context_window_fallback_dict",
+            "mock_response",
+            "mock_tool_calls",
+            "mock_timeout",
+            "cache",
+            "caching",
+            "acompletion",
+            "client",
+            "litellm_logging_obj",
+        ),
         "a vote is the judge's own reply",
     ),
-}  # fmt: skip
+}
 """Parameter -> what to do in its place."""
 
 BESIDE = {
     **INSTEAD,
-    **dict.fromkeys(("max_tokens", "max_completion_tokens", "service_tier", "speed",
-                     "inference_geo"), "give it in params itself, where a budget counts it"),
-}  # fmt: skip
+    **dict.fromkeys(
+        ("max_tokens", "max_completion_tokens", "service_tier", "speed", "inference_geo"),
+        "give it in params itself, where a budget counts it",
+    ),
+}
 """The same for what joins a request untranslated."""
 
 SECRET = re.compile(

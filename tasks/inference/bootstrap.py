@@ -301,9 +301,17 @@ def redrawn(rows: pl.DataFrame, *, use_judge: bool) -> pl.DataFrame:
     """
     y, f, w = pl.col("human"), pl.col("score"), pl.col("w")
     columns = rows.select(
-        weight=w, wy=w * y, wf=w * f, wyf=w * y * f, n=y.is_not_null(), every=pl.lit(1.0), f=f,
-        ff=f**2, labelled=pl.when(y.is_not_null()).then(f), chosen=~pl.col("alike"),
-    )  # fmt: skip
+        weight=w,
+        wy=w * y,
+        wf=w * f,
+        wyf=w * y * f,
+        n=y.is_not_null(),
+        every=pl.lit(1.0),
+        f=f,
+        ff=f**2,
+        labelled=pl.when(y.is_not_null()).then(f),
+        chosen=~pl.col("alike"),
+    )
     groups = grouped(rows)
     sums = {column.name: groups.by_cluster(column) for column in columns}
 

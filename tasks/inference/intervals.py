@@ -148,14 +148,15 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     else:
         method, silent = "none", ALIKE
     return _frame(
-        estimate=ratio, low=low, high=high,
+        estimate=ratio,
+        low=low,
+        high=high,
         standard_error=np.where(known, error, np.nan),
-        df=np.where(several, freedom, np.nan), p_value=p_value,
+        df=np.where(several, freedom, np.nan),
+        p_value=p_value,
         method=np.where(known, "cluster linearisation, t", np.where(alike, method, "none")),
-        reason=np.where(
-            known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))
-        ),
-    )  # fmt: skip
+        reason=np.where(known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))),
+    )
 
 
 def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:

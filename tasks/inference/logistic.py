@@ -154,10 +154,14 @@ def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
     tails = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return row | {
-        "low": value - half, "high": value + half, "standard_error": error,
-        "boot_low": float(tails[0]), "boot_high": float(tails[1]), "level": LEVEL,
+        "low": value - half,
+        "high": value + half,
+        "standard_error": error,
+        "boot_low": float(tails[0]),
+        "boot_high": float(tails[1]),
+        "level": LEVEL,
         "method": METHOD,
-    }  # fmt: skip
+    }
 
 
 def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:

@@ -26,10 +26,13 @@ CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar
 """What a button says, and the choice that it is."""
 
 PROMPT = {
-    "prompt": "booth_v1", "kind": "pair", "verdict": "button", "system": "",
+    "prompt": "booth_v1",
+    "kind": "pair",
+    "verdict": "button",
+    "system": "",
     "source": "the page of `voirdire booth`; the buttons are those of arXiv 2402.10669",
     "user": f"{QUESTION}\n\n{{question}}\n\n{{answer_a}}\n\n{{answer_b}}\n\n{' / '.join(CHOSEN)}",
-}  # fmt: skip
+}
 """What a person is asked, as a judge prompt."""
 
 TIMED, UNTIMED = "timed", "untimed"
@@ -94,9 +97,12 @@ def both_orders(pairs: DataFrame[Pairs], judge: str) -> DataFrame[Ballots]:
 
 
 def draw_for(
-    pairs: DataFrame[Pairs], judge: str, number: int, programme: Programme,
+    pairs: DataFrame[Pairs],
+    judge: str,
+    number: int,
+    programme: Programme,
     voted: DataFrame[Ballots] | None = None,
-) -> Draw:  # fmt: skip
+) -> Draw:
     """Draw the ballots of one voter, the voter of this ``number``.
 
     All voters see the same samples, so that they can be compared. Within a limit, each sample comes
@@ -117,9 +123,10 @@ def draw_for(
         for pair in chosen
     }
     wanted = pl.DataFrame(
-        list(sides.items()), schema=dict.fromkeys(("pair_id", "shown_first"), pl.String),
+        list(sides.items()),
+        schema=dict.fromkeys(("pair_id", "shown_first"), pl.String),
         orient="row",
-    )  # fmt: skip
+    )
     ballots = both_orders(pairs, judge).join(wanted, on=["pair_id", "shown_first"], how="semi")
     ids = dict(ballots.select("pair_id", "ballot_id").iter_rows())
     # Arms with the same texts are one ballot.
@@ -166,10 +173,12 @@ def log_people(
         .join(pairs.select(pl.exclude("question", *SIDES), *text_sizes()), on="pair_id")
         .with_columns(
             choice=pl.when(hasty).then(pl.lit("invalid")).otherwise("choice"),
-            prompt=pl.lit(prompt), wave=pl.lit(wave),
-            human=pl.lit(value=True), simulated=pl.lit(value=False),
+            prompt=pl.lit(prompt),
+            wave=pl.lit(wave),
+            human=pl.lit(value=True),
+            simulated=pl.lit(value=False),
         )
-    )  # fmt: skip
+    )
     return VoteLog.of(log)
 
 

@@ -20,8 +20,11 @@ TOO_EASY = 0.8
 """Where more control pairs are unanimous a mean of scores cannot move (methods, section 16)."""
 
 MINIMA = {
-    "mps_drift": MINIMUM, "dasr_drift": 0.10, "position_drift": 0.05, "agreement_drift": 0.05,
-}  # fmt: skip
+    "mps_drift": MINIMUM,
+    "dasr_drift": 0.10,
+    "position_drift": 0.05,
+    "agreement_drift": 0.05,
+}
 """Smallest changes that are alerts; of canaries any (methods, sections 10 and 15)."""
 
 LOST_MINIMUM = 0.05

@@ -119,11 +119,17 @@ def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
     known = None not in told[:3]
     n, clusters = (0, 0) if told.estimate is None else used
     return {
-        "statistic": name, "estimate": told.estimate, "low": told.low if known else None,
-        "high": told.high if known else None, "level": LEVEL if known else None, "n": n,
-        "clusters": clusters, "df": told.df if clusters else None, "reason": told.reason,
+        "statistic": name,
+        "estimate": told.estimate,
+        "low": told.low if known else None,
+        "high": told.high if known else None,
+        "level": LEVEL if known else None,
+        "n": n,
+        "clusters": clusters,
+        "df": told.df if clusters else None,
+        "reason": told.reason,
         "method": f"cluster bootstrap, {DRAWS} draws" if known else "none",
-    }  # fmt: skip
+    }
 
 
 def _mean_correlation(sums: Floats, members: int) -> Floats:

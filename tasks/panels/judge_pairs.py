@@ -229,11 +229,22 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
             pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
         )
         .select(
-            "statistic", *GROUP, "kind", "judge", "subgroup", *numbers,
-            "n", "clusters", "dropped", "votes_per_pair", "method", "reason", "simulated",
+            "statistic",
+            *GROUP,
+            "kind",
+            "judge",
+            "subgroup",
+            *numbers,
+            "n",
+            "clusters",
+            "dropped",
+            "votes_per_pair",
+            "method",
+            "reason",
+            "simulated",
             level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
         )
-    )  # fmt: skip
+    )
 
 
 def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:

@@ -10,20 +10,52 @@ MOST_ENTRIES = 3
 FIRST_YEAR, LAST_YEAR = 1987, 2021
 LINK_SHARE = 0.25
 SURNAMES = (
-    "Aldercroft", "Brennhof", "Castelmoor", "Dunvarrow", "Estelmann", "Farrowgate", "Grelling",
-    "Hallamore", "Imberfield", "Jorvalen", "Kestrand", "Lindequarr", "Morvath", "Norrigan",
-    "Ostermeld", "Pellingham", "Quarrender", "Rosenvale", "Stavenger", "Tremolay", "Ulverdal",
-    "Vantorre", "Wexcombe", "Yarrowmond",
-)  # fmt: skip
+    "Aldercroft",
+    "Brennhof",
+    "Castelmoor",
+    "Dunvarrow",
+    "Estelmann",
+    "Farrowgate",
+    "Grelling",
+    "Hallamore",
+    "Imberfield",
+    "Jorvalen",
+    "Kestrand",
+    "Lindequarr",
+    "Morvath",
+    "Norrigan",
+    "Ostermeld",
+    "Pellingham",
+    "Quarrender",
+    "Rosenvale",
+    "Stavenger",
+    "Tremolay",
+    "Ulverdal",
+    "Vantorre",
+    "Wexcombe",
+    "Yarrowmond",
+)
 INITIALS = "ABCDEFGHJKLMNPRSTW"
 PRESSES = (
-    "Quillmoor Press", "Larkenfield University Press", "Ostermoor Hill Books", "Fennbridge House",
-    "Silverreed Academic", "Thornwick & Vale", "Morrowgate Publishing", "Bellhaven Institute",
-)  # fmt: skip
+    "Quillmoor Press",
+    "Larkenfield University Press",
+    "Ostermoor Hill Books",
+    "Fennbridge House",
+    "Silverreed Academic",
+    "Thornwick & Vale",
+    "Morrowgate Publishing",
+    "Bellhaven Institute",
+)
 TITLES = (
-    "Foundations of {}", "The {} Handbook", "Understanding {}", "{}: A Concise Guide",
-    "Principles of {}", "Studies on {}", "{} Explained", "Essays on {}",
-)  # fmt: skip
+    "Foundations of {}",
+    "The {} Handbook",
+    "Understanding {}",
+    "{}: A Concise Guide",
+    "Principles of {}",
+    "Studies on {}",
+    "{} Explained",
+    "Essays on {}",
+)
 
 
 @perturbation(

@@ -19,9 +19,11 @@ VERDICT = {"type": "string", "enum": ["A", "B", "C"]}
 
 def _object_of(**properties: Any) -> dict[str, Any]:
     schema = {
-        "type": "object", "properties": properties, "required": list(properties),
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
-    }  # fmt: skip
+    }
     named = {"name": "verdict", "strict": True, "schema": schema}
     return {"type": "json_schema", "json_schema": named}
 

@@ -17,8 +17,16 @@ from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
 
 COLUMNS = (
-    "judge", "perturbation", "kind", "arm", "sample", "cluster", "shown_first", "repeat", "choice"
-)  # fmt: skip
+    "judge",
+    "perturbation",
+    "kind",
+    "arm",
+    "sample",
+    "cluster",
+    "shown_first",
+    "repeat",
+    "choice",
+)
 ATTACK = ("arm", "perturbation", "kind")
 """Columns that a file of control votes, without any perturbation, need not have."""
 DEFAULTS = {"prompt": "unknown", "wave": ""}
@@ -28,26 +36,40 @@ MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
 """What is known of a pair's answers, the same in all its votes."""
 
 OPTIONAL = (
-    "dataset", "prompt", "wave", "stopped", "simulated", "cached", "label", "human", "category",
+    "dataset",
+    "prompt",
+    "wave",
+    "stopped",
+    "simulated",
+    "cached",
+    "label",
+    "human",
+    "category",
     *MODELS,
-)  # fmt: skip
+)
 LIKE = "The columns are described in the README under 'Bring your own votes'."
 
 TYPES: dict[str, type] = {
-    "repeat": int, "simulated": bool, "cached": bool, "human": bool, **dict.fromkeys(SIZES, int),
+    "repeat": int,
+    "simulated": bool,
+    "cached": bool,
+    "human": bool,
+    **dict.fromkeys(SIZES, int),
     **dict.fromkeys(SHARES, float),
-}  # fmt: skip
+}
 """Of the columns that are not text."""
 
-WORDS = {
-    str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"
-}  # fmt: skip
+WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"}
 CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
 DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
 ALLOWED = {
-    "arm": ARMS, "shown_first": SIDES, "kind": KINDS, "choice": CHOICES, "stopped": STOPS,
+    "arm": ARMS,
+    "shown_first": SIDES,
+    "kind": KINDS,
+    "choice": CHOICES,
+    "stopped": STOPS,
     "label": VERDICTS,
-}  # fmt: skip
+}
 RESERVED = ("jury/all", "judges/all", "judges", "humans")
 PAIR = ("dataset", "sample", "arm", "perturbation")
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")

@@ -124,16 +124,20 @@ def _judge(row: Row) -> Judged:
     ap = said({**row, "estimate": row["advantage_probability"]})
     left = [
         count(row[column], one)
-        for column, one in (("dropped", "instance"), ("unreadable", "label")) if row[column]
-    ]  # fmt: skip
+        for column, one in (("dropped", "instance"), ("unreadable", "label"))
+        if row[column]
+    ]
     texts = [
         Text("none" if row["winning_rate"] is None else number(row["winning_rate"])),
         ap if row["advantage_probability"] is not None else Text("none"),
-        *(Text("none" if row[c] is None else number(row[c]))
-          for c in ("human_advantage_probability", "tied")),
-        Text(thousands(row["annotators"])), Text(thousands(row["n"])),
+        *(
+            Text("none" if row[c] is None else number(row[c]))
+            for c in ("human_advantage_probability", "tied")
+        ),
+        Text(thousands(row["annotators"])),
+        Text(thousands(row["n"])),
         Text(listing(left) or "none"),
-    ]  # fmt: skip
+    ]
     doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
     finding = Text(VERDICTS[row["passed"]] + doubt, row["reason"] or "")
     return Judged(row["who"], bool(row["simulated"]), texts, finding)
@@ -155,21 +159,27 @@ def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
 def _person(row: Row) -> Judged:
     verdict = {None: "not tested", True: "may be replaced", False: "not shown"}[row["rejected"]]
     known = row["advantage_probability"] is not None
-    raw = [f"{name} {p_value(row[column])}" for name, column in
-           (("t", "p_value_t"), ("score", "p_value_score")) if row[column] is not None]  # fmt: skip
+    raw = [
+        f"{name} {p_value(row[column])}"
+        for name, column in (("t", "p_value_t"), ("score", "p_value_score"))
+        if row[column] is not None
+    ]
     texts = [
         said({**row, "estimate": row["advantage_probability"]}) if known else Text("none"),
-        *(Text(number(row[c]) if known else "none")
-          for c in ("human_advantage_probability", "tied")),
+        *(
+            Text(number(row[c]) if known else "none")
+            for c in ("human_advantage_probability", "tied")
+        ),
         Text(p_value(row["p_adjusted"])),
         Text(p_value(row["p_value"]), ", ".join(raw)),
         Text(
             thousands(row["n"]),
             f"{count(row['unreadable'], 'label')} unreadable" if row["unreadable"] else "",
         ),
-    ]  # fmt: skip
-    return Judged(row["annotator"], simulated=False, texts=texts,
-                  finding=Text(verdict, row["reason"] or ""))  # fmt: skip
+    ]
+    return Judged(
+        row["annotator"], simulated=False, texts=texts, finding=Text(verdict, row["reason"] or "")
+    )
 
 
 def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str]:
@@ -202,8 +212,15 @@ HUMANS = "humans"
 ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
 """Of numbers, of names."""
 KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")
-PAIR = ("agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac1",
-        "mean_jaccard", "label_kappa")  # fmt: skip
+PAIR = (
+    "agreement",
+    "cohen_kappa",
+    "cohen_kappa_linear",
+    "cohen_kappa_quadratic",
+    "gwet_ac1",
+    "mean_jaccard",
+    "label_kappa",
+)
 NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 
@@ -246,9 +263,11 @@ def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
         of_all = {r["statistic"]: r for r in own.filter(subgroup=HUMANS).to_dicts()}
         people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
         texts = [
-            said(of_all.get("below_ceiling")), said(of_all.get("noise_ceiling")),
-            said(of_all.get("ceiling_ratio")), _range(people, found.kappa, of_all),
-        ]  # fmt: skip
+            said(of_all.get("below_ceiling")),
+            said(of_all.get("noise_ceiling")),
+            said(of_all.get("ceiling_ratio")),
+            _range(people, found.kappa, of_all),
+        ]
         if "mean_jaccard" in found.known:
             texts.append(_range(people, "mean_jaccard", of_all))
         texts.append(said(of_all.get(found.alpha)))
@@ -309,8 +328,10 @@ def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[s
     of_all = own.filter(subgroup=HUMANS)
     with_people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
     return {
-        **{name: _numbers(of_all, name)
-           for name in ("noise_ceiling", "below_ceiling", "ceiling_ratio")},
+        **{
+            name: _numbers(of_all, name)
+            for name in ("noise_ceiling", "below_ceiling", "ceiling_ratio")
+        },
         "alpha_people": _alphas(found.groups),
         "alpha_with_judge": _alphas(of_all),
         "people": [
@@ -319,18 +340,20 @@ def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[s
         ],
         "among_people": [
             {"annotator": one, "other": other, **_pair(rows)}
-            for (one, other), rows in
-            found.people.group_by("judge", "subgroup", maintain_order=True)
+            for (one, other), rows in found.people.group_by(
+                "judge", "subgroup", maintain_order=True
+            )
         ],
-    }  # fmt: skip
+    }
 
 
 def _alphas(rows: pl.DataFrame) -> dict[str, Any]:
     names = rows["statistic"].unique().sort().to_list()
     return {
         name.removeprefix("krippendorff_alpha_"): _numbers(rows, name)
-        for name in names if name.startswith("krippendorff_alpha_")
-    }  # fmt: skip
+        for name in names
+        if name.startswith("krippendorff_alpha_")
+    }
 
 
 def _pair(rows: pl.DataFrame) -> dict[str, Any]:

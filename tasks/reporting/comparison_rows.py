@@ -74,9 +74,14 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
         {word: at for at, word in enumerate(WORDS)}, default=len(WORDS), return_dtype=pl.Int64
     )
     ordered = primary.sort(
-        pl.col("kind") != "promote", "perturbation", place, -pl.col("contrast").abs(), "judge",
-        "other", nulls_last=True,
-    )  # fmt: skip
+        pl.col("kind") != "promote",
+        "perturbation",
+        place,
+        -pl.col("contrast").abs(),
+        "judge",
+        "other",
+        nulls_last=True,
+    )
     groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
     return [
         Contrasted(
@@ -88,7 +93,7 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
             ],
         )
         for (name,), rows in groups.items()
-    ]  # fmt: skip
+    ]
 
 
 def _names(found: pl.DataFrame) -> pl.Expr:

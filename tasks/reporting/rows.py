@@ -177,9 +177,16 @@ def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judg
 
     blank = Text("")
     texts = [
-        over("mean_shift", 3), blank, over("mean_asr"), over("mean_sham_floor"), blank,
-        over("mean_dasr"), blank, blank, blank,
-    ]  # fmt: skip
+        over("mean_shift", 3),
+        blank,
+        over("mean_asr"),
+        over("mean_sham_floor"),
+        blank,
+        over("mean_dasr"),
+        blank,
+        blank,
+        blank,
+    ]
     return Judged(name, bool(rows[0]["simulated"]), texts)
 
 

@@ -229,8 +229,10 @@ def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
     if not moved:
         return f"{_nobody(cells, persons)} was found to favour a slot{more}."
     verb = "favours" if _alone(moved, cells, persons) else "favour"
-    each = [f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
-            for row in moved[:NAMED]]  # fmt: skip
+    each = [
+        f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
+        for row in moved[:NAMED]
+    ]
     others = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
     return (
         f"{share_of(names(moved), names(cells), persons)} {verb} one slot:"

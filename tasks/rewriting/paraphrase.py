@@ -11,13 +11,52 @@ from tasks.rewriting.sentences import chosen_lead, led
 from tasks.rewriting.words import spans, words
 
 MOST_LEADS = 2
-LINKING = frozenset({
-    "afterwards", "also", "and", "as", "but", "consequently", "finally", "first", "firstly",
-    "further", "furthermore", "hence", "here", "however", "indeed", "instead", "lastly", "moreover",
-    "nevertheless", "next", "no", "now", "once", "or", "overall", "perhaps", "put", "second",
-    "secondly", "similarly", "simply", "so", "still", "sure", "then", "therefore", "third",
-    "thirdly", "thus", "to", "yes", "yet",
-})  # fmt: skip
+LINKING = frozenset(
+    {
+        "afterwards",
+        "also",
+        "and",
+        "as",
+        "but",
+        "consequently",
+        "finally",
+        "first",
+        "firstly",
+        "further",
+        "furthermore",
+        "hence",
+        "here",
+        "however",
+        "indeed",
+        "instead",
+        "lastly",
+        "moreover",
+        "nevertheless",
+        "next",
+        "no",
+        "now",
+        "once",
+        "or",
+        "overall",
+        "perhaps",
+        "put",
+        "second",
+        "secondly",
+        "similarly",
+        "simply",
+        "so",
+        "still",
+        "sure",
+        "then",
+        "therefore",
+        "third",
+        "thirdly",
+        "thus",
+        "to",
+        "yes",
+        "yet",
+    }
+)
 """First words that bear no lead-in before them."""
 
 

@@ -62,7 +62,7 @@ NEUTRAL = (
     "Now that the text has run its course, it only remains to thank everyone who has followed it all the way to this line.",
     "Let me also say that it is a good habit to take a short break after reading, whatever the text happened to be about.",
     "There are days on which one reads a lot and days on which one reads very little, and either kind of day is quite all right.",
-)  # fmt: skip
+)
 """Closing sentences without names, digits, links or claims about the answer."""
 
 NOTE_HEAD = "A note on"
@@ -91,7 +91,7 @@ NOTES = (
     "The letters of the word {} are the same in this note as they are in the rest of the text.",
     "Notes such as this one are found below many texts, be it on {} or on something else entirely.",
     "Anyone may write such a note about {}, and it would look much like this one does, word for word.",
-)  # fmt: skip
+)
 """Sentences of a note that names the subject and says nothing about it."""
 
 PADDING_LEADS = (

@@ -109,10 +109,15 @@ class Batches:
         file = self._keep(content)
         return web.json_response(
             {
-                "id": file, "object": "file", "bytes": len(content), "status": "processed",
-                "created_at": int(time.time()), "filename": f"{file}.jsonl", "purpose": "batch",
+                "id": file,
+                "object": "file",
+                "bytes": len(content),
+                "status": "processed",
+                "created_at": int(time.time()),
+                "filename": f"{file}.jsonl",
+                "purpose": "batch",
             }
-        )  # fmt: skip
+        )
 
     async def content(self, request: web.Request) -> web.Response:
         """Return a file."""
@@ -128,10 +133,15 @@ class Batches:
         self.counts["batches"] += 1
         self._due[batch] = time.monotonic() + self._manners().batch_seconds
         self._batches[batch] = {
-            "id": batch, "object": "batch", "endpoint": asked["endpoint"], "status": "validating",
-            "input_file_id": asked["input_file_id"], "completion_window": "24h",
-            "created_at": int(time.time()), "metadata": asked.get("metadata"),
-        }  # fmt: skip
+            "id": batch,
+            "object": "batch",
+            "endpoint": asked["endpoint"],
+            "status": "validating",
+            "input_file_id": asked["input_file_id"],
+            "completion_window": "24h",
+            "created_at": int(time.time()),
+            "metadata": asked.get("metadata"),
+        }
         if self._manners().batch_vanishes and request.transport:
             # The provider has taken it, and whoever sent it cannot know.
             request.transport.abort()

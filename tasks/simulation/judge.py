@@ -313,12 +313,38 @@ def _digest(*texts: str) -> str:
     return hashlib.sha256(joined).hexdigest()
 
 
-TALK = frozenset({
-    "answer", "answered", "answers", "closing", "explanation", "hope", "paragraph",
-    "pause", "phrase", "question", "questions", "read", "reader", "readers", "reading", "reads",
-    "reply", "sentence", "sentences", "text", "texts", "thank", "thanks", "thoughts", "topic",
-    "topics", "word", "words",
-})  # fmt: skip
+TALK = frozenset(
+    {
+        "answer",
+        "answered",
+        "answers",
+        "closing",
+        "explanation",
+        "hope",
+        "paragraph",
+        "pause",
+        "phrase",
+        "question",
+        "questions",
+        "read",
+        "reader",
+        "readers",
+        "reading",
+        "reads",
+        "reply",
+        "sentence",
+        "sentences",
+        "text",
+        "texts",
+        "thank",
+        "thanks",
+        "thoughts",
+        "topic",
+        "topics",
+        "word",
+        "words",
+    }
+)
 """Words with which a text speaks of itself, of its subject as a subject, or of its reader."""
 
 ASIDE = TALK | {"here", "i", "me", "my", "nothing", "such", "this", "you", "your"}

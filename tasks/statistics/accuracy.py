@@ -23,9 +23,17 @@ SHARES = {
 }
 """Numerator, denominator, and what is left out of it."""
 KEPT = (
-    "dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation", "cluster", "kind",
+    "dataset",
+    "judge",
+    "prompt",
+    "wave",
+    "sample",
+    "arm",
+    "perturbation",
+    "cluster",
+    "kind",
     "simulated",
-)  # fmt: skip
+)
 
 
 @statistic(source="arXiv:2310.07641, section 4; methods.md, section 0", gives=tuple(SHARES))
@@ -122,9 +130,11 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
         "void": (pl.lit(value=False), pl.col("matched_invalid")),
     }
     counted = labelled.select(
-        *KEPT, mode=pl.lit("any"), votes=pl.col("planned"),
+        *KEPT,
+        mode=pl.lit("any"),
+        votes=pl.col("planned"),
         **{name: _either(*both) if once else both[1] for name, both in columns.items()},
-    )  # fmt: skip
+    )
     return counted.with_columns(
         right=pl.col("right_12") + pl.col("right_21"),
         valid=pl.col("valid_12") + pl.col("valid_21"),

@@ -85,7 +85,7 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         n="counted",
         reason=pl.when(pl.col("den") == 0).then(pl.lit(EMPTY)).otherwise(why_not_enough()),
         method=pl.when(enough).then(pl.lit(METHOD)).otherwise(pl.lit("none")),
-    )  # fmt: skip
+    )
     return even(Estimates.draft(rows), items, groups, ("control", "sham"))
 
 

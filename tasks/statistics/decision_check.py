@@ -88,10 +88,17 @@ def carried(pairs: pl.DataFrame) -> pl.DataFrame:
     frames = [
         shares("carried", told.with_columns(counted=has.is_not_null(), hit=has))
         .filter(pl.col("estimate").is_not_null())
-        .select(*JUDGE, "subgroup", pl.lit(feature).alias("feature"),
-                pl.lit(side).alias("side"), share="estimate", share_on="clusters", share_df="df")
+        .select(
+            *JUDGE,
+            "subgroup",
+            pl.lit(feature).alias("feature"),
+            pl.lit(side).alias("side"),
+            share="estimate",
+            share_on="clusters",
+            share_df="df",
+        )
         for (feature, side), has in features.items()
-    ]  # fmt: skip
+    ]
     return pl.concat(frames)
 
 
@@ -103,18 +110,30 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
     """
     cell = (*JUDGE, "mode", "perturbation")
     shift = primary(shifts.filter(pl.col("kind") == "promote"), cell)
-    both = wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True)).select(
-        *JUDGE, "subgroup", "n", "dropped", "votes_per_pair", "simulated", won_on="clusters",
-        won_df="df",
-        margin=(pl.col("estimate") - 0.5).abs(),
-        winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
-    ).join(
-        shift.select(*cell, "kind", "clusters", "df", shift_low="low", shift_high="high"), on=JUDGE
-    ).with_columns(
-        pl.min_horizontal("clusters", "won_on").alias("clusters"),
-        pl.min_horizontal("df", "won_df").alias("df"),
-        feature=pl.col("perturbation").replace_strict(CARRIED, default=None)
-    )  # fmt: skip
+    both = (
+        wins.filter(pl.col("subgroup").str.contains(VERSUS, literal=True))
+        .select(
+            *JUDGE,
+            "subgroup",
+            "n",
+            "dropped",
+            "votes_per_pair",
+            "simulated",
+            won_on="clusters",
+            won_df="df",
+            margin=(pl.col("estimate") - 0.5).abs(),
+            winner=pl.when(pl.col("estimate") < 0.5).then(-1).otherwise(1),
+        )
+        .join(
+            shift.select(*cell, "kind", "clusters", "df", shift_low="low", shift_high="high"),
+            on=JUDGE,
+        )
+        .with_columns(
+            pl.min_horizontal("clusters", "won_on").alias("clusters"),
+            pl.min_horizontal("df", "won_df").alias("df"),
+            feature=pl.col("perturbation").replace_strict(CARRIED, default=None),
+        )
+    )
     found = _shares(both, carried).with_columns(
         bound=pl.max_horizontal(
             pl.col("shift_high").clip(0) * pl.col("share"),
@@ -134,9 +153,12 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
         clusters=pl.min_horizontal("won_on", "share_on"),
         df=pl.min_horizontal("won_df", "share_df"),
         estimate=pl.when(reversible).then(pl.col("margin") / pl.col("share")),
-        reason=pl.when(pl.col("margin").is_null()).then(pl.lit(NO_BOUND))
-        .when(~reversible).then(pl.lit(NEVER)).otherwise(pl.lit("a threshold: no interval")),
-    )  # fmt: skip
+        reason=pl.when(pl.col("margin").is_null())
+        .then(pl.lit(NO_BOUND))
+        .when(~reversible)
+        .then(pl.lit(NEVER))
+        .otherwise(pl.lit("a threshold: no interval")),
+    )
     columns = (
         pl.concat([bound, tipping])
         .with_columns(method=method)
@@ -151,9 +173,11 @@ def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
     of_loser = of_winner.drop("share_on", "share_df").with_columns(-pl.col("winner"))
     of_loser = of_loser.rename({"share": "other_share"})
     on = [*JUDGE, "subgroup", "feature", "winner"]
-    joined = both.with_columns(pl.col("winner").cast(pl.Int32)).join(
-        of_winner.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left"
-    ).join(of_loser.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left")  # fmt: skip
+    joined = (
+        both.with_columns(pl.col("winner").cast(pl.Int32))
+        .join(of_winner.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left")
+        .join(of_loser.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left")
+    )
     return joined.with_columns(
         pl.col("share", "other_share").fill_null(1.0),
         feature_known=pl.col("share").is_not_null(),

@@ -140,10 +140,12 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     conflicts = one + other
     most = np.maximum.reduceat(conflicts, groups.starts[:-1]) if len(conflicts) else conflicts
     counts = {
-        "dropped": groups.by_cell(items["dropped"]), "hits": groups.of_cells(one),
-        "n": groups.of_cells(conflicts), "most": most,
+        "dropped": groups.by_cell(items["dropped"]),
+        "hits": groups.of_cells(one),
+        "n": groups.of_cells(conflicts),
+        "most": most,
         "clusters": groups.of_cells((conflicts > 0).astype(np.float64)),
-    }  # fmt: skip
+    }
     cells = groups.cells.with_columns(
         pl.Series(name, values.astype(np.int64)) for name, values in counts.items()
     )

@@ -58,9 +58,12 @@ def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
             sums[:, 0, FIRST:] = counts * complete[:, None]
             cell = block.group(name, chosen, dropped=int(((total > 0) & ~complete).sum()))
             found += estimates(
-                block, cell, partial(some, sums), partial(_solve, size),
+                block,
+                cell,
+                partial(some, sums),
+                partial(_solve, size),
                 {"fleiss_kappa": Row(N, undefined=ONE_LABEL)},
-            )  # fmt: skip
+            )
     return collected(found)
 
 

@@ -58,9 +58,12 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     for block in blocks(annotations):
         pairs = pairs_of(block)
         found += estimates(
-            block, pairs.cells, partial(sums_of, block, pairs), partial(_solve, block),
+            block,
+            pairs.cells,
+            partial(sums_of, block, pairs),
+            partial(_solve, block),
             {"gwet_ac1": Row(N, undefined=ONE_LABEL)},
-        )  # fmt: skip
+        )
     return collected(found)
 
 

@@ -87,9 +87,11 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     mean, square, variance = (
         linearised(name, cells, solve)
         for name, solve in (
-            ("mean", _mean_shift), ("mean_square_shift", _mean_square), ("variance", _variance)
+            ("mean", _mean_shift),
+            ("mean_square_shift", _mean_square),
+            ("variance", _variance),
         )
-    )  # fmt: skip
+    )
     rows = pl.concat(
         [
             _spreads(variance),

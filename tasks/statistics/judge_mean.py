@@ -101,10 +101,12 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
-        "up": shift.clip(0.0), "down": (-shift).clip(0.0), "moved": shift.is_not_null(),
+        "up": shift.clip(0.0),
+        "down": (-shift).clip(0.0),
+        "moved": shift.is_not_null(),
         "hit": told & may_win("control") & wins("experimental"),
         **{name: pl.when(both).then(name) for name in ("attacked", "unattacked", "den")},
-    }  # fmt: skip
+    }
     # The count of samples that may be won stands under its own name beside that of `symmetric`.
     counted = {"counted": told & may_win("control")}
     counted |= {f"{arm}_votes": planned(arm) for arm in ("control", "sham")}
@@ -165,9 +167,13 @@ def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
     why = NOBODY if not judges else EMPTY if not able.any() else UNEQUAL if unequal else None
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     row: dict[str, Any] = {
-        **cell, "statistic": name, "judge": ALL, "subgroup": subgroup,
-        "simulated": _simulated(panel, judges), "votes_per_pair": int(votes.max(initial=0)),
-    }  # fmt: skip
+        **cell,
+        "statistic": name,
+        "judge": ALL,
+        "subgroup": subgroup,
+        "simulated": _simulated(panel, judges),
+        "votes_per_pair": int(votes.max(initial=0)),
+    }
     if why:
         row |= {"n": 0, "clusters": 0, "dropped": len(counted), "method": "none", "reason": why}
         return Mean(row, {})
@@ -242,9 +248,11 @@ def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
     size = float(total.mean())
     share = (den / total).mean(axis=1) * size
     columns: dict[str, Any] = {
-        "den": size, "clusters": int((den.sum(axis=1) > 0).sum()), "den_squares": (share**2).sum(),
+        "den": size,
+        "clusters": int((den.sum(axis=1) > 0).sum()),
+        "den_squares": (share**2).sum(),
         "freedom": float(known.df),
-    }  # fmt: skip
+    }
     sums_of = {"num": parts[0]}
     if len(parts) > 1:
         sums_of = {"num": parts[0] - parts[1], "minuend": parts[0], "subtrahend": parts[1]}

@@ -37,11 +37,20 @@ Floats = NDArray[np.float64]
 @statistic(
     source="arXiv:2404.18796; methods.md, section 11",
     gives=(
-        "jury_mps", "jury_mps_sham", "jury_asr", "jury_dasr", "jury_sham_floor",
-        "jury_detection_gain", "jury_detection_power", "jury_detection_share", "jury_sham_shift",
-        "jury_correlation", "jury_size", *FLIPS,
+        "jury_mps",
+        "jury_mps_sham",
+        "jury_asr",
+        "jury_dasr",
+        "jury_sham_floor",
+        "jury_detection_gain",
+        "jury_detection_power",
+        "jury_detection_share",
+        "jury_sham_shift",
+        "jury_correlation",
+        "jury_size",
+        *FLIPS,
     ),
-)  # fmt: skip
+)
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the jury of all judges exactly like a judge, and without each of its members.
 
@@ -100,8 +109,11 @@ def jury_of(
         "shammed": pl.col("has_sham").cast(pl.Float64),
         **{f"{arm}_votes": planned(arm) for arm in BESIDE},
     }
-    juries = [(panel, chosen) for panel in panels(shifts, values)
-              if len(chosen := _members(panel, members)) > 1]  # fmt: skip
+    juries = [
+        (panel, chosen)
+        for panel in panels(shifts, values)
+        if len(chosen := _members(panel, members)) > 1
+    ]
     if not juries:
         return Estimates.empty()
     clusters = pl.Enum([f"{place}" for place in range(max(p.clusters for p, _ in juries))])
@@ -185,9 +197,12 @@ def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, An
     clusters = int((panel.sums(whole) > 0).sum())
     row = {
         **{key: value for key, value in panel.cell.items() if key != "has_sham"},
-        "judge": name, "subgroup": "", "simulated": _simulated(panel, members),
-        "dropped": int((~whole).sum()), "votes_per_pair": int(panel.votes[members].sum()),
-    }  # fmt: skip
+        "judge": name,
+        "subgroup": "",
+        "simulated": _simulated(panel, members),
+        "dropped": int((~whole).sum()),
+        "votes_per_pair": int(panel.votes[members].sum()),
+    }
     if clusters and panel.cell["kind"] != "promote":
         told = untold(NO_ERRORS)
     else:

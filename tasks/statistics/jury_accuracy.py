@@ -77,8 +77,10 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
         jurors(tallies)
         .group_by(ITEM, maintain_order=True)
         .agg(
-            *(pl.when(whole).then(_verdict(name)).alias(name.replace("score", "verdict"))
-              for name in scores),
+            *(
+                pl.when(whole).then(_verdict(name)).alias(name.replace("score", "verdict"))
+                for name in scores
+            ),
             pl.col("label").first(),
             simulated=pl.col("simulated").any(),
             votes=pl.col("planned").cast(pl.Int64).sum(),
@@ -90,7 +92,7 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
             perturbation=pl.lit(None, pl.String),
             kind=pl.lit(None, pl.String),
         )
-    )  # fmt: skip
+    )
 
 
 def _verdict(name: str) -> pl.Expr:

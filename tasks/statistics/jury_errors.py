@@ -83,9 +83,13 @@ def _rows(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:
         whole, sums = np.zeros_like(whole), np.zeros_like(sums)
     row = {
         **{name: cell[name][0] for name in JURY},
-        "judge": ALL, "subgroup": "", "mode": "any", "simulated": bool(cell["simulated"].any()),
-        "dropped": int((~whole).sum()), "votes_per_pair": items["planned"].mode().max(),
-    }  # fmt: skip
+        "judge": ALL,
+        "subgroup": "",
+        "mode": "any",
+        "simulated": bool(cell["simulated"].any()),
+        "dropped": int((~whole).sum()),
+        "votes_per_pair": items["planned"].mode().max(),
+    }
     used = int(whole.sum()), int((sums[:, 0] > 0).sum())
     told = correlation(sums, values.shape[1], UNVARIED)
     yield from size_rows(NAMES, row, told, members, used)

@@ -21,9 +21,7 @@ from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
 MOST_LABELS = 30
-NAMES = {
-    kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "interval")
-}  # fmt: skip
+NAMES = {kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "interval")}
 
 
 @statistic(source="methods.md, section 9; Krippendorff (2011)", gives=tuple(NAMES.values()))

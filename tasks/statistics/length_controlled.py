@@ -73,15 +73,21 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     )
     kept = rows.filter(told).select(*PART, "cluster", "longer", "score", "half")
     fits = {keys: _fitted(part) for keys, part in kept.partition_by(PART, as_dict=True).items()}
-    found = Estimates.draft(pl.DataFrame([
-        cell | {"statistic": name} | row
-        for cell in cells.to_dicts()
-        for name, row in zip(
-            ("length_controlled", "length_slope"),
-            fits.get(tuple(cell[key] for key in PART)) or _none(FEW),
-            strict=True,
+    found = Estimates.draft(
+        pl.DataFrame(
+            [
+                cell | {"statistic": name} | row
+                for cell in cells.to_dicts()
+                for name, row in zip(
+                    ("length_controlled", "length_slope"),
+                    fits.get(tuple(cell[key] for key in PART)) or _none(FEW),
+                    strict=True,
+                )
+            ],
+            schema_overrides=_types(),
+            infer_schema_length=None,
         )
-    ], schema_overrides=_types(), infer_schema_length=None))  # fmt: skip
+    )
     return without_biased_orders(found, contests)
 
 

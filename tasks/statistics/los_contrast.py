@@ -115,7 +115,7 @@ def _rows(duel: Duel) -> pl.DataFrame:
         votes_per_pair=pl.Series(np.maximum(panel.votes[first], panel.votes[second])),
         simulated=simulated.gather(first) | simulated.gather(second),
         level=pl.when(known).then(LEVEL),
-    )  # fmt: skip
+    )
 
 
 def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:

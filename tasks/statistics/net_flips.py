@@ -16,10 +16,14 @@ from tasks.statistics import statistic
 @statistic(
     source="methods.md, section 2; robustness and consistency rate: arXiv:2410.02736",
     gives=(
-        "flips_up", "flips_down", "flip_direction", "robustness_rate", "consistency_rate",
+        "flips_up",
+        "flips_down",
+        "flip_direction",
+        "robustness_rate",
+        "consistency_rate",
         "excess_flips",
     ),
-)  # fmt: skip
+)
 def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how many verdicts turn, which way, and how many more than a sham turns.
 
@@ -62,9 +66,11 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     moved = _rank("experimental") - _rank("control")
     flips = {
-        "up": moved > 0, "down": moved < 0, "same": moved == 0,
+        "up": moved > 0,
+        "down": moved < 0,
+        "same": moved == 0,
         "still": _rank("sham") == _rank("control"),
-    }  # fmt: skip
+    }
     both = shifts, with_sham(shifts)
     items, beside = (each.with_columns(**flips) for each in both)
     every, shammed = (groups_of(each) for each in both)
@@ -74,9 +80,7 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         _direction(items, every),
         _share("robustness_rate", items, "same", every),
     ]
-    steady = [
-        _share("consistency_rate", beside, "still", shammed), _excess(beside, shammed)
-    ]  # fmt: skip
+    steady = [_share("consistency_rate", beside, "still", shammed), _excess(beside, shammed)]
     rows = [
         even(Estimates.draft(pl.concat(turned)), items, every, ("control",)),
         even(Estimates.draft(pl.concat(steady)), beside, shammed, ("control", "sham")),
@@ -115,8 +119,12 @@ def _excess(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     return ratios(
         "excess_flips",
         items.with_columns(
-            counted=told, dropped=~told, num=still - same, den=pl.lit(1.0),
-            minuend=still, subtrahend=same,
+            counted=told,
+            dropped=~told,
+            num=still - same,
+            den=pl.lit(1.0),
+            minuend=still,
+            subtrahend=same,
         ),
         groups,
-    )  # fmt: skip
+    )

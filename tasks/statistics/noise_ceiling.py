@@ -62,9 +62,10 @@ def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """
     found = []
     rows = {
-        "noise_ceiling": Row(0), "below_ceiling": Row(0),
+        "noise_ceiling": Row(0),
+        "below_ceiling": Row(0),
         "ceiling_ratio": Row(0, undefined=NEVER),
-    }  # fmt: skip
+    }
     for block in blocks(annotations):
         models = np.flatnonzero(~block.human)
         if block.human.any():

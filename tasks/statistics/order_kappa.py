@@ -64,8 +64,10 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     control = tallies.filter(pl.col("arm") == "control", pl.col("matched_once")).select(
         pl.col(*JUDGE, "sample", "cluster").cast(pl.String),
-        "simulated", "planned", *ORDERS,
-    )  # fmt: skip
+        "simulated",
+        "planned",
+        *ORDERS,
+    )
     judges = control.sort(*JUDGE, "cluster", "sample").partition_by(JUDGE, maintain_order=True)
     found = [row for rows in judges for row in _measured(rows)]
     return collected(found)
@@ -79,17 +81,26 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
     dataset, judge, prompt, wave = told.select(JUDGE).row(0)
     changes = told["cluster"].rle_id().to_numpy()
     block = Block(
-        dataset, None, pl.DataFrame(), LABELS, None, told.select(ORDERS).to_numpy() + 1,
+        dataset,
+        None,
+        pl.DataFrame(),
+        LABELS,
+        None,
+        told.select(ORDERS).to_numpy() + 1,
         np.flatnonzero(np.diff(changes, prepend=-1)).astype(np.int64),
-    )  # fmt: skip
+    )
     cell = pl.DataFrame(
         {
-            "judge": judge, "prompt": prompt, "wave": wave, "subgroup": "",
-            "simulated": told["simulated"].max(), "dropped": rows.height - told.height,
+            "judge": judge,
+            "prompt": prompt,
+            "wave": wave,
+            "subgroup": "",
+            "simulated": told["simulated"].max(),
+            "dropped": rows.height - told.height,
             "votes": rows["planned"].mode().max(),
         },
         schema_overrides={"simulated": pl.Boolean},
-    )  # fmt: skip
+    )
     pair = Pairs(cell, np.array([0]), np.array([1]))
     features, solve = partial(sums_of, block, pair), partial(_solve, len(LABELS))
     return estimates(block, cell, features, solve, {"order_kappa": Row(N, undefined=ONE_LABEL)})

@@ -115,12 +115,15 @@ def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> D
     cells = groups.cells.with_columns(
         *boot_ends(ends),
         dropped=pl.Series(groups.by_cell(items["dropped"]).astype(np.int64)),
-        hits=pl.Series(total_a.astype(np.int64)), n=pl.Series((total_a + total_b).astype(np.int64)),
-        most=pl.Series(most), clusters=pl.Series(_many(groups, both)),
-        more=pl.Series(more), df=pl.Series(sizes.df),
+        hits=pl.Series(total_a.astype(np.int64)),
+        n=pl.Series((total_a + total_b).astype(np.int64)),
+        most=pl.Series(most),
+        clusters=pl.Series(_many(groups, both)),
+        more=pl.Series(more),
+        df=pl.Series(sizes.df),
         squares=pl.Series(groups.of_cells(sizes.weight * apart**2)),
         gaps=pl.Series(groups.of_cells(sizes.weight * gap**2)),
-    )  # fmt: skip
+    )
     return Estimates.draft(_solve(name, cells, simple=simple))
 
 
@@ -154,12 +157,15 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
         .then(pl.when(alone).then(pl.lit(SIMPLE)).otherwise(pl.lit(SPLIT)))
         .otherwise(pl.lit("none"))
         + pl.when(some & zero).then(pl.lit(FLAG)).otherwise(pl.lit("")),
-        reason=pl.when(~some).then(pl.lit(NEITHER))
-        .when(~several).then(pl.lit(SINGLE))
-        .when(~known).then(pl.lit(ALIKE)),
+        reason=pl.when(~some)
+        .then(pl.lit(NEITHER))
+        .when(~several)
+        .then(pl.lit(SINGLE))
+        .when(~known)
+        .then(pl.lit(ALIKE)),
         level=pl.when(known).then(LEVEL),
         **{end: pl.when(known).then(end) for end in BOOT},
-    )  # fmt: skip
+    )
     simply = (found["method"].str.starts_with(SIMPLE)).to_numpy()
     df = np.nan_to_num(found["df"].to_numpy(), nan=1.0)
     # Of 20 questions the normal quantile finds a position effect that is not there 7 times in 100.

@@ -30,10 +30,14 @@ LABELLED = pl.col("human").is_not_null()
 @statistic(
     source="arXiv:2311.01453; methods.md, section 12",
     gives=(
-        "human_win_rate", "ppi_win_rate", "ppi_difference", "label_correlation",
-        "effective_labels", "labels_needed",
+        "human_win_rate",
+        "ppi_win_rate",
+        "ppi_difference",
+        "label_correlation",
+        "effective_labels",
+        "labels_needed",
     ),
-)  # fmt: skip
+)
 def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure what people would say, from few human labels and many verdicts (PPI++).
 
@@ -138,10 +142,11 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
     lam = rows.with_columns(lam=factor.over(PART))
     rest = y - pl.col("lam") * f
     parts = lam.with_columns(
-        judged=pl.col("lam") * pl.when(aside).then(f - f.filter(aside).mean().over(PART))
+        judged=pl.col("lam")
+        * pl.when(aside).then(f - f.filter(aside).mean().over(PART))
         / aside.sum().over(PART),
         rest=w * (rest - (w * rest).sum().over(PART) / w.sum().over(PART)) / w.sum().over(PART),
-    )  # fmt: skip
+    )
     of_cluster = parts.group_by(*PART, "cluster", maintain_order=True).agg(
         pl.col("judged", "rest").sum(),
         aside=aside.sum().cast(pl.Float64),
@@ -159,10 +164,10 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
         rest_variance=(y - f).var(),
         pull=cov * df / f.var(),
         theta=(w * rest).sum() / w.sum()
-        + pl.when(pl.col("lam").first() > 0).then(
-            pl.col("lam").first() * f.filter(aside).mean()
-        ).otherwise(0.0),
-    )  # fmt: skip
+        + pl.when(pl.col("lam").first() > 0)
+        .then(pl.col("lam").first() * f.filter(aside).mean())
+        .otherwise(0.0),
+    )
     means = means.with_columns(fitted=pl.col("lam").is_between(0, 1, closed="none"))
     return means.join(spread, on=PART, how="left", nulls_equal=True, maintain_order="left")
 
@@ -200,11 +205,15 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
     half = t_quantile(df, (1 + LEVEL) / 2) * error
     t = np.divide(theta, error, out=np.zeros_like(theta), where=error > 0)
     reason = (
-        pl.when("chosen").then(pl.lit(CHOSEN))
-        .when(pl.col("clusters") < 2).then(pl.lit(FEW))
-        .when(pl.Series(spare < 1)).then(pl.lit(TWO))
-        .when(pl.col("standard_error") < 1e-12).then(pl.lit(ALIKE))
-    )  # fmt: skip
+        pl.when("chosen")
+        .then(pl.lit(CHOSEN))
+        .when(pl.col("clusters") < 2)
+        .then(pl.lit(FEW))
+        .when(pl.Series(spare < 1))
+        .then(pl.lit(TWO))
+        .when(pl.col("standard_error") < 1e-12)
+        .then(pl.lit(ALIKE))
+    )
     known = pl.col("reason").is_null()
     frame = found.with_columns(
         pl.col("df").fill_nan(None),
@@ -217,14 +226,15 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
         estimate=pl.col("theta").clip(low, 1.0),
     ).with_columns(reason=reason)
     method = pl.concat_str(
-        pl.when(pl.col("others") == 0).then(pl.lit("human labels only, t"))
-        .when("alike").then(pl.lit("PPI++, t, lambda ")).otherwise(
-            pl.lit("PPI++, weighted labels, t, lambda ")
-        ),
-        pl.when(pl.col("others") > 0).then(pl.col("lam").round(2).cast(pl.String)).otherwise(
-            pl.lit("")
-        ),
-    )  # fmt: skip
+        pl.when(pl.col("others") == 0)
+        .then(pl.lit("human labels only, t"))
+        .when("alike")
+        .then(pl.lit("PPI++, t, lambda "))
+        .otherwise(pl.lit("PPI++, weighted labels, t, lambda ")),
+        pl.when(pl.col("others") > 0)
+        .then(pl.col("lam").round(2).cast(pl.String))
+        .otherwise(pl.lit("")),
+    )
     return Estimates.draft(
         frame.with_columns(
             pl.when(known).then(pl.col("low", "high", *BOOT, "standard_error", "p_value", "level")),
@@ -241,9 +251,12 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
         "effective_labels": _effective(),
         "labels_needed": _needed(),
     }
-    why = pl.when("chosen").then(pl.lit(CHOSEN)).when(~known).then(
-        pl.lit("labels or verdicts do not vary: no correlation")
-    )  # fmt: skip
+    why = (
+        pl.when("chosen")
+        .then(pl.lit(CHOSEN))
+        .when(~known)
+        .then(pl.lit("labels or verdicts do not vary: no correlation"))
+    )
     return [
         Estimates.draft(
             found.with_columns(
@@ -253,11 +266,12 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
                 method=pl.lit(WIDTH if name == "labels_needed" else "none"),
             ).with_columns(
                 reason=why.when(pl.col("estimate").is_null())
-                .then(pl.lit(TOO_MANY)).otherwise(pl.lit(DESCRIPTIVE))
+                .then(pl.lit(TOO_MANY))
+                .otherwise(pl.lit(DESCRIPTIVE))
             )
         )
         for name, value in values.items()
-    ]  # fmt: skip
+    ]
 
 
 def _effective() -> pl.Expr:
@@ -265,9 +279,13 @@ def _effective() -> pl.Expr:
     n, others, lam, y = (pl.col(c) for c in ("n", "others", "lam", "label_variance"))
     whole = n * pl.col("verdict_variance") / others + pl.col("rest_variance")
     fitted = 1 - pl.col("r") ** 2 * others / (n + others)
-    return pl.when(lam <= 0).then(n.cast(pl.Float64)).when(lam < 1).then(n / fitted).otherwise(
-        n * y / whole
-    )  # fmt: skip
+    return (
+        pl.when(lam <= 0)
+        .then(n.cast(pl.Float64))
+        .when(lam < 1)
+        .then(n / fitted)
+        .otherwise(n * y / whole)
+    )
 
 
 def _needed() -> pl.Expr:

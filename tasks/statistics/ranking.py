@@ -181,27 +181,39 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
 def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict[str, Any]:
     """Return the rank of a judge, or why it has none."""
     row: dict[str, Any] = {
-        "statistic": "rank", "judge": panel.judges[j], "subgroup": "", "n": 0, "clusters": 0,
-        "dropped": len(panel.values["shift"]), "method": "none", "reason": why,
-    }  # fmt: skip
+        "statistic": "rank",
+        "judge": panel.judges[j],
+        "subgroup": "",
+        "n": 0,
+        "clusters": 0,
+        "dropped": len(panel.values["shift"]),
+        "method": "none",
+        "reason": why,
+    }
     if found is None:
         return row
     own, place = found.own, found.own.judges.index(panel.judges[j])
     n, mine = len(own.values["shift"]), found.rank[place]
     row |= {
-        "estimate": mine, "n": n, "clusters": own.clusters, "df": found.df,
+        "estimate": mine,
+        "n": n,
+        "clusters": own.clusters,
+        "df": found.df,
         "dropped": found.dropped,
         "reason": FORMULAS,
-    }  # fmt: skip
+    }
     if found.ends is None or found.twins is None:
         return row
     if found.twins[place]:
         return row | {"reason": TWINS}
     low, high = found.ends[:, place]
     return row | {
-        "low": min(low, mine), "high": max(high, mine), "level": LEVEL, "reason": None,
+        "low": min(low, mine),
+        "high": max(high, mine),
+        "level": LEVEL,
+        "reason": None,
         "method": f"cluster bootstrap, {DRAWS} draws",
-    }  # fmt: skip
+    }
 
 
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -228,11 +240,16 @@ def _tiers(found: _Compared) -> list[dict[str, Any]]:
     ]
     return [
         {
-            "statistic": "tier", "judge": own.judges[order[position]], "subgroup": letter(number),
-            "estimate": number + 1.0, "n": len(own.values["shift"]), "clusters": own.clusters,
-            "df": found.df, "dropped": found.dropped,
+            "statistic": "tier",
+            "judge": own.judges[order[position]],
+            "subgroup": letter(number),
+            "estimate": number + 1.0,
+            "n": len(own.values["shift"]),
+            "clusters": own.clusters,
+            "df": found.df,
+            "dropped": found.dropped,
             "method": "pairs not separated after Holm",
         }
         for number, group in enumerate(letters(len(order), apart))
         for position in sorted(group)
-    ]  # fmt: skip
+    ]

@@ -57,9 +57,10 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     rows = [
         weighted_shares(name, items.with_columns(num=pl.col(column)), groups)
         for name, column in (
-            ("repetition_stability", "stable"), ("repetition_stability_asked", "stable_asked"),
+            ("repetition_stability", "stable"),
+            ("repetition_stability_asked", "stable_asked"),
         )
-    ]  # fmt: skip
+    ]
     return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
 
 

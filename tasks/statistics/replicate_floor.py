@@ -100,8 +100,6 @@ def _difference(sums: dict[str, Sums]) -> Linear:
     slopes: dict[str, Sums] = {}
     for arm, sign in zip(FLOORS, (1.0, -1.0), strict=True):
         won, size = sums[f"{arm}_won"], sums[f"{arm}_v"]
-        slopes |= {
-            f"{arm}_won": over(sign, size), f"{arm}_v": over(-sign * over(won, size), size)
-        }  # fmt: skip
+        slopes |= {f"{arm}_won": over(sign, size), f"{arm}_v": over(-sign * over(won, size), size)}
     gap = _gap(sums)
     return Linear(gap, slopes, reason=np.full(gap.shape, EMPTY))

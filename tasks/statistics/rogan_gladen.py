@@ -91,8 +91,10 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         )
         .with_columns(pl.col(PART).cast(pl.String))
     )
-    parts = [_rate(name, told.filter(among).with_columns(num=right))
-             for name, (among, right) in PARTS.items()]  # fmt: skip
+    parts = [
+        _rate(name, told.filter(among).with_columns(num=right))
+        for name, (among, right) in PARTS.items()
+    ]
     for part in (*parts, _bounds(told)):
         cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
     return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
@@ -121,11 +123,15 @@ def _bounds(contests: pl.DataFrame) -> pl.DataFrame:
     """Return the interval of each cell by bootstrap, widened for the side of fewer clusters."""
     groups = grouped(contests)
     each = contests.select(
-        **{f"n_{name}": among.fill_null(value=False).cast(pl.Float64)
-           for name, (among, _) in PARTS.items()},
-        **{name: pl.when(among).then(right).otherwise(0.0)
-           for name, (among, right) in PARTS.items()},
-    )  # fmt: skip
+        **{
+            f"n_{name}": among.fill_null(value=False).cast(pl.Float64)
+            for name, (among, _) in PARTS.items()
+        },
+        **{
+            name: pl.when(among).then(right).otherwise(0.0)
+            for name, (among, right) in PARTS.items()
+        },
+    )
     sums = {column.name: groups.by_cluster(column) for column in each}
     there = {name: effective_clusters(sums[name], groups.starts) for name in ("n_se", "n_sp")}
     fewer = (there["n_se"] < there["n_sp"])[groups.cell_of_sums()]
@@ -154,14 +160,21 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     ) / tells**2
     fewest = pl.min_horizontal(pl.col("clusters_se", "clusters_sp").fill_null(0))
     found = cells.with_columns(
-        theta=theta, error=variance.sqrt(), clusters=fewest, n=pl.col("n_p").fill_null(0),
+        theta=theta,
+        error=variance.sqrt(),
+        clusters=fewest,
+        n=pl.col("n_p").fill_null(0),
         df=pl.min_horizontal("df_se", "df_sp"),
     ).with_columns(
-        reason=pl.when(pl.col("n") == 0).then(pl.lit(EMPTY))
-        .when(pl.col("clusters") < 2).then(pl.lit(ONE_SIDED))
-        .when(tells < LEAST).then(pl.lit(BLIND))
-        .when(pl.col("error") < 1e-12).then(pl.lit(CONSTANT))
-    )  # fmt: skip
+        reason=pl.when(pl.col("n") == 0)
+        .then(pl.lit(EMPTY))
+        .when(pl.col("clusters") < 2)
+        .then(pl.lit(ONE_SIDED))
+        .when(tells < LEAST)
+        .then(pl.lit(BLIND))
+        .when(pl.col("error") < 1e-12)
+        .then(pl.lit(CONSTANT))
+    )
     df = found["df"].fill_null(1.0).to_numpy()
     low, high = _held(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()

@@ -115,11 +115,16 @@ def _controlled(asked: pl.DataFrame, models: list[str], styles: tuple[str, ...])
 def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
     """Return a row per contest and order that has a score."""
     texts = cell.select(
-        "sample", "cluster", "anchor_author", "target_author", "score_12", "score_21",
+        "sample",
+        "cluster",
+        "anchor_author",
+        "target_author",
+        "score_12",
+        "score_21",
         **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
         markup=all_excess("target", "anchor"),
         other=excess("markup", "target", "anchor"),
-    )  # fmt: skip
+    )
     # What no column counts by itself is among the rest.
     kinds = [kind for kind in FORMATS if texts[kind].count()]
     counted = pl.sum_horizontal(pl.lit(0), *kinds, ignore_nulls=False)

@@ -22,9 +22,7 @@ OUTCOMES = {
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
-COUNTS = (
-    "planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known"
-)  # fmt: skip
+COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
 
 @statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED))
@@ -69,9 +67,18 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     # The mode plays no part in what becomes of a ballot.
     return tallies.select(
-        "dataset", "judge", "prompt", "wave", "perturbation", "kind", "cluster", "simulated",
-        *COUNTS, mode=pl.lit("any"), votes=pl.col("planned"),
-    )  # fmt: skip
+        "dataset",
+        "judge",
+        "prompt",
+        "wave",
+        "perturbation",
+        "kind",
+        "cluster",
+        "simulated",
+        *COUNTS,
+        mode=pl.lit("any"),
+        votes=pl.col("planned"),
+    )
 
 
 @once

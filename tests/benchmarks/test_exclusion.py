@@ -13,11 +13,16 @@ STUDIES = 50
     ("suspect", "shares"),
     # docs/operating_characteristics.md, "Exclusion": 142 questions, and 20 of 8 samples.
     [
-        ("honest", (0.0, 0.0)), ("gap .14", (0.0, 0.004)), ("gap .20", (0.844, 0.816)),
-        ("gap .31", (1.0, 1.0)), ("ties .75", (0.0, 0.0)), ("invalid .05", (0.0, 0.0)),
-        ("invalid .10", (0.028, 0.008)), ("invalid .15", (1.0, 1.0)),
+        ("honest", (0.0, 0.0)),
+        ("gap .14", (0.0, 0.004)),
+        ("gap .20", (0.844, 0.816)),
+        ("gap .31", (1.0, 1.0)),
+        ("ties .75", (0.0, 0.0)),
+        ("invalid .05", (0.0, 0.0)),
+        ("invalid .10", (0.028, 0.008)),
+        ("invalid .15", (1.0, 1.0)),
     ],
-)  # fmt: skip
+)
 def test_judges_are_left_out_as_told(
     benchmark: Import, suspect: str, shares: tuple[float, float]
 ) -> None:

@@ -38,9 +38,11 @@ def test_coded_names_change_nothing(
     with formulas_only() if formulas else nullcontext():
         coded = measure_all(**_frames(count_masks(masks), compared, "balanced"))
         plain = measure_all(
-            tallies=tallies, shifts=match_groups(tally_votes(tallies, "balanced")),
-            contests=match_models(tallies), annotations=annotate(tallies),
-        )  # fmt: skip
+            tallies=tallies,
+            shifts=match_groups(tally_votes(tallies, "balanced")),
+            contests=match_models(tallies),
+            annotations=annotate(tallies),
+        )
     key = [*Estimates.place().key]
     assert plain["statistic"].n_unique() > 100
     assert_frame_equal(coded.sort(key), plain.sort(key), check_exact=False, rel_tol=1e-9)

@@ -49,17 +49,25 @@ def build(
         ]
         perturbed = [
             {
-                "answer_id": f"demo/{n}/a2", "question_id": f"demo/{n}", "perturbation": "padding",
-                "seed": 0, "perturbed": f"Padded {n}. {target[n]}", "sham": f"Sham {n}.",
+                "answer_id": f"demo/{n}/a2",
+                "question_id": f"demo/{n}",
+                "perturbation": "padding",
+                "seed": 0,
+                "perturbed": f"Padded {n}. {target[n]}",
+                "sham": f"Sham {n}.",
             }
             for n in numbers
-        ]  # fmt: skip
+        ]
         told = {"experimental": "perturbed", "sham": "sham"}
         pairs = make_pairs(
             [
                 {
-                    "pair_id": f"{arm}-{n}", "sample": f"demo/{n}/a2", "cluster": f"demo/{n}",
-                    "arm": arm, "question": f"Question {n}?", "anchor": f"Anchor {n}.",
+                    "pair_id": f"{arm}-{n}",
+                    "sample": f"demo/{n}/a2",
+                    "cluster": f"demo/{n}",
+                    "arm": arm,
+                    "question": f"Question {n}?",
+                    "anchor": f"Anchor {n}.",
                     "target": perturbed[n][told[arm]] if arm in told else target[n],
                     "perturbation": "padding" if arm in told else None,
                     "kind": "promote" if arm in told else None,
@@ -67,7 +75,7 @@ def build(
                 for n in numbers
                 for arm in ("control", "experimental", "sham")
             ]
-        )  # fmt: skip
+        )
         judges = judge_table(STUDY.judges)
         ballots = draw_ballots(pairs, judges, STUDY.prompt, Design(2, "balanced", "", 0))
         votes = _votes(ballots)
@@ -85,11 +93,14 @@ def build(
                 Saving(Pairs, pairs),
                 Saving(Judges, judges),
                 Saving(Prompts, prompt_table([STUDY.prompt])),
-                Saving(Ballots, ballots), Saving(Votes, votes), Saving(VoteLog, log),
+                Saving(Ballots, ballots),
+                Saving(Votes, votes),
+                Saving(VoteLog, log),
                 Saving(Verdicts, tally_votes(count_votes(log), "balanced")),
             ],
-            run="audit", study=STUDY.name,
-        )  # fmt: skip
+            run="audit",
+            study=STUDY.name,
+        )
 
     return make
 
@@ -118,10 +129,16 @@ def audited(tmp_path: Path, build: Make, built: dict[Any, bytes]) -> Callable[..
 def _votes(ballots: pl.DataFrame) -> pl.DataFrame:
     """Let every ballot be a tie for the second answer, in turns."""
     rows = [
-        {"ballot_id": ballot, "choice": ("tie", "first", "second")[n % 3], "raw": "r",
-         "seconds": 1.0, "attempts": 1, "cast_at": datetime(2026, 1, 1, tzinfo=UTC)}
+        {
+            "ballot_id": ballot,
+            "choice": ("tie", "first", "second")[n % 3],
+            "raw": "r",
+            "seconds": 1.0,
+            "attempts": 1,
+            "cast_at": datetime(2026, 1, 1, tzinfo=UTC),
+        }
         for n, ballot in enumerate(ballots["ballot_id"].unique().sort())
-    ]  # fmt: skip
+    ]
     return Votes.of(pl.DataFrame(rows))
 
 
@@ -145,8 +162,12 @@ class Served:
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 [*command, "--warehouse", str(warehouse.path), *words],
-                cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         said = ""
         assert self.process.stdout
         while "Ctrl-C" not in said:

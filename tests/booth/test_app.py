@@ -30,8 +30,9 @@ class Client:
     def __init__(self, booth: Booth, *, secure: bool, url: str = "") -> None:
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(make_app(booth, secure=secure, url=url)),
-            base_url=f"http{'s' if secure else ''}://booth", follow_redirects=True,
-        )  # fmt: skip
+            base_url=f"http{'s' if secure else ''}://booth",
+            follow_redirects=True,
+        )
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         return asyncio.run(self._client.get(path, **more))
@@ -131,19 +132,31 @@ def test_another_site_cannot_vote(booth: Booth, site: str) -> None:
 
 
 FOREIGN = [
-    {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://booth.evil.example"},
-    {"origin": "http://booth:8751"}, {"origin": "http://evil@booth"}, {"origin": "file://booth"},
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://booth.evil.example"},
+    {"origin": "http://booth:8751"},
+    {"origin": "http://evil@booth"},
+    {"origin": "file://booth"},
     {"origin": "http://evil.example", "referer": "http://booth/v/x"},
-    {"referer": "http://evil.example/booth"}, {"referer": "http://[booth"}, {"referer": "booth"},
-    {"sec-fetch-site": "cross-site", "origin": "http://booth"}, {"sec-fetch-site": "x"},
-]  # fmt: skip
+    {"referer": "http://evil.example/booth"},
+    {"referer": "http://[booth"},
+    {"referer": "booth"},
+    {"sec-fetch-site": "cross-site", "origin": "http://booth"},
+    {"sec-fetch-site": "x"},
+]
 OURS = [
-    {}, {"origin": "http://booth"}, {"origin": "HTTP://Booth:80"}, {"referer": "http://booth/v/x"},
-    {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"},
+    {},
+    {"origin": "http://booth"},
+    {"origin": "HTTP://Booth:80"},
+    {"referer": "http://booth/v/x"},
+    {"sec-fetch-site": "same-origin"},
+    {"sec-fetch-site": "none"},
     # A proxy with TLS keeps the host, or gives its own.
-    {"origin": "https://booth"}, {"origin": "https://vote.example.org"},
+    {"origin": "https://booth"},
+    {"origin": "https://vote.example.org"},
     {"referer": "https://vote.example.org/b/x"},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("headers", FOREIGN)

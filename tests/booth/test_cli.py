@@ -113,10 +113,14 @@ def test_ctrl_c_ends_it_at_whatever_moment_it_comes() -> None:
 def test_what_voters_are_shown_is_kept(audited: Audited) -> None:
     path = audited().path
     for words, total in (
-        (("--voter", "ann", "--limit", "6"), 6), ((), 6), (("--once",), 4),
-        (("--limit", "1"), 1), (("--limit", "4", "--all-arms"), 3),
-        (("--limit", "0", "--all-arms"), 12), (("--arms", "control"), 4),
-    ):  # fmt: skip
+        (("--voter", "ann", "--limit", "6"), 6),
+        ((), 6),
+        (("--once",), 4),
+        (("--limit", "1"), 1),
+        (("--limit", "4", "--all-arms"), 3),
+        (("--limit", "0", "--all-arms"), 12),
+        (("--arms", "control"), 4),
+    ):
         result = run(path, "--hand-in", *words)
         assert f"ann: 0 of {total}\n" in result.output, result.output
 

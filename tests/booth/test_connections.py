@@ -35,10 +35,16 @@ def limited(audited: Audited, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Serve a booth that may open few files; yield a voter's link and what it complains of."""
     said = tmp_path / "said"
     words = ["quick", "--voter", "ann", "--port", "0", "--warehouse", str(audited().path)]
-    with said.open("wb") as errors, subprocess.Popen(
-        [sys.executable, "-u", "-c", LIMITED, *words], cwd=ROOT, stdout=subprocess.PIPE,
-        stderr=errors, text=True,
-    ) as process:  # fmt: skip
+    with (
+        said.open("wb") as errors,
+        subprocess.Popen(
+            [sys.executable, "-u", "-c", LIMITED, *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
         assert process.stdout
         link = LINK.search(process.stdout.readline())
         assert link

@@ -54,9 +54,11 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
     said = import_votes(booth, seat, place)
     assert said.startswith("4 votes of ann saved; 0 were there, 2 rows have no choice.")
     assert warehouse.query(VOTES).rows() == [
-        ("1", "first", 0.0, "untimed"), ("Answer 2", "second", 2.5, "timed"),
-        ("Not  familiar", "abstain", 0.0, "untimed"), ("TIE", "tie", 0.0, "untimed"),
-    ]  # fmt: skip
+        ("1", "first", 0.0, "untimed"),
+        ("Answer 2", "second", 2.5, "timed"),
+        ("Not  familiar", "abstain", 0.0, "untimed"),
+        ("TIE", "tie", 0.0, "untimed"),
+    ]
     # The same again is nothing new, and what has a vote is not exported again.
     assert import_votes(booth, seat, place).startswith("0 votes of ann saved; 4 were there")
 

@@ -228,8 +228,9 @@ class Client:
     def __init__(self, booth: Booth, voter: str) -> None:
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(make_app(booth)),
-            base_url="http://booth", follow_redirects=True,
-        )  # fmt: skip
+            base_url="http://booth",
+            follow_redirects=True,
+        )
         self.page = self.post(f"/v/{booth.token(booth.seat(voter))}")
         self.place = self.page.url.path
 

@@ -50,15 +50,21 @@ def test_people_stand_in_one_table_with_the_judges(voted: Warehouse) -> None:
     assert "2 people, 78 votes; left out: 8 too fast (below 3 s), 6 not familiar." in said
     table = said.partition("rank 1 is moved least")[0]
     for judge, kind in (
-        ("offline/honest", "formula"), ("offline/random", "formula"), ("people/ann", "person"),
-        ("people/ben", "person"), ("at random (1, 2)", ""),
-    ):  # fmt: skip
+        ("offline/honest", "formula"),
+        ("offline/random", "formula"),
+        ("people/ann", "person"),
+        ("people/ben", "person"),
+        ("at random (1, 2)", ""),
+    ):
         (line,) = [line for line in table.splitlines() if judge in line]
         assert kind in line
     ranked = voted.query("select * from mart.ranking where study = 'quick'")
     assert ranked["judge"].sort().to_list() == [
-        "offline/honest", "offline/random", "people/ann", "people/ben",
-    ]  # fmt: skip
+        "offline/honest",
+        "offline/random",
+        "people/ann",
+        "people/ben",
+    ]
     assert ranked["low"].null_count() == ranked["tier"].null_count() == 0
     # The votes of models are untouched, those of people filed beside them.
     log = voted.read(VoteLog)
@@ -154,8 +160,9 @@ def test_the_judges_of_a_study_are_calibrated_by_its_voters(voted: Warehouse) ->
     told = {each["judge"]: each for each in json.loads(result.stdout)}
     assert set(told) == {"offline/honest", "offline/random"}
     assert {row["annotator"] for row in told["offline/honest"]["annotators"]} == {
-        "people/ann", "people/ben",
-    }  # fmt: skip
+        "people/ann",
+        "people/ben",
+    }
     pairs = voted.query("select judge, other from mart.agreement where agreement is not null")
     assert ("offline/honest", "people/ann") in pairs.rows()
 

@@ -8,14 +8,56 @@ from booth._render import rendered
 
 REL = "noopener noreferrer nofollow"
 TAGS = {
-    "p", "br", "em", "strong", "s", "code", "pre", "ul", "ol", "li", "blockquote", "hr", "a",
-    "table", "thead", "tbody", "tr", "th", "td", "span", "h3", "h4", "h5", "h6",
-}  # fmt: skip
+    "p",
+    "br",
+    "em",
+    "strong",
+    "s",
+    "code",
+    "pre",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "hr",
+    "a",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "span",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+}
 SCRAPS = st.sampled_from(
-    ["<script>", "</script>", "<img src=x onerror=a()>", "[a](", "javascript:a()", ")", "![b](",
-     "http://x/\" onload=\"", "**", "`", "```\n", "\n\n", "| a | b |\n|--:|---|\n", "&lt;", "<",
-     "&#x3c;script>", "<!--", "<http://x>", "[r]: javascript:a()\n\n[r]", "data:text/html,", "\x00"]
-)  # fmt: skip
+    [
+        "<script>",
+        "</script>",
+        "<img src=x onerror=a()>",
+        "[a](",
+        "javascript:a()",
+        ")",
+        "![b](",
+        'http://x/" onload="',
+        "**",
+        "`",
+        "```\n",
+        "\n\n",
+        "| a | b |\n|--:|---|\n",
+        "&lt;",
+        "<",
+        "&#x3c;script>",
+        "<!--",
+        "<http://x>",
+        "[r]: javascript:a()\n\n[r]",
+        "data:text/html,",
+        "\x00",
+    ]
+)
 
 
 def test_markdown_and_emoji_are_shown() -> None:

@@ -109,8 +109,10 @@ def emulated(tmp_path: Path, environment: dict[str, str]) -> Iterator[Emulated]:
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
     with subprocess.Popen(
         [sys.executable, "-m", "tasks.simulation.emulator"],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout
         yield Emulated(process.stdout.readline().strip(), folder)
         process.terminate()

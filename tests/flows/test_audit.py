@@ -23,9 +23,18 @@ pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
 
 def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
     done = voirdire(
-        "audit", "--judge", "offline/honest", "--judge", "offline/gullible", "--votes", "6",
-        "--perturbation", "fake_reference", "--perturbation", "factual_error",
-    )  # fmt: skip
+        "audit",
+        "--judge",
+        "offline/honest",
+        "--judge",
+        "offline/gullible",
+        "--votes",
+        "6",
+        "--perturbation",
+        "fake_reference",
+        "--perturbation",
+        "factual_error",
+    )
     assert done.returncode == 0, done.stderr
     rows = warehouse.query("select judge, perturbation, shift, finding, simulated from mart.bias")
     found = {(r["judge"], r["perturbation"]): r for r in rows.to_dicts()}
@@ -72,15 +81,18 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     assert not aged.exists()
     assert "54 ballots: 54 from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(first)
-    runs = warehouse.query("select state, planned, from_warehouse, asked, failed, cost_usd, study "
-                           "from runs order by started_at").rows()  # fmt: skip
+    runs = warehouse.query(
+        "select state, planned, from_warehouse, asked, failed, cost_usd, study "
+        "from runs order by started_at"
+    ).rows()
     assert runs == [
         ("completed", 54, 0, 54, 0, 0.0, "quick"),
         ("completed", 54, 54, 0, 0, 0.0, "quick"),
         ("completed", 54, 54, 0, 0, 0.0, "again"),
     ]
-    cached = warehouse.query("select study, cached, needed from mart.validity "
-                             "where perturbation is null order by study")  # fmt: skip
+    cached = warehouse.query(
+        "select study, cached, needed from mart.validity where perturbation is null order by study"
+    )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
     # The trap works: a new wave must ask, and its calling process dies of the import each time.
     failed = voirdire(*small, "--wave", "2", PYTHONPATH=path)
@@ -95,9 +107,12 @@ def test_killed_run_goes_on_where_it_stopped(
     # So many that the run is not over when a busy machine comes to look.
     words = ("audit", "--judge", "offline/honest", "--votes", "32")
     run = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *words],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     _wait_for_votes(warehouse)
     run.send_signal(signal.SIGKILL)
     run.wait()
@@ -141,8 +156,15 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
 
 
 def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehouse) -> None:
-    words = ("audit", "--limit", "12", "--judge", "offline/honest",
-             "--perturbation", "fake_reference")  # fmt: skip
+    words = (
+        "audit",
+        "--limit",
+        "12",
+        "--judge",
+        "offline/honest",
+        "--perturbation",
+        "fake_reference",
+    )
     bias = "select perturbation, statistic, shift = control as same from mart.bias "
     bias += "where study = ? and kind = 'promote' order by perturbation"
     without = voirdire(*words, "--sham", "none", "--name", "none")
@@ -160,7 +182,7 @@ def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehou
         "where d.statistic = 'sham_difference' and d.subgroup = '' "
         "and a.study = 'both' and a.perturbation = ? and b.study = 'both' and b.perturbation = ?",
         names,
-    ).rows()  # fmt: skip
+    ).rows()
     assert told == pytest.approx(expected)
     assert told != 0
 
@@ -177,10 +199,23 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     run = warehouse.query("select run from runs").item()
     assert errors_of(run) == []
     tables = (
-        "questions", "answers", "versions", "perturbations", "perturbed_answers", "pairs", "judges",
-        "prompts", "ballots", "votes", "vote_log", "verdicts", "shifts", "estimates", "findings",
+        "questions",
+        "answers",
+        "versions",
+        "perturbations",
+        "perturbed_answers",
+        "pairs",
+        "judges",
+        "prompts",
+        "ballots",
+        "votes",
+        "vote_log",
+        "verdicts",
+        "shifts",
+        "estimates",
+        "findings",
         "runs",
-    )  # fmt: skip
+    )
     for table in tables:
         assert warehouse.query(f"select count(*) from {table}").item() > 0, table
     report = Path(environment["VOIRDIRE_WAREHOUSE"]).parent / "reports" / "looked_at.html"
@@ -206,8 +241,17 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
 def test_changed_file_of_ones_own_is_read_again(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    words = ("audit", "--dataset", "own.jsonl", "--judge", "offline/random", "--name", "own",
-             "--perturbation", "fake_reference")  # fmt: skip
+    words = (
+        "audit",
+        "--dataset",
+        "own.jsonl",
+        "--judge",
+        "offline/random",
+        "--name",
+        "own",
+        "--perturbation",
+        "fake_reference",
+    )
     asked = {"question_id": "q1", "question": "Why is the sky blue?"}
     answers = {"anchor": "Air scatters blue light.", "target": "Blue light is scattered more."}
     (tmp_path / "own.jsonl").write_text(json.dumps({**asked, **answers}))
@@ -242,9 +286,20 @@ def test_study_of_people_and_models_runs_through_the_same_command(
     if not folder.is_dir():
         pytest.skip("shared/reference-data/bias_study is not beside the project")
     done = voirdire(
-        "audit", "--dataset", "humans_or_llms", "--folder", str(folder), "--checks", "flag",
-        "--judge", "offline/honest", "--judge", "offline/random", "--name", "public",
-    )  # fmt: skip
+        "audit",
+        "--dataset",
+        "humans_or_llms",
+        "--folder",
+        str(folder),
+        "--checks",
+        "flag",
+        "--judge",
+        "offline/honest",
+        "--judge",
+        "offline/random",
+        "--name",
+        "public",
+    )
     assert done.returncode == 0, done.stderr
     samples = warehouse.query(
         "select perturbation, count(distinct cluster) from pairs where arm = 'experimental' "
@@ -252,8 +307,11 @@ def test_study_of_people_and_models_runs_through_the_same_command(
     ).rows()
     # flag: also the two questions whose answers are identical, and versions that fail a check
     assert samples == [
-        ("factual_error", 142), ("fake_reference", 142), ("gender_bias", 142), ("rich_content", 142)
-    ]  # fmt: skip
+        ("factual_error", 142),
+        ("fake_reference", 142),
+        ("gender_bias", 142),
+        ("rich_content", 142),
+    ]
     # two judges, each with four perturbations and its position
     assert warehouse.query("select count(*) from mart.bias").item() == 10
 

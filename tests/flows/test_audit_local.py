@@ -72,9 +72,17 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
         '[judges.one]\nmodel = "hosted_vllm/one"\nusd_per_million = {prompt = 0, completion = 0}\n'
     )
     done = voirdire(
-        "audit", "--limit", "2", "--perturbation", "fake_reference", "--judge", "mine/one",
-        "--prompt", "pair_verdict_v1", VOIRDIRE_PROVIDERS=str(folder),
-    )  # fmt: skip
+        "audit",
+        "--limit",
+        "2",
+        "--perturbation",
+        "fake_reference",
+        "--judge",
+        "mine/one",
+        "--prompt",
+        "pair_verdict_v1",
+        VOIRDIRE_PROVIDERS=str(folder),
+    )
     assert done.returncode == 2
     assert "nobody serves one at http://127.0.0.1:9/v1" in done.stderr
     assert "Run `make setup-local`" in done.stderr

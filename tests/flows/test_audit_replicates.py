@@ -17,9 +17,20 @@ PROMOTE, DETRACT = "fake_reference", "factual_error"
 
 def test_replicates_have_a_floor_of_their_own(voirdire: Voirdire, warehouse: Warehouse) -> None:
     words = (
-        "audit", "--limit", "15", "--judge", "offline/honest", "--votes", "4",
-        "--perturbation", PROMOTE, "--perturbation", DETRACT, "--name", "twice",
-    )  # fmt: skip
+        "audit",
+        "--limit",
+        "15",
+        "--judge",
+        "offline/honest",
+        "--votes",
+        "4",
+        "--perturbation",
+        PROMOTE,
+        "--perturbation",
+        DETRACT,
+        "--name",
+        "twice",
+    )
     plain = voirdire(*words)
     assert plain.returncode == 0, plain.stderr
     before = warehouse.read(Estimates)

@@ -89,9 +89,12 @@ def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse) -> 
 
     def run() -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *SMALL], cwd=tmp_path, env=environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-m", "flows.cli", *SMALL],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         until = time.monotonic() + 60
         while not (warehouse.path.exists() and _states(warehouse) == ["sent"]):
             assert time.monotonic() < until, "no batch was sent"
@@ -231,8 +234,10 @@ def test_what_a_batch_leaves_is_asked_again(
     there = warehouse.read(Votes).height
     assert 0 < there < BALLOTS
     assert warehouse.query("select state, asked, failed from runs").row(0) == (
-        "completed with gaps", there, BALLOTS - there
-    )  # fmt: skip
+        "completed with gaps",
+        there,
+        BALLOTS - there,
+    )
     batched.behave(batch_errors=0, batch_end="completed")
     again = voirdire(*SMALL)
     assert f"{there} from the warehouse, {BALLOTS - there} cast" in again.stdout

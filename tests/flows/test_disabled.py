@@ -26,9 +26,14 @@ def test_one_bad_file_disables_one_provider(name: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "flows.cli", "list", "judges"]
     environment = {**os.environ, "VOIRDIRE_PROVIDERS": str(tmp_path), "COLUMNS": "120"}
     done = subprocess.run(
-        words, env=environment, capture_output=True, text=True, check=False, timeout=120,
+        words,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
         cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert "good/one" in done.stdout
     assert "openai/gpt-5.5" in done.stdout

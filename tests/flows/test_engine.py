@@ -36,9 +36,12 @@ def begin(
 
         def run(*words: str) -> "subprocess.Popen[bytes]":
             process = subprocess.Popen(
-                [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
-                stdout=subprocess.DEVNULL, stderr=stack.enter_context(said(tmp_path).open("wb")),
-            )  # fmt: skip
+                [sys.executable, "-m", "flows.cli", *words],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=stack.enter_context(said(tmp_path).open("wb")),
+            )
             stack.callback(process.wait)
             stack.callback(process.kill)
             while not emulated.stats()["requests"]:
@@ -294,8 +297,9 @@ def test_a_permanent_error_stops_one_judge(
         "group by 1"
     )
     assert dict(by_judge.rows())["offline/random"] == BALLOTS
-    everything = done.stdout + done.stderr + json.dumps(warehouse.query("from runs").to_dicts(),
-                                                        default=str)  # fmt: skip
+    everything = (
+        done.stdout + done.stderr + json.dumps(warehouse.query("from runs").to_dicts(), default=str)
+    )
     assert "sk-wrong-but-secret" not in everything
 
 
@@ -334,15 +338,21 @@ def test_dear_studies_are_confirmed_first(voirdire: Voirdire, emulated: Any) -> 
 
 
 def test_two_runs_at_once_ask_each_ballot_once(
-    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     emulated.behave(latency=0.3)
     words = ("audit", "--limit", "30", "--perturbation", "fake_reference", "--judge", "emu/one")
     other = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words, "--name", "other"], cwd=tmp_path,
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *words, "--name", "other"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(1)
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 0, done.stderr
@@ -359,18 +369,34 @@ def test_two_runs_at_once_ask_each_ballot_once(
 
 
 def test_two_runs_do_not_wait_for_ballots_that_failed(
-    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     emulated.provider(key_variable="EMU_KEY", concurrency=2)
     emulated.behave(key="sk-right", latency=0.5)
-    words = ("audit", "--limit", "60", "--perturbation", "fake_reference", "--judge", "emu/one",
-             "--judge", "emu/two", "--yes")  # fmt: skip
+    words = (
+        "audit",
+        "--limit",
+        "60",
+        "--perturbation",
+        "fake_reference",
+        "--judge",
+        "emu/one",
+        "--judge",
+        "emu/two",
+        "--yes",
+    )
     environment["EMU_KEY"] = "sk-wrong"
     other = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words, "--name", "other"], cwd=tmp_path,
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *words, "--name", "other"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 3, done.stderr
     assert other.wait(timeout=120) == 3
@@ -436,9 +462,10 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     file.write_text(
         file.read_text().replace(
             "params = { max_tokens = 20 }",
-            'params = { max_tokens = 20, temperature = 0.5, seed = 7, verbosity = "low" }', 1,
+            'params = { max_tokens = 20, temperature = 0.5, seed = 7, verbosity = "low" }',
+            1,
         )
-    )  # fmt: skip
+    )
     done = voirdire(*SMALL, "--prompt", "pair_json_v1", "--limit", "2")
     assert done.returncode == 0, done.stderr
     votes = warehouse.read(Votes)

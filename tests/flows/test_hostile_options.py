@@ -44,7 +44,7 @@ WORDS = {
     "list": ["asr"],
     "serve": [],
     "schedules": [],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -83,19 +83,30 @@ def nothing_runs(
     for name, annotators in (("people", ("Ann", "Bob", "Cid")), ("judges", ("j",))):
         text = json.dumps(dict.fromkeys(annotators, labels))
         (tmp_path / f"{name}.json").write_text(text)
-    server = type("NoServer", (), {
-        "access": Access("http://127.0.0.1:9/api"), "process": 1,
-        "__init__": lambda *_, **__: None, "wait": lambda *_, **__: None, "stop": lambda *_: None,
-    })  # fmt: skip
+    server = type(
+        "NoServer",
+        (),
+        {
+            "access": Access("http://127.0.0.1:9/api"),
+            "process": 1,
+            "__init__": lambda *_, **__: None,
+            "wait": lambda *_, **__: None,
+            "stop": lambda *_: None,
+        },
+    )
     for module, name, stub in (
         (audit, "_audit", end),
-        (measure, "measures_of", end), (calibrate, "calibrate_labels", end),
-        (remeasure, "measure_all", end), (query, "stored_page", lambda *_: "<p>"),
+        (measure, "measures_of", end),
+        (calibrate, "calibrate_labels", end),
+        (remeasure, "measure_all", end),
+        (query, "stored_page", lambda *_: "<p>"),
         (Warehouse, "copy", lambda *_: {}),
-        (serve, "Server", server), (serve, "require_answer", lambda _: None),
+        (serve, "Server", server),
+        (serve, "require_answer", lambda _: None),
         (serve, "asks_for_authentication", lambda _: True),
-        (serve_loop, "serve", end_later), (serve_loop, "show_schedules", end_later),
-    ):  # fmt: skip
+        (serve_loop, "serve", end_later),
+        (serve_loop, "show_schedules", end_later),
+    ):
         monkeypatch.setattr(module, name, stub)
 
 
@@ -110,18 +121,22 @@ def test_hostile_values_get_one_clear_error(name: str, hostile: Any) -> None:
 
 
 OPTIONS = [
-    (name, parameter) for name in WORDS for parameter in main.commands[name].params
+    (name, parameter)
+    for name in WORDS
+    for parameter in main.commands[name].params
     if not (isinstance(parameter, click.Option) and parameter.is_flag)
-]  # fmt: skip
+]
 # What argv can hold: no NUL, and bytes that are not UTF-8 as lone surrogates. No slash: a command
 # may write where it is told to, and is to stay in the test's folder.
 CHARACTERS = st.characters(exclude_characters="\0/", exclude_categories=["Cs"]) | st.characters(
     min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"]
 )
 VALUES = st.one_of(
-    st.text(CHARACTERS, max_size=40), st.integers().map(str), st.floats().map(str),
+    st.text(CHARACTERS, max_size=40),
+    st.integers().map(str),
+    st.floats().map(str),
     st.from_regex(r"[-+]?[0-9_.,eE]{1,30}", fullmatch=True),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

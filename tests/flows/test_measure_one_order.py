@@ -19,8 +19,13 @@ def test_position_never_passes_where_nearly_all_votes_are_for_one_side(
     draw = random.Random(seed)
     votes = [
         {
-            "judge": "ada", "sample": f"m{model}/{question}", "cluster": f"q{question}",
-            "arm": "control", "shown_first": side, "repeat": 0, "anchor_author": "base",
+            "judge": "ada",
+            "sample": f"m{model}/{question}",
+            "cluster": f"q{question}",
+            "arm": "control",
+            "shown_first": side,
+            "repeat": 0,
+            "anchor_author": "base",
             "target_author": f"m{model}",
             # The target leads by 4.5 logits, and whatever stands second gains 1.5.
             "choice": _choice(draw, side),
@@ -28,7 +33,7 @@ def test_position_never_passes_where_nearly_all_votes_are_for_one_side(
         for model in range(models)
         for question in range(805)
         for side in [draw.choice(["anchor", "target"])]
-    ]  # fmt: skip
+    ]
     path = tmp_path / "votes.jsonl"
     path.write_text("".join(json.dumps(vote) + "\n" for vote in votes), encoding="utf-8")
     words = ["measure", str(path), "--only", "scorecard", "--format", "json"]

@@ -23,9 +23,11 @@ from tasks.statistics import STATISTICS
 Gold = dict[str, Any]
 Reach = Callable[..., tuple[Path, Gold]]
 KIND = {
-    "factual_error": "detract", "gender": "detract", "reference": "promote",
+    "factual_error": "detract",
+    "gender": "detract",
+    "reference": "promote",
     "rich_content": "promote",
-}  # fmt: skip
+}
 SHORT = {"anchor": "A1", "tie": "Tie", "target": "A2"}
 VARIANTS = [(None, 8.0), ("min_elapsed_s_0", 0.0)]
 
@@ -69,12 +71,16 @@ def converted(
         targets = {slots[question][perturbation]} if perturbation else slots[question].values()
         for target in sorted(set(targets)):
             yield {
-                "judge": vote["judge"], "perturbation": perturbation,
-                "kind": KIND.get(perturbation), "sample": f"{question}/{target}",
-                "arm": "experimental" if perturbation else "control", "cluster": question,
+                "judge": vote["judge"],
+                "perturbation": perturbation,
+                "kind": KIND.get(perturbation),
+                "sample": f"{question}/{target}",
+                "arm": "experimental" if perturbation else "control",
+                "cluster": question,
                 "shown_first": "target" if vote["first_slot"] == target else "anchor",
-                "repeat": vote["vote_idx"], "choice": choice_of(vote, fastest),
-            }  # fmt: skip
+                "repeat": vote["vote_idx"],
+                "choice": choice_of(vote, fastest),
+            }
 
 
 @pytest.fixture(scope="session")
@@ -170,8 +176,12 @@ def test_reference_positions(reference: Reach, variant: str | None, fastest: flo
     # Control votes of a question with two targets stand twice; the first target's are enough.
     control = pl.col("arm") == "control"
     once = log.filter(~control | (pl.col("sample") == pl.col("sample").min().over("cluster")))
-    rates = {row["judge"]: row for row in estimates_of(VoteLog.of(once), "paper").filter(
-        pl.col("perturbation").is_null(), statistic="valid_rate").to_dicts()}  # fmt: skip
+    rates = {
+        row["judge"]: row
+        for row in estimates_of(VoteLog.of(once), "paper")
+        .filter(pl.col("perturbation").is_null(), statistic="valid_rate")
+        .to_dicts()
+    }
     for judge, expected in gold.items():
         position = expected["position"]
         assert rates[judge]["hits"] == position["n_valid"]
@@ -192,11 +202,12 @@ def test_reference_shares_of_slots(reference: Reach, variant: str | None, fastes
     tallies = count_votes(VoteLog.of(once))
     # Gold pools control and all perturbations, the product has a row for each: add the counts.
     slots, ties = (
-        STATISTICS[name](tallies=tallies).filter(statistic=name).group_by("judge").agg(
-            pl.col("hits", "n").sum()
-        )
+        STATISTICS[name](tallies=tallies)
+        .filter(statistic=name)
+        .group_by("judge")
+        .agg(pl.col("hits", "n").sum())
         for name in ("first_pick_share", "tie_rate")
-    )  # fmt: skip
+    )
     ties_of = {row["judge"]: row for row in ties.to_dicts()}
     assert slots.height == len(gold)
     for row in slots.to_dicts():
@@ -204,10 +215,11 @@ def test_reference_shares_of_slots(reference: Reach, variant: str | None, fastes
         valid = tied["n"]
         assert valid == position["n_valid"]
         found = {
-            "first": row["hits"] / valid, "tie": tied["hits"] / valid,
+            "first": row["hits"] / valid,
+            "tie": tied["hits"] / valid,
             "second": (row["n"] - row["hits"]) / valid,
             "diff": (2 * row["hits"] - row["n"]) / valid,
-        }  # fmt: skip
+        }
         assert found == pytest.approx({k: position[k] for k in found}, abs=1e-9), row["judge"]
 
 

@@ -13,9 +13,12 @@ from flows.cli.main import main
 Gold = dict[str, Any]
 CHOICE = {"A": "first", "B": "second", "C": "tie", None: "invalid"}
 NAMES = [
-    "position_consistency", "preference_fairness", "lenient_consistency", "repetition_stability",
+    "position_consistency",
+    "preference_fairness",
+    "lenient_consistency",
+    "repetition_stability",
     "swap_protocol",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +40,15 @@ def found(
         for vote in votes:
             anchor, target = sorted((vote["first"], vote["second"]))
             row = {
-                "judge": vote["judge"], "perturbation": None, "kind": None, "arm": "control",
-                "sample": f"{vote['item']}/{anchor}/{target}", "cluster": vote["item"],
+                "judge": vote["judge"],
+                "perturbation": None,
+                "kind": None,
+                "arm": "control",
+                "sample": f"{vote['item']}/{anchor}/{target}",
+                "cluster": vote["item"],
                 "shown_first": "anchor" if vote["first"] == anchor else "target",
                 "choice": CHOICE[vote["choice"]],
-            }  # fmt: skip
+            }
             repetition = vote["repetition"]
             alone = {**row, "dataset": f"rep{repetition}", "repeat": 0}
             for line in (alone, {**row, "dataset": "all", "repeat": repetition - 1}):

@@ -46,7 +46,11 @@ def test_the_lines_of_the_readme(
     program = re.sub(r"^(findings = .*)$", rf"\1\n{shown}", lines, flags=re.MULTILINE)
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1 ada True\n" * 2

@@ -49,10 +49,21 @@ NAMES = {
 
 FRAMES: dict[str, type[Frame]] = {"estimates": Estimates, "findings": Findings, "drifts": Drifts}
 FACTS = ReportFacts(
-    study="s", dataset="demo", mode="balanced", votes_per_pair=2, seeds={}, run="r",
-    code_version="c", when="2026-01-02T03:04:05Z", warehouse="w.duckdb", asked=1, from_warehouse=0,
-    failed=0, tokens=0, cost_usd=None,
-)  # fmt: skip
+    study="s",
+    dataset="demo",
+    mode="balanced",
+    votes_per_pair=2,
+    seeds={},
+    run="r",
+    code_version="c",
+    when="2026-01-02T03:04:05Z",
+    warehouse="w.duckdb",
+    asked=1,
+    from_warehouse=0,
+    failed=0,
+    tokens=0,
+    cost_usd=None,
+)
 NULLABLE = {
     frame: [
         name
@@ -84,10 +95,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     )
     store.save([Saving(*each) for each in frames], run="r", study="s")
     return SimpleNamespace(
-        estimates=estimates, findings=findings, drifts=drifts,
+        estimates=estimates,
+        findings=findings,
+        drifts=drifts,
         numbers=store.query("select * from mart.numbers"),
         bias=store.query("select * from mart.bias"),
-    )  # fmt: skip
+    )
 
 
 def _log() -> DataFrame[VoteLog]:
@@ -97,9 +110,15 @@ def _log() -> DataFrame[VoteLog]:
             beta = 3 if (judge, wave) == ("toy/two", "2") else 0
             for kind in ("promote", "detract"):
                 part = simulate(
-                    TRAITS, kind=kind, beta=beta, items=12, votes=2, seed=place, judge=judge,
+                    TRAITS,
+                    kind=kind,
+                    beta=beta,
+                    items=12,
+                    votes=2,
+                    seed=place,
+                    judge=judge,
                     perturbation=f"planted_{kind}",
-                ).with_columns(wave=pl.lit(wave))  # fmt: skip
+                ).with_columns(wave=pl.lit(wave))
                 parts.append(part if kind == "promote" else part.filter(pl.col("arm") != "control"))
     return VoteLog.of(pl.concat(parts))
 

@@ -22,13 +22,15 @@ PLANTED = {
     "fair": {**dict.fromkeys(PROMOTE, "no relevant bias"), **dict.fromkeys(DETRACT, "detects")},
     "leaning": {**dict.fromkeys(PROMOTE, "no relevant bias"), **dict.fromkeys(DETRACT, "detects")},
     "dazzled": {
-        **dict.fromkeys(PROMOTE, "biased"), "factual_error": "overlooks", "gender_bias": "rewards"
+        **dict.fromkeys(PROMOTE, "biased"),
+        "factual_error": "overlooks",
+        "gender_bias": "rewards",
     },
     # What it makes of references and markup cancels out over the questions.
     "hasty": {**dict.fromkeys(PROMOTE, "mixed"), **dict.fromkeys(DETRACT, "detects some")},
     # It has no taste for references and markup, but the sham itself moves it.
     "fussy": {**dict.fromkeys(PROMOTE, "inconclusive"), **dict.fromkeys(DETRACT, "detects")},
-}  # fmt: skip
+}
 UNDISCERNING = "offline/dazzled (simulated) does not tell flawed answers from sound ones"
 
 
@@ -40,7 +42,7 @@ def test_quick_says_what_is_planted_and_prints_on_twelve_pages(
     cells = warehouse.query(
         "select replace(judge, 'offline/', ''), perturbation, finding from mart.bias "
         "where kind <> 'position'"
-    ).rows()  # fmt: skip
+    ).rows()
     assert {(judge, name): word for judge, name, word in cells} == {
         (judge, name): word for judge, own in PLANTED.items() for name, word in own.items()
     }

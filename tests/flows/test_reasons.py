@@ -29,12 +29,21 @@ def votes(
 ) -> list[Row]:
     """Return votes on all questions in all arms, as ``choices`` has them."""
     return [
-        {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "arm": arm, "shown_first": side,
-         "repeat": repeat, "choice": choices(judge, at, arm, side, repeat), **SILENT, **more}
+        {
+            "judge": judge,
+            "sample": f"s{at}",
+            "cluster": f"q{at}",
+            "arm": arm,
+            "shown_first": side,
+            "repeat": repeat,
+            "choice": choices(judge, at, arm, side, repeat),
+            **SILENT,
+            **more,
+        }
         for judge, at, arm, side, repeat in product(
             judges, range(questions), arms, sides, range(repeats)
         )
-    ]  # fmt: skip
+    ]
 
 
 def mixed(judge: str, at: int, arm: str, side: str, repeat: int) -> str:
@@ -71,13 +80,10 @@ PLANS: dict[str, list[Row]] = {
         row | {"kind": None if row["arm"] == "control" else "detract"} for row in votes(mixed)
     ],
     "labels": votes(mixed, label="target"),
-    "people": votes(mixed, judges=("ada",)) + [
-        row | {"human": True} for row in votes(mixed, judges=("Ann", "Bob"), arms=("control",))
-    ],
-    "one person who ties": votes(mixed, judges=("ada",)) + [
-        row | {"human": True}
-        for row in votes(always("tie"), judges=("Ann",), arms=("control",))
-    ],
+    "people": votes(mixed, judges=("ada",))
+    + [row | {"human": True} for row in votes(mixed, judges=("Ann", "Bob"), arms=("control",))],
+    "one person who ties": votes(mixed, judges=("ada",))
+    + [row | {"human": True} for row in votes(always("tie"), judges=("Ann",), arms=("control",))],
     "two waves": votes(mixed, wave="n1") + votes(mixed, wave="n2"),
     "two waves, repeats": votes(mixed, wave="n1", repeats=2)
     + votes(always("tie"), wave="n2", repeats=2),
@@ -85,32 +91,62 @@ PLANS: dict[str, list[Row]] = {
     "two waves, all cached": votes(mixed, wave="n1", cached=False)
     + votes(mixed, wave="n2", cached=True),
     "models": [
-        row | {"anchor_author": "ant", "target_author": "bee", "anchor_length": 9,
-               "target_length": 9 + index % 3, "anchor_markup": 0, "target_markup": 0}
+        row
+        | {
+            "anchor_author": "ant",
+            "target_author": "bee",
+            "anchor_length": 9,
+            "target_length": 9 + index % 3,
+            "anchor_markup": 0,
+            "target_markup": 0,
+        }
         for index, row in enumerate(votes(mixed, sides=SIDES))
         if row["shown_first"] or index
     ],
     "models, kinds of markup": [
-        row | {"anchor_author": "ant", "target_author": "bee", "anchor_length": 9,
-               "target_length": 9 + hash_of(row["sample"]) % 3, "anchor_markup": 2,
-               "target_markup": 2, "anchor_header": 1, "target_header": hash_of(row["sample"]) % 2,
-               "anchor_list": 1, "target_list": 1, "anchor_bold": 0, "target_bold": 0}
+        row
+        | {
+            "anchor_author": "ant",
+            "target_author": "bee",
+            "anchor_length": 9,
+            "target_length": 9 + hash_of(row["sample"]) % 3,
+            "anchor_markup": 2,
+            "target_markup": 2,
+            "anchor_header": 1,
+            "target_header": hash_of(row["sample"]) % 2,
+            "anchor_list": 1,
+            "target_list": 1,
+            "anchor_bold": 0,
+            "target_bold": 0,
+        }
         for row in votes(mixed)
     ],
     "models, all tie": votes(
-        always("tie"), anchor_author="ant", target_author="bee", anchor_length=9, target_length=9,
+        always("tie"),
+        anchor_author="ant",
+        target_author="bee",
+        anchor_length=9,
+        target_length=9,
     ),
     "models, labelled": votes(
-        mixed, anchor_author="ant", target_author="bee", human_score=1.0, label_chance=0.5,
+        mixed,
+        anchor_author="ant",
+        target_author="bee",
+        human_score=1.0,
+        label_chance=0.5,
     ),
     "models, one order": votes(
-        mixed, sides=SIDES[:1], anchor_author="ada", target_author="bob", human_score=0.5,
+        mixed,
+        sides=SIDES[:1],
+        anchor_author="ada",
+        target_author="bob",
+        human_score=0.5,
     ),
     "stopped": [
         row | ({"choice": None, "stopped": "pair"} if row["repeat"] else {})
         for row in votes(mixed, repeats=2)
     ],
-}  # fmt: skip
+}
 PLANS["models"] = [
     row | {"target_length": 9 + hash_of(row["sample"]) % 3} for row in PLANS["models"]
 ]

@@ -26,9 +26,12 @@ def test_a_study_runs_from_the_ui(
     tmp_path: Path,
 ) -> None:
     serving = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", "serve"], cwd=tmp_path, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", "serve"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         deployments = _until(lambda: _deployments(ask_server))
         nightly = deployments["nightly"]
@@ -80,17 +83,20 @@ def test_a_study_runs_from_the_ui(
     assert second[1].startswith("36 votes of from_ui: ")
     assert "findings saved anew" in second[1]
     assert third == (
-        "COMPLETED", "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)"
-    )  # fmt: skip
+        "COMPLETED",
+        "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)",
+    )
     assert warehouse.query("select judge, passed from mart.alt_test where asked").rows() == [
         ("ada", True)
     ]
     assert (tmp_path / "reports" / "held.html").is_file()
     recorded = warehouse.query("select flow, run, state from runs order by started_at").rows()
     assert recorded == [
-        ("audit", run["id"], "completed"), ("remeasure", again["id"], "completed"),
-        ("calibrate", held["id"], "completed"), ("audit", refused["id"], "failed"),
-    ]  # fmt: skip
+        ("audit", run["id"], "completed"),
+        ("remeasure", again["id"], "completed"),
+        ("calibrate", held["id"], "completed"),
+        ("audit", refused["id"], "failed"),
+    ]
     for state, message in (fourth, fifth):
         assert state == "FAILED"
         assert "warehouse must be a name, or a path inside the folder" in message

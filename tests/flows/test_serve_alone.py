@@ -69,9 +69,12 @@ class Serving:
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "flows.cli", "serve", "--port", str(self.port), *words],
-                cwd=self.folder, env=self.environment, stdout=file, stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=self.environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         said = until(lambda: self._said(before))
         assert said, self.log.read_text()[before:]
         return said
@@ -104,16 +107,22 @@ class Serving:
         return (self.folder / "prefect" / "voirdire" / "auth").read_text()
 
     def ask(
-        self, method: str, path: str, body: object = None, *, api: str = "/api",
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        api: str = "/api",
         **headers: str | None,
-    ) -> tuple[int, Any]:  # fmt: skip
+    ) -> tuple[int, Any]:
         """Send a request; headers with None are left out. Return the answer's status and body."""
         encoded = base64.b64encode(self.auth.encode()).decode()
         sent = {
-            "Host": f"127.0.0.1:{self.port}", "Authorization": f"Basic {encoded}",
+            "Host": f"127.0.0.1:{self.port}",
+            "Authorization": f"Basic {encoded}",
             "Content-Type": "application/json",
             **{name.replace("_", "-"): value for name, value in headers.items()},
-        }  # fmt: skip
+        }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, f"{api}{path}", skip_host=True)

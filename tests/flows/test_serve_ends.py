@@ -42,9 +42,12 @@ def test_its_server_ends_with_it(
     with said.open("wb") as file:
         serving = subprocess.Popen(
             [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)],
-            cwd=tmp_path, env=own,
-            stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=own,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         assert _until(lambda: "are served" in said.read_text()), said.read_text()
         time.sleep(2)

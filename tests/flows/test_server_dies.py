@@ -16,8 +16,18 @@ import pytest
 
 from warehouse.store import Warehouse
 
-WORDS = ("audit", "--limit", "10", "--perturbation", "fake_reference", "--judge", "emu/one",
-         "--name", "alone", "--yes")  # fmt: skip
+WORDS = (
+    "audit",
+    "--limit",
+    "10",
+    "--perturbation",
+    "fake_reference",
+    "--judge",
+    "emu/one",
+    "--name",
+    "alone",
+    "--yes",
+)
 # ten questions, three arms, two orders
 BALLOTS = 60
 
@@ -36,9 +46,13 @@ def test_an_audit_ends_complete_and_soon(
     del environment["PREFECT_API_URL"]
     environment["COLUMNS"] = "300"
     with subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *WORDS], cwd=tmp_path, env=environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as audit:  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *WORDS],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as audit:
         while audit.poll() is None and emulated.stats().get("replies", 0) < 5:
             time.sleep(0.05)
         (server,) = _children(audit.pid, "flows.serving.guarded_server")
@@ -68,9 +82,14 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/api"
         audit = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words, "--server", url], cwd=tmp_path,
-            env=environment, capture_output=True, text=True, timeout=200, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "flows.cli", *words, "--server", url],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
         server.shutdown()
     assert audit.returncode == 2
     assert audit.stderr.startswith(

@@ -51,9 +51,14 @@ def test_one_missed_run_is_made_up_for_and_what_ran_has_crashed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment,
-        capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     states, begun, (shared, alone) = json.loads(done.stdout.splitlines()[-1])
     assert states == ["CANCELLED", "CANCELLED", "SCHEDULED"]

@@ -52,9 +52,12 @@ def on_a_terminal(folder: Path, *words: str) -> str:
     }
     with subprocess.Popen(
         [sys.executable, "-m", "flows.cli", *words],
-        cwd=folder, env={**os.environ, **plain, **places},
-        stdin=subprocess.DEVNULL, stdout=its, stderr=its,
-    ) as process:  # fmt: skip
+        cwd=folder,
+        env={**os.environ, **plain, **places},
+        stdin=subprocess.DEVNULL,
+        stdout=its,
+        stderr=its,
+    ) as process:
         os.close(its)
         sent = b""
         while select.select([own], [], [], 60)[0]:
@@ -74,15 +77,20 @@ CALIBRATE = ("calibrate", "--humans", "people.json", "--judges", "judges.json", 
 @pytest.mark.parametrize(
     "words",
     [
-        *[("sql", "select distinct judge from vote_log", "--format", form)
-          for form in ("csv", "table", "json")],
-        *[("measure", "votes.parquet", "--only", "validity", "--format", form)
-          for form in ("csv", "table", "json")],
+        *[
+            ("sql", "select distinct judge from vote_log", "--format", form)
+            for form in ("csv", "table", "json")
+        ],
+        *[
+            ("measure", "votes.parquet", "--only", "validity", "--format", form)
+            for form in ("csv", "table", "json")
+        ],
         *[(*CALIBRATE, "--format", form) for form in ("csv", "table", "json")],
-        ("list", "judges"), ("list", "desk/one"),
+        ("list", "judges"),
+        ("list", "desk/one"),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_no_command_commands_a_terminal(folder: Path, words: tuple[str, ...]) -> None:
     sent = on_a_terminal(folder, *words)
     control = {c for c in sent if not c.isprintable()} - set("\r\n\N{NO-BREAK SPACE}")
@@ -95,6 +103,9 @@ def test_no_command_commands_a_terminal(folder: Path, words: tuple[str, ...]) ->
 def test_a_file_gets_the_data_as_they_are(folder: Path, words: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", *words, "--format", "csv"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True,
-    )  # fmt: skip
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
     assert EVIL in done.stdout.decode()

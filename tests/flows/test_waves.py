@@ -16,9 +16,18 @@ CHANGED = {**STEADY, "kappa": 6}
 
 WAVES = [f"2026-11-{day}" for day in range(20, 27)]
 WORDS = (
-    "audit", "--judge", "emu/one", "--judge", "emu/two", "--perturbation", "fake_reference",
-    "--limit", "20", "--name", "waves",
-)  # fmt: skip
+    "audit",
+    "--judge",
+    "emu/one",
+    "--judge",
+    "emu/two",
+    "--perturbation",
+    "fake_reference",
+    "--limit",
+    "20",
+    "--name",
+    "waves",
+)
 
 
 def test_seven_waves_with_a_judge_that_changes_on_the_fifth(

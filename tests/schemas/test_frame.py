@@ -145,9 +145,17 @@ def test_a_key_occurs_once(refusal: Callable[..., str]) -> None:
 
 def test_a_null_in_a_key_counts_as_a_value(refusal: Callable[..., str]) -> None:
     verdict = {
-        "dataset": "d", "judge": "j", "prompt": "p", "wave": "", "sample": "s", "cluster": "c",
-        "arm": "control", "mode": "paper", "votes": 1, "valid_votes": 1,
-    }  # fmt: skip
+        "dataset": "d",
+        "judge": "j",
+        "prompt": "p",
+        "wave": "",
+        "sample": "s",
+        "cluster": "c",
+        "arm": "control",
+        "mode": "paper",
+        "votes": 1,
+        "valid_votes": 1,
+    }
     assert "occurs more than once in 2 rows" in refusal(Verdicts, verdict, verdict)
     both = [{**verdict, "perturbation": p} for p in ("b", None, "a")]
     made = Verdicts.of(pl.DataFrame(both))

@@ -18,10 +18,32 @@ def test_a_key_is_half_of_a_sha256_over_json() -> None:
 
 def test_parts_do_not_run_together() -> None:
     alike: list[tuple[object, ...]] = [
-        ("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc"), ('a","bc',), ("ab,c",),
-        (["a", "bc"],), (["a"], "bc"), ("1",), (1,), (1.0,), (True,), ("true",), (None,), ("null",),
-        ("",), (), ([],), ({},), ("a\x1fb",), ("a", "b"), ("é",), ("e\u0301",), ("\\u00e9",),
-    ]  # fmt: skip
+        ("ab", "c"),
+        ("a", "bc"),
+        ("abc",),
+        ("abc", ""),
+        ("", "abc"),
+        ('a","bc',),
+        ("ab,c",),
+        (["a", "bc"],),
+        (["a"], "bc"),
+        ("1",),
+        (1,),
+        (1.0,),
+        (True,),
+        ("true",),
+        (None,),
+        ("null",),
+        ("",),
+        (),
+        ([],),
+        ({},),
+        ("a\x1fb",),
+        ("a", "b"),
+        ("é",),
+        ("e\u0301",),
+        ("\\u00e9",),
+    ]
     for one, other in combinations(alike, 2):
         assert content_key(*one) != content_key(*other), (one, other)
 

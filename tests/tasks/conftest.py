@@ -18,20 +18,44 @@ from tasks.perturbations import Item
 from tasks.report import ReportFacts
 
 CELL = {
-    "dataset": "bloom", "judge": "acme/judge-1", "prompt": "pair_v1", "wave": "",
-    "mode": "balanced", "perturbation": "fake_reference", "kind": "promote", "simulated": False,
-}  # fmt: skip
+    "dataset": "bloom",
+    "judge": "acme/judge-1",
+    "prompt": "pair_v1",
+    "wave": "",
+    "mode": "balanced",
+    "perturbation": "fake_reference",
+    "kind": "promote",
+    "simulated": False,
+}
 SIZES = {
-    "subgroup": "", "level": 0.95, "n": 58, "clusters": 57, "dropped": 3, "votes_per_pair": 2,
+    "subgroup": "",
+    "level": 0.95,
+    "n": 58,
+    "clusters": 57,
+    "dropped": 3,
+    "votes_per_pair": 2,
     "method": "cluster linearisation, t",
-}  # fmt: skip
+}
 OVERALL: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
 FACTS = ReportFacts(
-    study="quick", dataset="bloom", mode="balanced", votes_per_pair=2, seeds={"perturb": 41},
-    run="run-77", code_version="abc1234", when="2026-01-02T03:04:05Z", warehouse="voirdire.duckdb",
-    planned=1297, asked=1234, from_warehouse=56, failed=7, gaps="7 x Timeout", tokens=89012,
-    cost_usd=None, prompts={"pair_v1": "d1gest"},
-)  # fmt: skip
+    study="quick",
+    dataset="bloom",
+    mode="balanced",
+    votes_per_pair=2,
+    seeds={"perturb": 41},
+    run="run-77",
+    code_version="abc1234",
+    when="2026-01-02T03:04:05Z",
+    warehouse="voirdire.duckdb",
+    planned=1297,
+    asked=1234,
+    from_warehouse=56,
+    failed=7,
+    gaps="7 x Timeout",
+    tokens=89012,
+    cost_usd=None,
+    prompts={"pair_v1": "d1gest"},
+)
 Row = dict[str, Any]
 
 
@@ -43,32 +67,53 @@ def estimates(*changes: Row, **everywhere: Any) -> DataFrame[Estimates]:
         {"statistic": "sham_floor", "estimate": 0.2344, "low": 0.1455, "high": 0.3266},
         {"statistic": "dasr", "estimate": 0.2367, "low": 0.1278, "high": 0.3456},
         {"statistic": "random_baseline", "estimate": 0.3333, "level": None},
-        {"statistic": "position_consistency", "estimate": 0.8123, "low": 0.7, "high": 0.9,
-         **OVERALL},
-        {"statistic": "preference_fairness", "estimate": -0.0678, "low": -0.1, "high": 0.0,
-         **OVERALL},
+        {
+            "statistic": "position_consistency",
+            "estimate": 0.8123,
+            "low": 0.7,
+            "high": 0.9,
+            **OVERALL,
+        },
+        {
+            "statistic": "preference_fairness",
+            "estimate": -0.0678,
+            "low": -0.1,
+            "high": 0.0,
+            **OVERALL,
+        },
         {"statistic": "valid_rate", "estimate": 0.975, "hits": 195, "n": 200, **OVERALL},
         {"statistic": "missing_rate", "estimate": 0.025, "hits": 5, "n": 200, **OVERALL},
         *changes,
-    ]  # fmt: skip
+    ]
     frame = pl.DataFrame([cell | row | everywhere for row in rows], infer_schema_length=None)
     return Estimates.of(frame)
 
 
 def findings(*changes: Row, **everywhere: Any) -> DataFrame[Findings]:
     cell = CELL | {
-        "statistic": "mps_sham", "estimate": 0.1234, "low": 0.0712, "high": 0.1756,
-        "minimum": 0.05, "p_value": 0.0123, "p_adjusted": 0.0246, "finding": "biased",
-    }  # fmt: skip
+        "statistic": "mps_sham",
+        "estimate": 0.1234,
+        "low": 0.0712,
+        "high": 0.1756,
+        "minimum": 0.05,
+        "p_value": 0.0123,
+        "p_adjusted": 0.0246,
+        "finding": "biased",
+    }
     rows = [cell | change | everywhere for change in (changes or ({},))]
     return Findings.of(pl.DataFrame(rows, infer_schema_length=None))
 
 
 def perturbed(**change: Any) -> DataFrame[PerturbedAnswers]:
     row = {
-        "answer_id": "q/a2", "question_id": "q", "perturbation": "fake_reference", "recipe": 1,
-        "seed": 0, "made_by": "template", "failure": "keeps 0.64 of the words, needs 0.70",
-    }  # fmt: skip
+        "answer_id": "q/a2",
+        "question_id": "q",
+        "perturbation": "fake_reference",
+        "recipe": 1,
+        "seed": 0,
+        "made_by": "template",
+        "failure": "keeps 0.64 of the words, needs 0.70",
+    }
     return PerturbedAnswers.of(pl.DataFrame([row | change]))
 
 
@@ -95,9 +140,15 @@ class Page(HTMLParser):
 def parts() -> SimpleNamespace:
     """Return facts, makers of frames by their changes, and a reader of pages."""
     return SimpleNamespace(
-        CELL=CELL, SIZES=SIZES, OVERALL=OVERALL, FACTS=FACTS, Page=Page,
-        estimates=estimates, findings=findings, perturbed=perturbed,
-    )  # fmt: skip
+        CELL=CELL,
+        SIZES=SIZES,
+        OVERALL=OVERALL,
+        FACTS=FACTS,
+        Page=Page,
+        estimates=estimates,
+        findings=findings,
+        perturbed=perturbed,
+    )
 
 
 FOLDER = Path(__file__).parents[2] / "tasks" / "datasets" / "_bloom"
@@ -170,11 +221,14 @@ def votes() -> Callable[..., list[dict[str, Any]]]:
     ) -> list[dict[str, Any]]:
         return [
             {
-                "sample": f"s{number:03}", "shown_first": side, "choice": choice,
-                "cluster": cluster[number] if cluster else f"s{number:03}", **more,
+                "sample": f"s{number:03}",
+                "shown_first": side,
+                "choice": choice,
+                "cluster": cluster[number] if cluster else f"s{number:03}",
+                **more,
             }
             for number, pair in enumerate(pairs)
             for side, choice in zip(("anchor", "target"), pair, strict=True)
-        ]  # fmt: skip
+        ]
 
     return make

@@ -24,29 +24,45 @@ def shifts(make_shifts: Make, shams: int, **more: Any) -> pl.DataFrame:
     jitter = np.random.default_rng(3).uniform(-0.05, 0.05, 40)
     return make_shifts(
         [
-            {"judge": judge, "sample": f"s{n:02}", "control_score": 0.4,
-             "experimental_score": base + jitter[n], "has_sham": n < max(shams, 5),
-             "sham_score": 0.8 if n < shams else None}
+            {
+                "judge": judge,
+                "sample": f"s{n:02}",
+                "control_score": 0.4,
+                "experimental_score": base + jitter[n],
+                "has_sham": n < max(shams, 5),
+                "sham_score": 0.8 if n < shams else None,
+            }
             for judge, base in (("a", 0.7), ("b", 0.75))
             for n in range(40)
         ],
         **more,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("sham", "control", "expected"),
-    [(0, 10, "mps"), (9, 10, "mps"), (9, 40, "mps"), (10, 40, "mps_sham"), (9, 9, "mps_sham"),
-     (None, 40, "mps"), (None, 0, "mps"), (5, None, "mps_sham")],
-)  # fmt: skip
+    [
+        (0, 10, "mps"),
+        (9, 10, "mps"),
+        (9, 40, "mps"),
+        (10, 40, "mps_sham"),
+        (9, 9, "mps_sham"),
+        (None, 40, "mps"),
+        (None, 0, "mps"),
+        (5, None, "mps_sham"),
+    ],
+)
 def test_a_handful_of_shams_is_no_endpoint(
     make_estimates: Make, sham: int | None, control: int | None, expected: str
 ) -> None:
     given = {"mps_sham": sham, "mps": control}
     rows = make_estimates(
-        [{"statistic": name, "perturbation": "boast", "clusters": n, "n": n, "estimate": 0.1}
-         for name, n in given.items() if n is not None]
-    )  # fmt: skip
+        [
+            {"statistic": name, "perturbation": "boast", "clusters": n, "n": n, "estimate": 0.1}
+            for name, n in given.items()
+            if n is not None
+        ]
+    )
     found = primary(rows, CELL)
     assert found["statistic"].to_list() == [expected]
     told = f"over the control: {sham} of {control} questions have a shift over the sham"

@@ -170,11 +170,13 @@ def test_order_of_rows_changes_nothing(make_vote_log: Make, data: st.DataObject,
     assert match_groups(again).equals(shifts)
     frames, shuffled = (
         {
-            "tallies": tallies, "shifts": shifts, "contests": match_models(tallies),
+            "tallies": tallies,
+            "shifts": shifts,
+            "contests": match_models(tallies),
             "annotations": annotate(tallies),
         }
         for tallies in (count_votes(log), count_votes(mixed))
-    )  # fmt: skip
+    )
     for name in STATISTICS:
         assert measure(name, **shuffled).equals(measure(name, **frames)), name
 
@@ -221,9 +223,10 @@ def test_replicates_stand_beside_every_perturbation(make_vote_log: Make) -> None
     )
     shifts = match_groups(tally_votes(count_votes(log), "balanced"))
     assert shifts.select("sample", "control", "replicate", "has_replicate").rows() == [
-        ("s1", "anchor", "target", True), ("s1", "anchor", "target", True),
+        ("s1", "anchor", "target", True),
+        ("s1", "anchor", "target", True),
         ("s2", None, None, False),
-    ]  # fmt: skip
+    ]
 
 
 def test_judges_prompts_and_waves_do_not_mix(make_vote_log: Make) -> None:
@@ -242,9 +245,11 @@ def test_nothing_gives_nothing() -> None:
     for name in STATISTICS:
         none = Tallies.empty()
         frames = {
-            "tallies": none, "shifts": shifts, "contests": match_models(none),
+            "tallies": none,
+            "shifts": shifts,
+            "contests": match_models(none),
             "annotations": annotate(none),
-        }  # fmt: skip
+        }
         assert measure(name, **frames).is_empty()
 
 
@@ -298,10 +303,14 @@ def test_planted_biases_come_back(preset: str) -> None:
     found = {row["statistic"]: row for row in rows.iter_rows(named=True)}
     asr, floor, dasr, mps, consistency, fairness = PRINTED[preset]
     for name, value, error in (
-        ("asr", asr, 0.015), ("sham_floor", floor, 0.015), ("dasr", dasr, 0.015),
-        ("mps", mps, 0.006), ("mps_sham", mps, 0.006),
-        ("position_consistency", consistency, 0.015), ("preference_fairness", fairness, 0.015),
-    ):  # fmt: skip
+        ("asr", asr, 0.015),
+        ("sham_floor", floor, 0.015),
+        ("dasr", dasr, 0.015),
+        ("mps", mps, 0.006),
+        ("mps_sham", mps, 0.006),
+        ("position_consistency", consistency, 0.015),
+        ("preference_fairness", fairness, 0.015),
+    ):
         row = found[name]
         assert row["estimate"] == pytest.approx(value, abs=error), name
         # At 20 000 items the interval is about as wide as that error, so 3 half-widths hold it.

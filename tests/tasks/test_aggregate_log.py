@@ -86,16 +86,23 @@ def test_repeats_of_a_replicate_are_numbered_from_0(
 ) -> None:
     pairs = make_pairs([{"pair_id": "p1"}, {"pair_id": "p2", "arm": "replicate"}])
     ballots = make_ballots(
-        {"ballot_id": f"{pair}{side}{repeat}", "pair_id": pair, "shown_first": side,
-         "repeat": repeat}
+        {
+            "ballot_id": f"{pair}{side}{repeat}",
+            "pair_id": pair,
+            "shown_first": side,
+            "repeat": repeat,
+        }
         for pair, repeats in (("p1", (0, 1)), ("p2", (2, 3)))
-        for side in ("anchor", "target") for repeat in repeats
-    )  # fmt: skip
+        for side in ("anchor", "target")
+        for repeat in repeats
+    )
     log = _log(pairs, ballots, make_judges([{}]), make_votes([]), [])
     assert log.select("arm", "shown_first", "repeat").rows() == [
-        (arm, side, repeat) for arm in ("control", "replicate")
-        for side in ("anchor", "target") for repeat in (0, 1)
-    ]  # fmt: skip
+        (arm, side, repeat)
+        for arm in ("control", "replicate")
+        for side in ("anchor", "target")
+        for repeat in (0, 1)
+    ]
 
 
 def test_a_shared_ballot_serves_each_of_its_pairs(

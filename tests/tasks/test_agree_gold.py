@@ -66,9 +66,12 @@ def test_the_published_agreement(reference_data: Path, name: str) -> None:
     people = annotations.filter("human")
     who, items = (people[column].n_unique() for column in ("annotator", "item"))
     found = {
-        "m": who, "n": items, "cats": people["label"].n_unique(), "ipa": people.height / who,
+        "m": who,
+        "n": items,
+        "cats": people["label"].n_unique(),
+        "ipa": people.height / who,
         "api": people.height / items,
-    }  # fmt: skip
+    }
     for size, place in SIZES.items():
         assert found[size] == pytest.approx(table["computed"][size], abs=NEAR)
         published = table["paper"][place]

@@ -25,9 +25,11 @@ from tasks.readers.labels import read_labels
 NEAR = 1e-9
 DATASETS = ("wax", "mtbench", "cebab_aspects", "cebab_stars", "10k_prompts")
 SCORES = {
-    "accuracy": "accuracy", "set_jaccard": "jaccard", "macro_jaccard": "bits_jaccard",
+    "accuracy": "accuracy",
+    "set_jaccard": "jaccard",
+    "macro_jaccard": "bits_jaccard",
     "hamming": "hamming",
-}  # fmt: skip
+}
 
 
 def read_both(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -95,8 +97,10 @@ def test_the_published_data(reference_data: Path, name: str) -> None:
     gold = json.loads((folder / "gold.json").read_text())[name]
     found = alt_test(
         *read_both(folder),
-        METRICS[gold["scoring_function"]], epsilons=CURVE, test="t",
-    )  # fmt: skip
+        METRICS[gold["scoring_function"]],
+        epsilons=CURVE,
+        test="t",
+    )
     check(found, gold["llms"])
     assert found.judges["instances"].unique().to_list() == [gold["n_instances"]]
     assert found.judges["dropped"].unique().to_list() == [0]
@@ -109,9 +113,12 @@ def test_the_published_tables(reference_data: Path, name: str) -> None:
     gold = json.loads((folder / "gold.json").read_text())[name]
     humans, judges = read_both(folder)
     found = alt_test(
-        humans, judges,
-        METRICS[gold["scoring_function"]], epsilons=[gold["paper_epsilon"]], test="t",
-    )  # fmt: skip
+        humans,
+        judges,
+        METRICS[gold["scoring_function"]],
+        epsilons=[gold["paper_epsilon"]],
+        test="t",
+    )
     published = {k: v for k, v in tables["T2"].items() if k.startswith(f"{name}/")}
     assert len(published) == found.judges.height
     for row in found.judges.to_dicts():
@@ -138,21 +145,30 @@ def test_labels_of_many(reference_data: Path, score: str, kind: Any, *, as_sets:
     gold = json.loads((folder / "gold.json").read_text())[score]
 
     def frame(who: dict[str, dict[str, list[str]]]) -> pl.DataFrame:
-        return pl.DataFrame([
-            {
-                "annotator": name, "item": item,
-                "label": json.dumps(
-                    [n for n, bit in zip(data["labels"], bits, strict=True) if bit == "1"]
-                    if as_sets else bits
-                ),
-            }
-            for name, labels in who.items() for item, bits in labels.items()
-        ])  # fmt: skip
+        return pl.DataFrame(
+            [
+                {
+                    "annotator": name,
+                    "item": item,
+                    "label": json.dumps(
+                        [n for n, bit in zip(data["labels"], bits, strict=True) if bit == "1"]
+                        if as_sets
+                        else bits
+                    ),
+                }
+                for name, labels in who.items()
+                for item, bits in labels.items()
+            ]
+        )
 
     found = alt_test(
-        frame(data["humans"]), frame(data["llms"]), METRICS[SCORES[score]],
-        epsilons=CURVE, kind=kind, test="t",
-    )  # fmt: skip
+        frame(data["humans"]),
+        frame(data["llms"]),
+        METRICS[SCORES[score]],
+        epsilons=CURVE,
+        kind=kind,
+        test="t",
+    )
     assert found.judges.height == len(gold) * len(CURVE)
     check(
         found,

@@ -36,8 +36,9 @@ def test_the_swap_protocol(
     make_vote_log: Make, straight: str, turned: str, expected: list[tuple[str, bool, int]]
 ) -> None:
     votes = [
-        {"shown_first": "anchor", "choice": straight}, {"shown_first": "target", "choice": turned}
-    ]  # fmt: skip
+        {"shown_first": "anchor", "choice": straight},
+        {"shown_first": "target", "choice": turned},
+    ]
     assert labels(make_vote_log, votes) == expected
 
 
@@ -55,10 +56,11 @@ def test_an_order_says_what_most_of_its_votes_say(make_vote_log: Make) -> None:
     votes = [
         {"shown_first": side, "repeat": repeat, "choice": choice}
         for side, choices in (
-            ("anchor", ("first", "first", "second")), ("target", ("second", "tie", "invalid"))
+            ("anchor", ("first", "first", "second")),
+            ("target", ("second", "tie", "invalid")),
         )
         for repeat, choice in enumerate(choices)
-    ]  # fmt: skip
+    ]
     # anchor, anchor, target; anchor, tie: the anchor in both orders, by five votes
     assert labels(make_vote_log, votes) == [("anchor", False, 5)]
 
@@ -76,5 +78,6 @@ def test_a_person_is_one_annotator_whatever_the_prompt_and_wave(make_vote_log: M
     ]
     model = annotate(count_votes(make_vote_log(votes, human=None)))
     assert model.select("prompt", "wave", "human", "value").rows() == [
-        ("plain", "a", False, -1.0), ("plain", "b", False, -1.0)
-    ]  # fmt: skip
+        ("plain", "a", False, -1.0),
+        ("plain", "b", False, -1.0),
+    ]

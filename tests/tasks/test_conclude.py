@@ -23,18 +23,29 @@ def shift(estimate: float, error: float = 0.01, clusters: int = 100) -> Row:
     t = stats.t(clusters - 1)
     half = t.ppf(0.975) * error
     return {
-        "estimate": estimate, "standard_error": error, "low": estimate - half,
-        "high": estimate + half, "level": 0.95, "p_value": min(1, 2 * t.sf(abs(estimate) / error)),
-        "clusters": clusters, "n": clusters, "method": "cluster linearisation, t",
-    }  # fmt: skip
+        "estimate": estimate,
+        "standard_error": error,
+        "low": estimate - half,
+        "high": estimate + half,
+        "level": 0.95,
+        "p_value": min(1, 2 * t.sf(abs(estimate) / error)),
+        "clusters": clusters,
+        "n": clusters,
+        "method": "cluster linearisation, t",
+    }
 
 
 def interval(statistic: str, estimate: float, low: float, high: float, **more: Any) -> Row:
     """Return a row with an interval that need not be symmetric."""
     return {
-        "statistic": statistic, "estimate": estimate, "low": low, "high": high, "clusters": 100,
-        "n": 100, **more,
-    }  # fmt: skip
+        "statistic": statistic,
+        "estimate": estimate,
+        "low": low,
+        "high": high,
+        "clusters": 100,
+        "n": 100,
+        **more,
+    }
 
 
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
@@ -183,10 +194,12 @@ def test_findings_of_flaws_rest_on_detection_power(
 ) -> None:
     # The shift itself, which is far from the minimum, does not tell: methods, section 16.
     rows = [
-        {**shift(-0.2), "statistic": "mps_sham"}, shift(-0.2),
-        interval("detection_power", *power), interval("sham_floor", 0.7, 0.6, 0.8),
+        {**shift(-0.2), "statistic": "mps_sham"},
+        shift(-0.2),
+        interval("detection_power", *power),
+        interval("sham_floor", 0.7, 0.6, 0.8),
         interval("detection_share", 0.9, 0.8, 1.0),
-    ]  # fmt: skip
+    ]
     row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
     assert (row["finding"], row["detected_by"]) == (finding, "detection_power")
     assert (row["detected"], row["detected_low"], row["detected_high"]) == power
@@ -252,8 +265,11 @@ def test_null_estimates_conclude_nothing(make_estimates: Make) -> None:
     found = conclude(rows)
     assert found["finding"].to_list() == [None] * 4
     assert found["reason"].to_list() == [
-        "no votes", "fewer than 10 independent questions", "no variation", "no estimate"
-    ]  # fmt: skip
+        "no votes",
+        "fewer than 10 independent questions",
+        "no variation",
+        "no estimate",
+    ]
     assert found["p_adjusted"].to_list() == [None] * 4
 
 
@@ -365,12 +381,17 @@ def test_a_judge_that_never_moves_needs_samples_too(
 @given(
     st.lists(
         st.tuples(
-            st.floats(-1, 1), st.floats(1e-9, 1), st.integers(2, 300),
-            st.sampled_from(["promote", "detract"]), st.floats(-2, 1), st.floats(0, 1),
+            st.floats(-1, 1),
+            st.floats(1e-9, 1),
+            st.integers(2, 300),
+            st.sampled_from(["promote", "detract"]),
+            st.floats(-2, 1),
+            st.floats(0, 1),
         ),
-        min_size=1, max_size=10,
+        min_size=1,
+        max_size=10,
     )
-)  # fmt: skip
+)
 def test_words_keep_their_rules(
     make_estimates: Make, cells: list[tuple[float, float, int, str, float, float]]
 ) -> None:

@@ -15,16 +15,15 @@ CELLS, NIGHTS, ITEMS = 60, 8, 24
 
 def test_quiet_nights_keep_quiet() -> None:
     traits = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
-    log = simulate(
-        traits, kind="promote", beta=0.5, items=CELLS * NIGHTS * ITEMS, votes=2, seed=21
-    )  # fmt: skip
+    log = simulate(traits, kind="promote", beta=0.5, items=CELLS * NIGHTS * ITEMS, votes=2, seed=21)
     number = pl.col("sample").str.extract(r"(\d+)$").cast(pl.Int64)
     name = pl.concat_str(pl.lit("s"), number % ITEMS)
     log = log.with_columns(
-        sample=name, cluster=name,
+        sample=name,
+        cluster=name,
         judge=pl.concat_str(pl.lit("j"), number // ITEMS % CELLS),
         wave=pl.concat_str(pl.lit("n"), number // (ITEMS * CELLS)),
-    )  # fmt: skip
+    )
     tallies = count_votes(VoteLog.of(log))
     found = watch(tallies, match_groups(tally_votes(tallies, "balanced")))
     mps = found.filter(measure="mps_drift")
@@ -49,9 +48,12 @@ def found_by_canary(temperature: float, studies: int = 40) -> float:
             sides[side] = random.multinomial(votes, chances).ravel()
         items = {"item": np.repeat(np.arange(100), 3), "outcome": list("atb") * 100}
         counts = pl.DataFrame({**sides, **items}).with_columns(
-            pl.col("item").cast(pl.String), dataset=pl.lit("d"), judge=pl.lit("j"),
-            prompt=pl.lit("p"), wave=pl.lit("w"),
-        )  # fmt: skip
+            pl.col("item").cast(pl.String),
+            dataset=pl.lit("d"),
+            judge=pl.lit("j"),
+            prompt=pl.lit("p"),
+            wave=pl.lit("w"),
+        )
         hits += canary(counts, seed=study, draws=999)["p_value"][0] < 0.01
     return hits / studies
 

@@ -22,8 +22,13 @@ SLOT = ["pair_id", "judge", "prompt", "wave", "shown_first", "repeat"]
 def test_balanced_orders(make_pairs: Make, make_judges: Make) -> None:
     ballots = draw_ballots(make_pairs([{}]), make_judges([{}]), PROMPT, BALANCED)
     assert ballots.select("shown_first", "repeat").rows() == [
-        ("anchor", 0), ("anchor", 1), ("anchor", 2), ("target", 0), ("target", 1), ("target", 2),
-    ]  # fmt: skip
+        ("anchor", 0),
+        ("anchor", 1),
+        ("anchor", 2),
+        ("target", 0),
+        ("target", 1),
+        ("target", 2),
+    ]
     assert ballots["ballot_id"].n_unique() == 6
     assert ballots.select("pair_id", "judge", "prompt", "wave").unique().rows() == [
         ("p1", "ada", PROMPT, "")
@@ -67,10 +72,14 @@ def test_the_id_holds_all_that_can_change_the_reply(make_pairs: Make, make_judge
 
     assert ids() == ids()
     changes: list[dict[str, Any]] = [
-        {"pair": {"question": "How?"}}, {"pair": {"anchor": "No."}}, {"pair": {"target": "No."}},
-        {"judge": {"model": "other"}}, {"judge": {"params": '{"temperature":1}'}},
-        {"judge": {"provider": "other"}}, {"design": BALANCED._replace(wave="2024-11-13")},
-    ]  # fmt: skip
+        {"pair": {"question": "How?"}},
+        {"pair": {"anchor": "No."}},
+        {"pair": {"target": "No."}},
+        {"judge": {"model": "other"}},
+        {"judge": {"params": '{"temperature":1}'}},
+        {"judge": {"provider": "other"}},
+        {"design": BALANCED._replace(wave="2024-11-13")},
+    ]
     for change in changes:
         assert ids().isdisjoint(ids(**change)), change
     # What the judge does not see does not matter, so votes are shared between studies.
@@ -130,8 +139,13 @@ def draw(make_pairs: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
         provider = Provider(**changes.get("provider", {}))
         named = {"judge": "desk/one", "provider": "desk", "model": "openai/one", "params": {}}
         judge = Judge(**{**named, **changes.get("judge", {})})
-        form = {"prompt": "plain", "kind": "pair", "source": "here", "system": "Compare.",
-                "user": "{question} {answer_a} {answer_b}"}  # fmt: skip
+        form = {
+            "prompt": "plain",
+            "kind": "pair",
+            "source": "here",
+            "system": "Compare.",
+            "user": "{question} {answer_a} {answer_b}",
+        }
         prompt = Prompt(**{**form, **changes.get("prompt", {})})
         files = {judge.provider: ProviderFile(provider=provider, judges={})}
         monkeypatch.setattr(judging, "PROVIDERS", files)
@@ -223,10 +237,15 @@ def test_only_judges_that_drop_are_looked_up(monkeypatch: pytest.MonkeyPatch) ->
 
     params = {"temperature": 0}
     some = {
-        name: Judge(judge=name, provider="desk", model=f"openai/{name}", params=params,
-                    unsupported="drop" if name != "c" else "error")
+        name: Judge(
+            judge=name,
+            provider="desk",
+            model=f"openai/{name}",
+            params=params,
+            unsupported="drop" if name != "c" else "error",
+        )
         for name in "abc"
-    }  # fmt: skip
+    }
     provider = Provider(repeat_as_seed=True)
     monkeypatch.setattr(judging, "JUDGES", some)
     monkeypatch.setattr(
@@ -279,8 +298,9 @@ def test_replicates_ask_anew(make_pairs: Make, make_judges: Make, design: Design
     assert control.equals(alone)
     if design is BALANCED:
         # The same as what six more votes on control would ask.
-        more = draw_ballots(make_pairs([{}]), make_judges([{}]), PROMPT, design._replace(
-            votes_per_pair=12))  # fmt: skip
+        more = draw_ballots(
+            make_pairs([{}]), make_judges([{}]), PROMPT, design._replace(votes_per_pair=12)
+        )
         assert set(ballots["ballot_id"]) == set(more["ballot_id"])
 
 

@@ -55,9 +55,11 @@ def test_control_serves_every_perturbation_of_a_sample(pairs_of: Study) -> None:
     pairs = pairs_of([{}, {"perturbation": "error", "perturbed": "Wrong.", "sham": None}])
     arms = pairs.group_by("arm", "perturbation").len().sort("arm", "perturbation").rows()
     assert arms == [
-        ("control", None, 1), ("experimental", "boast", 1), ("experimental", "error", 1),
+        ("control", None, 1),
+        ("experimental", "boast", 1),
+        ("experimental", "error", 1),
         ("sham", "boast", 1),
-    ]  # fmt: skip
+    ]
     assert pairs.filter(perturbation="error")["kind"].to_list() == ["detract"]
 
 
@@ -86,8 +88,10 @@ def test_a_sham_that_failed_is_left_out(pairs_of: Study) -> None:
 
 def test_ids_depend_on_what_is_shown_alone(pairs_of: Study) -> None:
     rows: list[dict[str, Any]] = [
-        {}, {"question_id": "demo/2", "answer_id": "demo/2/a2"}, {"perturbation": "error"},
-    ]  # fmt: skip
+        {},
+        {"question_id": "demo/2", "answer_id": "demo/2/a2"},
+        {"perturbation": "error"},
+    ]
     pairs = pairs_of(rows)
     assert pairs["pair_id"].n_unique() == pairs.height == 8
     assert pairs_of(rows[::-1]).equals(pairs)
@@ -105,23 +109,31 @@ def test_unknown_policy_is_refused(pairs_of: Study) -> None:
         pairs_of([{}], "keep")
 
 
-def test_a_study_may_do_without_shams(make_questions: Make, make_answers: Make,
-    make_perturbed_answers: Make, make_perturbations: Make) -> None:  # fmt: skip
+def test_a_study_may_do_without_shams(
+    make_questions: Make, make_answers: Make, make_perturbed_answers: Make, make_perturbations: Make
+) -> None:
     frames = (
-        make_questions(), make_answers([{"slot": 1}, {"slot": 2}]), make_perturbed_answers(),
+        make_questions(),
+        make_answers([{"slot": 1}, {"slot": 2}]),
+        make_perturbed_answers(),
         make_perturbations(),
-    )  # fmt: skip
+    )
     pairs = pair_up(*frames, "drop", shams=False)
     assert pairs["arm"].to_list() == ["control", "experimental"]
     assert pairs.equals(pair_up(*frames, "drop").filter(pl.col("arm") != "sham"))
 
 
-def test_replicates_show_control_again(make_questions: Make, make_answers: Make,
-    make_perturbed_answers: Make, make_perturbations: Make) -> None:  # fmt: skip
+def test_replicates_show_control_again(
+    make_questions: Make, make_answers: Make, make_perturbed_answers: Make, make_perturbations: Make
+) -> None:
     pairs = pair_up(
-        make_questions(), make_answers([{"slot": 1}, {"slot": 2}]), make_perturbed_answers(),
-        make_perturbations(), "drop", replicates=True,
-    )  # fmt: skip
+        make_questions(),
+        make_answers([{"slot": 1}, {"slot": 2}]),
+        make_perturbed_answers(),
+        make_perturbations(),
+        "drop",
+        replicates=True,
+    )
     control, again = (pairs.filter(arm=arm) for arm in ("control", "replicate"))
     assert again["pair_id"].to_list() != control["pair_id"].to_list()
     assert again.drop("arm", "pair_id").equals(control.drop("arm", "pair_id"))

@@ -171,8 +171,12 @@ def test_perturbation_table() -> None:
     assert found["perturbation"].to_list() == NAMES
     assert found["kind"].to_list() == ["detract", "promote", "detract", "promote", "promote"]
     assert found["bias"].to_list() == [
-        "misinformation oversight", "authority", "gender", "verbosity", "beauty",
-    ]  # fmt: skip
+        "misinformation oversight",
+        "authority",
+        "gender",
+        "verbosity",
+        "beauty",
+    ]
     assert sorted(PERTURBATIONS) == NAMES
 
 

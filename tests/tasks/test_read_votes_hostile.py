@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from tasks.readers.votes import COLUMNS, LIKE, read_votes
 
 CONTROL: dict[str, Any] = {
-    "judge": "ada", "perturbation": None, "kind": None, "arm": "control", "sample": "q1/a2",
-    "cluster": "q1", "shown_first": "anchor", "repeat": 0, "choice": "first",
-}  # fmt: skip
+    "judge": "ada",
+    "perturbation": None,
+    "kind": None,
+    "arm": "control",
+    "sample": "q1/a2",
+    "cluster": "q1",
+    "shown_first": "anchor",
+    "repeat": 0,
+    "choice": "first",
+}
 
 
 def refusal(path: Path) -> str:

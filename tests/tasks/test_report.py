@@ -23,13 +23,33 @@ def source(parts: Any) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        ".123", f"[.071,{GAP}.176]",  # MPS, three digits in the table of results
-        ".47", f"[.36,{GAP}.58]", ".23", f"[.15,{GAP}.33]", ".24", f"[.13,{GAP}.35]", ".33",
-        ".81", ".025", "raw .012", "57", "58 samples, 3 without verdict",
-        ".471", f"[.362,{GAP}.583]", ".234", ".237", ".333", ".812", f"{MINUS}.068",  # all numbers
-        "200", "195", ".97", "5",
+        ".123",
+        f"[.071,{GAP}.176]",  # MPS, three digits in the table of results
+        ".47",
+        f"[.36,{GAP}.58]",
+        ".23",
+        f"[.15,{GAP}.33]",
+        ".24",
+        f"[.13,{GAP}.35]",
+        ".33",
+        ".81",
+        ".025",
+        "raw .012",
+        "57",
+        "58 samples, 3 without verdict",
+        ".471",
+        f"[.362,{GAP}.583]",
+        ".234",
+        ".237",
+        ".333",
+        ".812",
+        f"{MINUS}.068",  # all numbers
+        "200",
+        "195",
+        ".97",
+        "5",
     ],
-)  # fmt: skip
+)
 def test_every_number_appears(source: str, text: str) -> None:
     shown = re.sub(r"[^\S\xa0]+", " ", re.sub(r"<svg.*?</svg>", "", source, flags=re.DOTALL))
     assert re.search(rf"(?:>|\s){re.escape(text)}(?:<|\s|,)", html.unescape(shown))
@@ -38,13 +58,21 @@ def test_every_number_appears(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "biased<small>toward it</small>", "keeps 0.64 of the words, needs 0.70", "perturb 41",
+        "biased<small>toward it</small>",
+        "keeps 0.64 of the words, needs 0.70",
+        "perturb 41",
         "run-77",
-        "abc1234", "voirdire.duckdb", "1\u202f234", "89\u202f012", "pair_v1 (d1gest)", "not known",
-        "2026-01-02T03:04:05Z", "Benjamini-Hochberg over 1 cell with a p-value",
+        "abc1234",
+        "voirdire.duckdb",
+        "1\u202f234",
+        "89\u202f012",
+        "pair_v1 (d1gest)",
+        "not known",
+        "2026-01-02T03:04:05Z",
+        "Benjamini-Hochberg over 1 cell with a p-value",
         "a good judge moves away from the target",
     ],
-)  # fmt: skip
+)
 def test_what_the_numbers_rest_on_appears(source: str, text: str) -> None:
     assert text in html.unescape(" ".join(re.split(r"[ \n]+", source)))
 
@@ -142,10 +170,17 @@ def test_a_null_has_its_reason(parts: Any) -> None:
     page = report(
         parts.FACTS,
         parts.estimates(**null),
-        parts.findings(estimate=None, low=None, high=None, p_value=None, p_adjusted=None,
-                 finding=None, reason="nobody came"),
+        parts.findings(
+            estimate=None,
+            low=None,
+            high=None,
+            p_value=None,
+            p_adjusted=None,
+            finding=None,
+            reason="nobody came",
+        ),
         parts.perturbed(),
-    )  # fmt: skip
+    )
     text = " ".join(parts.Page(page).texts)
     # A row of results gives its reason once; ballots; adjustments; all numbers
     assert text.count("not estimable (nobody came)") == 2 + 1 + 9
@@ -187,7 +222,7 @@ def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None
         (["position_consistency"], "none: nothing was perturbed", "control alone: up to 57, up to"),
         (["tie_rate"], "none: nothing was perturbed", None),
     ],
-)  # fmt: skip
+)
 def test_floors_and_sizes_are_those_of_the_study(
     parts: Any, rows: list[str], floor: str, sizes: str | None
 ) -> None:

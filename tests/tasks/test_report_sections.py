@@ -61,10 +61,13 @@ def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: s
     rows = [
         {"judge": judge, "statistic": name, "estimate": 0.1, "low": 0.0, "high": 0.2}
         for judge, name in (
-            ("a", "mps_sham"), ("b", "mps_sham"), ("c", "mps_sham"), ("jury/all", "jury_mps_sham"),
+            ("a", "mps_sham"),
+            ("b", "mps_sham"),
+            ("c", "mps_sham"),
+            ("jury/all", "jury_mps_sham"),
             ("jury/all", "jury_mps"),
         )
-    ]  # fmt: skip
+    ]
     facts = parts.FACTS._replace(jury_usd=usd)
     page = parts.Page(
         report(facts, parts.estimates(*rows), parts.findings(), parts.perturbed())
@@ -80,10 +83,20 @@ def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
     pair = {"judge": "ada", "subgroup": "<i>bea"}
     page = report(
         parts.FACTS,
-        parts.estimates({**pair, "statistic": "mps_sham_contrast", "estimate": -0.2, "low": -0.3,
-                   "high": -0.1, "p_value": 0.0004, "standard_error": 0.05}),
-        parts.findings(), parts.perturbed(),
-    )  # fmt: skip
+        parts.estimates(
+            {
+                **pair,
+                "statistic": "mps_sham_contrast",
+                "estimate": -0.2,
+                "low": -0.3,
+                "high": -0.1,
+                "p_value": 0.0004,
+                "standard_error": 0.05,
+            }
+        ),
+        parts.findings(),
+        parts.perturbed(),
+    )
     assert title in page
     assert "1 of 1 pair told apart, 0 without a relevant difference" in parts.Page(page).text
     assert "<i>bea is moved further toward the target" in parts.Page(page).text
@@ -91,32 +104,58 @@ def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
 
 
 GAP_OF_BEA: list[Row] = [
-    {"statistic": name, "estimate": estimate, "low": low, "high": low + 0.1, "judge": judge,
-     **WHOLE}
+    {
+        "statistic": name,
+        "estimate": estimate,
+        "low": low,
+        "high": low + 0.1,
+        "judge": judge,
+        **WHOLE,
+    }
     for judge, name, estimate, low in (
-        ("acme/judge-1", "position_gap", 0.01, -0.04), ("acme/judge-1", "tie_rate", 0.1, 0.05),
-        ("acme/judge-1", "invalid_rate", 0.01, 0.0), ("bea", "position_gap", -0.31, -0.36),
+        ("acme/judge-1", "position_gap", 0.01, -0.04),
+        ("acme/judge-1", "tie_rate", 0.1, 0.05),
+        ("acme/judge-1", "invalid_rate", 0.01, 0.0),
+        ("bea", "position_gap", -0.31, -0.36),
         ("bea", "tie_rate", 0.1, 0.05),
     )
-]  # fmt: skip
+]
 
 
 def test_who_is_left_out_is_listed_and_both_results_are_given(parts: Any) -> None:
     shifts = [
-        {"judge": judge, "statistic": "mps_sham", "estimate": shift, "low": shift - 0.04,
-         "high": shift + 0.04, "standard_error": 0.02, "p_value": p}
+        {
+            "judge": judge,
+            "statistic": "mps_sham",
+            "estimate": shift,
+            "low": shift - 0.04,
+            "high": shift + 0.04,
+            "standard_error": 0.02,
+            "p_value": p,
+        }
         for judge, shift, p in (("bea", 0.3, 0.0001), ("acme/judge-1", 0.1, 0.04))
-    ]  # fmt: skip
+    ]
     means = [
-        {"judge": "judges/all", "statistic": name, "subgroup": subgroup, "estimate": estimate,
-         "low": estimate - 0.02, "high": estimate + 0.02}
+        {
+            "judge": "judges/all",
+            "statistic": name,
+            "subgroup": subgroup,
+            "estimate": estimate,
+            "low": estimate - 0.02,
+            "high": estimate + 0.02,
+        }
         for name, subgroup, estimate in (
-            ("mean_shift", "", 0.2), ("mean_asr", "", 0.7), ("mean_asr", "kept", 0.47)
+            ("mean_shift", "", 0.2),
+            ("mean_asr", "", 0.7),
+            ("mean_asr", "kept", 0.47),
         )
-    ]  # fmt: skip
+    ]
     rows = [
-        *GAP_OF_BEA, *shifts, *means, {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
-    ]  # fmt: skip
+        *GAP_OF_BEA,
+        *shifts,
+        *means,
+        {"judge": "bea", "statistic": "asr", "estimate": 0.9311},
+    ]
     own = parts.estimates().filter(pl.col("statistic") != "mps_sham").to_dicts()
     frame = Estimates.of(
         pl.DataFrame(
@@ -155,11 +194,20 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
 
     waves = [{"wave": "n1"}, {"wave": "n2", "state": "suspect", "estimate": 0.3}]
     row = {
-        **parts.CELL, "measure": "mps_drift", "epoch": 1, "base": "n0", "estimate": 0.0,
+        **parts.CELL,
+        "measure": "mps_drift",
+        "epoch": 1,
+        "base": "n0",
+        "estimate": 0.0,
         "level": 0.011,
-        "minimum": 0.05, "n": 58, "clusters": 57, "state": "quiet", "low": -0.01, "high": 0.02,
+        "minimum": 0.05,
+        "n": 58,
+        "clusters": 57,
+        "state": "quiet",
+        "low": -0.01,
+        "high": 0.02,
         "p_value": 0.4,
-    }  # fmt: skip
+    }
     drifts = Drifts.of(pl.DataFrame([row | wave for wave in waves]))
     title = CHARTS["drift_strip"].title
     page = report(

@@ -19,23 +19,46 @@ SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (
-    "anchor_author", "target_author", "anchor_length", "target_length", "anchor_markup",
-    "target_markup", "human_score", "label_chance",
-)  # fmt: skip
+    "anchor_author",
+    "target_author",
+    "anchor_length",
+    "target_length",
+    "anchor_markup",
+    "target_markup",
+    "human_score",
+    "label_chance",
+)
 SINCE_14 = tuple(
     f"{side}_{kind}" for kind in ("header", "list", "bold") for side in ("anchor", "target")
 )
 SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reason", "e_value", "e_rejected")
 SINCE_15 = (
-    "control", "control_low", "control_high", "control_p", "sham_shift", "sham_shift_low",
-    "sham_shift_high", "detected", "detected_low", "detected_high", "detected_by", "detects_at",
-)  # fmt: skip
+    "control",
+    "control_low",
+    "control_high",
+    "control_p",
+    "sham_shift",
+    "sham_shift_low",
+    "sham_shift_high",
+    "detected",
+    "detected_low",
+    "detected_high",
+    "detected_by",
+    "detects_at",
+)
 SINCE_17 = ("df", "too_few")
 SINCE_18 = ("category",)
 OF_FINDINGS_18 = (
-    "shift_spread", "shift_spread_low", "shift_spread_high", "moved_p", "category_p",
-    "lost_difference", "lost_over", "lost_p", "lost_finding",
-)  # fmt: skip
+    "shift_spread",
+    "shift_spread_low",
+    "shift_spread_high",
+    "moved_p",
+    "category_p",
+    "lost_difference",
+    "lost_over",
+    "lost_p",
+    "lost_finding",
+)
 VIEWS = f"""
     select view_name from duckdb_views()
     where schema_name = 'mart' and view_name not in {SHARED} order by all
@@ -68,8 +91,9 @@ def test_every_frame_has_its_table_and_nothing_else(warehouse: Warehouse) -> Non
     types = {"String": "VARCHAR", "Int64": "BIGINT", "Float64": "DOUBLE", "Boolean": "BOOLEAN"}
     moment = "TIMESTAMP WITH TIME ZONE"
     expected: list[tuple[object, ...]] = [
-        ("meta", "schema_version", "INTEGER", True, None), ("meta", "marts", "VARCHAR", True, None)
-    ]  # fmt: skip
+        ("meta", "schema_version", "INTEGER", True, None),
+        ("meta", "marts", "VARCHAR", True, None),
+    ]
     for model in FRAMES:
         columns, table = model.to_schema().columns, model.place().table
         expected += [
@@ -84,8 +108,9 @@ def test_every_frame_has_its_table_and_nothing_else(warehouse: Warehouse) -> Non
 def test_every_table_says_what_a_row_is(warehouse: Warehouse) -> None:
     found = warehouse.query("select table_name, comment from duckdb_tables()")
     assert dict(found.iter_rows()) == {
-        **{model.place().table: model.grain() for model in FRAMES}, "meta": None
-    }  # fmt: skip
+        **{model.place().table: model.grain() for model in FRAMES},
+        "meta": None,
+    }
 
 
 def test_every_mart_has_its_view_with_its_grain(warehouse: Warehouse) -> None:
@@ -167,30 +192,40 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for (view,) in [*marts, *((name,) for name in SHARED)]:
             connection.execute(f"drop view mart.{view}")
         for undo in (
-            "drop table annotations", "drop table alt_tests", "drop table advantages",
+            "drop table annotations",
+            "drop table alt_tests",
+            "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
             *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_18)),
-            *(f"alter table findings drop column {name}"
-              for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)),
+            *(
+                f"alter table findings drop column {name}"
+                for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)
+            ),
             "alter table findings alter column finding set not null",
             "delete from findings where perturbation is null",
             "alter table findings alter column perturbation set not null",
-            "drop table drifts", "drop table batched_ballots", "drop table batches",
+            "drop table drifts",
+            "drop table batched_ballots",
+            "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
-            *(f"alter table shifts drop column {arm}_votes"
-              for arm in ("control", "sham", "replicate")),
+            *(
+                f"alter table shifts drop column {arm}_votes"
+                for arm in ("control", "sham", "replicate")
+            ),
             *(f"alter table {name} drop column shown_first" for name in ("verdicts", "shifts")),
-            "drop table claims", "alter table judges drop column system",
+            "drop table claims",
+            "alter table judges drop column system",
             "alter table prompts drop column verdict",
             "alter table votes drop column dropped_params",
             "alter table votes drop column first_token",
             "alter table votes drop column first_probability",
             "alter table vote_log drop column stopped",
-            "alter table runs drop column seen_at", "update meta set schema_version = 1",
-        ):  # fmt: skip
+            "alter table runs drop column seen_at",
+            "update meta set schema_version = 1",
+        ):
             connection.execute(undo)
     fresh = Warehouse(tmp_path / "fresh.duckdb")
     assert stocked.query(COLUMNS).equals(fresh.query(COLUMNS))
@@ -200,19 +235,29 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
 
 
 def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
-    words = ["biased", "no relevant bias", "detects", "overlooks", "rewards", "inconclusive",
-             "too few questions"]  # fmt: skip
+    words = [
+        "biased",
+        "no relevant bias",
+        "detects",
+        "overlooks",
+        "rewards",
+        "inconclusive",
+        "too few questions",
+    ]
     with duckdb.connect(str(stocked.path)) as connection:
         connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
         sql = (_schema.MIGRATIONS / "007_findings.sql").read_text()
         connection.execute(sql.replace("findings", "findings_of_4"))
         rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
     assert rows == [
-        ("biased", None, None), ("no relevant bias", None, None),
-        ("no relevant bias", "detects", None), ("biased", "overlooks", None),
-        ("biased", "rewards", None), ("inconclusive", None, None),
+        ("biased", None, None),
+        ("no relevant bias", None, None),
+        ("no relevant bias", "detects", None),
+        ("biased", "overlooks", None),
+        ("biased", "rewards", None),
+        ("inconclusive", None, None),
         (None, None, "fewer than 10 independent questions"),
-    ]  # fmt: skip
+    ]
 
 
 def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehouse) -> None:
@@ -303,8 +348,9 @@ def test_an_older_warehouse_is_brought_forward_once(
     stocked.save([make(Questions, {"question_id": "d/2"})], run="r2")
     assert stocked.query("select text from notes").rows() == [("migrated",), ("migrated!",)]
     assert stocked.query("select question_id, note from questions order by all").rows() == [
-        ("d/1", None), ("d/2", None)
-    ]  # fmt: skip
+        ("d/1", None),
+        ("d/2", None),
+    ]
     assert stocked.query("select schema_version from meta").rows() == [(NEXT + 1,)]
 
 

@@ -16,10 +16,15 @@ from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
 KEYS = {
-    "dataset": ["d", "e"], "judge": ["ada", "'--"], "prompt": ["p", "q"], "wave": ["", "2"],
-    "sample": ["s1", "s2"], "arm": ["control", "experimental"],
-    "shown_first": ["anchor", "target"], "repeat": [0, 12],
-}  # fmt: skip
+    "dataset": ["d", "e"],
+    "judge": ["ada", "'--"],
+    "prompt": ["p", "q"],
+    "wave": ["", "2"],
+    "sample": ["s1", "s2"],
+    "arm": ["control", "experimental"],
+    "shown_first": ["anchor", "target"],
+    "repeat": [0, 12],
+}
 CHOICES = ("first", "second", "tie", "invalid", "abstain", "ambiguous", None)
 BALLOTS = st.dictionaries(
     st.tuples(*(st.sampled_from(values) for values in KEYS.values())),
@@ -41,12 +46,21 @@ def test_counts_are_those_of_a_frame(
 ) -> None:
     log = make_vote_log(
         [
-            {**dict(zip(KEYS, keys, strict=True)), "choice": choice, "label": "tie",
-             "anchor_length": 10 + len(keys[0]), "target_length": 20, "anchor_author": "ant",
-             "target_author": "bee", "human_score": 0.5, "label_chance": 0.2, "category": "sums"}
+            {
+                **dict(zip(KEYS, keys, strict=True)),
+                "choice": choice,
+                "label": "tie",
+                "anchor_length": 10 + len(keys[0]),
+                "target_length": 20,
+                "anchor_author": "ant",
+                "target_author": "bee",
+                "human_score": 0.5,
+                "label_chance": 0.2,
+                "category": "sums",
+            }
             for keys, choice in ballots.items()
         ]
-    )  # fmt: skip
+    )
     shelf.save([Saving(VoteLog, log)], run="r", study="study")
     masks, compared = shelf.masks("study")
     found = Tallies.of(with_compared(count_masks(masks), compared))
@@ -56,10 +70,16 @@ def test_counts_are_those_of_a_frame(
 
 def test_what_is_known_of_answers_stands_beside_control_pairs(make_vote_log: Make) -> None:
     known = {
-        "anchor_length": 11, "target_length": 22, "anchor_markup": 3, "target_markup": 4,
-        "anchor_author": "ant", "target_author": "bee", "human_score": 1.0, "label_chance": 0.25,
+        "anchor_length": 11,
+        "target_length": 22,
+        "anchor_markup": 3,
+        "target_markup": 4,
+        "anchor_author": "ant",
+        "target_author": "bee",
+        "human_score": 1.0,
+        "label_chance": 0.25,
         "category": "sums",
-    }  # fmt: skip
+    }
     rows = [{"judge": judge, **known} for judge in ("ada", "bob")]
     rows += [{"arm": "experimental", **known}, {"sample": "s2"}]
     tallies = count_votes(make_vote_log(rows)).sort("sample", "arm", "judge")

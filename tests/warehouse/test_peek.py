@@ -10,11 +10,17 @@ from warehouse.store import Warehouse
 
 ENDED = datetime(2024, 1, 2, tzinfo=UTC)
 RUN: dict[str, Any] = {
-    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "process": "h/1",
+    "run": "r1",
+    "flow": "audit",
+    "study": "quick",
+    "user": "u",
+    "process": "h/1",
     "parameters": "{}",
-    "fingerprint": "f1", "code_version": "1", "state": "running",
+    "fingerprint": "f1",
+    "code_version": "1",
+    "state": "running",
     "started_at": datetime(2024, 1, 1, tzinfo=UTC),
-}  # fmt: skip
+}
 
 
 def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

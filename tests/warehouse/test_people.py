@@ -18,18 +18,36 @@ ARM = {"arm": "experimental", "perturbation": "padding", "kind": "promote"}
 def audit(warehouse: Warehouse, study: str = "quick", seed: int = 0) -> None:
     now = datetime(2026, 1, 1 + seed, tzinfo=UTC)
     warehouse.start_run(
-        {"run": study, "flow": "audit", "study": study, "user": "u", "process": "p/1",
-         "parameters": f'{{"seed": {seed}}}', "fingerprint": "f", "code_version": "1",
-         "started_at": now, "ended_at": now, "state": "completed"}
-    )  # fmt: skip
+        {
+            "run": study,
+            "flow": "audit",
+            "study": study,
+            "user": "u",
+            "process": "p/1",
+            "parameters": f'{{"seed": {seed}}}',
+            "fingerprint": "f",
+            "code_version": "1",
+            "started_at": now,
+            "ended_at": now,
+            "state": "completed",
+        }
+    )
 
 
 def log(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "",
-        "sample": "d/1/a2", "cluster": "d/1", "shown_first": "anchor", "repeat": 0,
-        "choice": "first", "human": False, **row,
-    }  # fmt: skip
+        "dataset": "d",
+        "judge": "offline/honest",
+        "prompt": "pair_v1",
+        "wave": "",
+        "sample": "d/1/a2",
+        "cluster": "d/1",
+        "shown_first": "anchor",
+        "repeat": 0,
+        "choice": "first",
+        "human": False,
+        **row,
+    }
 
 
 @pytest.fixture
@@ -48,9 +66,14 @@ def shelf(warehouse: Warehouse, make: Make, make_vote_log: Callable[..., Any]) -
     ]
     rows = make_vote_log([log({"arm": "control"}), log(ARM)])
     savings: list[tuple[type[Frame], list[dict[str, Any]]]] = [
-        (Questions, [{}]), (Answers, [{}, answer]), (PerturbedAnswers, versions), (Judges, [{}]),
-        (Prompts, [{}]), (Pairs, pairs), (Ballots, asked),
-    ]  # fmt: skip
+        (Questions, [{}]),
+        (Answers, [{}, answer]),
+        (PerturbedAnswers, versions),
+        (Judges, [{}]),
+        (Prompts, [{}]),
+        (Pairs, pairs),
+        (Ballots, asked),
+    ]
     warehouse.save([make(model, *some) for model, some in savings], run="r")
     for study, seed in (("quick", 0), ("again", 1)):
         audit(warehouse, study, seed)
@@ -70,10 +93,13 @@ def test_a_newer_recipe_of_another_study_changes_no_text(
 ) -> None:
     newer = {"answer_id": "d/1/a2", "seed": 0, "recipe": 3, "perturbed": "0-3"}
     shelf.save(
-        [make(PerturbedAnswers, newer), make(Pairs, {**ARM, "pair_id": "p-0-3", "target": "0-3"}),
-         make(Ballots, {"ballot_id": "b9", "pair_id": "p-0-3"})],
+        [
+            make(PerturbedAnswers, newer),
+            make(Pairs, {**ARM, "pair_id": "p-0-3", "target": "0-3"}),
+            make(Ballots, {"ballot_id": "b9", "pair_id": "p-0-3"}),
+        ],
         run="other",
-    )  # fmt: skip
+    )
     rows = make_vote_log([log({"arm": "control"}), log(ARM)])
     audit(shelf, "other")
     shelf.save([Saving(VoteLog, rows)], run="other", study="other")
@@ -97,8 +123,10 @@ def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:
 
 
 def test_people_are_those_of_the_pairs(shelf: Warehouse, make: Make) -> None:
-    ballots = [{"ballot_id": f"a-{pair}", "pair_id": pair, "judge": "people/ann"}
-               for pair in ("p1", "other")]  # fmt: skip
+    ballots = [
+        {"ballot_id": f"a-{pair}", "pair_id": pair, "judge": "people/ann"}
+        for pair in ("p1", "other")
+    ]
     votes = [{"ballot_id": ballot["ballot_id"]} for ballot in ballots]
     shelf.save([make(Judges, ANN), make(Ballots, *ballots), make(Votes, {}, *votes)], run="r")
     people = people_of(shelf, pairs_of(shelf, "quick"))
@@ -115,6 +143,7 @@ def test_a_part_of_a_result_is_replaced(
         shelf.save([Saving(VoteLog, part, part="human")], run="r", study="quick")
     found = shelf.query("select study, judge, choice from vote_log where human or arm = 'control'")
     assert sorted(found.rows()) == [
-        ("again", "offline/honest", "first"), ("quick", "offline/honest", "first"),
+        ("again", "offline/honest", "first"),
+        ("quick", "offline/honest", "first"),
         ("quick", "people/ann", "tie"),
-    ]  # fmt: skip
+    ]

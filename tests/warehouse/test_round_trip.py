@@ -59,10 +59,17 @@ def test_texts_come_back_as_they_were(shelf: Warehouse, rows: list[tuple[str, st
 )
 def test_numbers_come_back_as_they_were(shelf: Warehouse, drawn: dict[str, Any]) -> None:
     row = {
-        "statistic": "asr", "dataset": "d", "judge": "j", "prompt": "p", "mode": "paper",
+        "statistic": "asr",
+        "dataset": "d",
+        "judge": "j",
+        "prompt": "p",
+        "mode": "paper",
         "subgroup": "",
-        "clusters": 1, "dropped": 0, "votes_per_pair": 1, "method": "m",
-    }  # fmt: skip
+        "clusters": 1,
+        "dropped": 0,
+        "votes_per_pair": 1,
+        "method": "m",
+    }
     frame = Estimates.of(pl.DataFrame([{**row, **drawn}]))
     study = str(next(numbers))
     shelf.save([Saving(Estimates, frame)], run="r1", study=study)
@@ -77,23 +84,50 @@ def test_votes_come_back_as_they_were(
     key = str(next(numbers))
     facts = {
         Questions: {"question_id": "q", "dataset": "d", "question": "?"},
-        Judges: {"judge": "j", "provider": "p", "model": "m", "params": "{}", "system": "",
-                 "simulated": False},
-        Prompts: {"prompt": "p", "kind": "pair", "source": "s", "verdict": "tag", "system": "",
-                  "user": "u"},
+        Judges: {
+            "judge": "j",
+            "provider": "p",
+            "model": "m",
+            "params": "{}",
+            "system": "",
+            "simulated": False,
+        },
+        Prompts: {
+            "prompt": "p",
+            "kind": "pair",
+            "source": "s",
+            "verdict": "tag",
+            "system": "",
+            "user": "u",
+        },
         Pairs: {
-            "pair_id": "p", "dataset": "d", "sample": "s", "cluster": "q", "arm": "control",
-            "question": "?", "anchor": "a", "target": "b",
+            "pair_id": "p",
+            "dataset": "d",
+            "sample": "s",
+            "cluster": "q",
+            "arm": "control",
+            "question": "?",
+            "anchor": "a",
+            "target": "b",
         },
         Ballots: {
-            "ballot_id": key, "pair_id": "p", "judge": "j", "prompt": "p", "wave": key,
-            "shown_first": "anchor", "repeat": 0,
+            "ballot_id": key,
+            "pair_id": "p",
+            "judge": "j",
+            "prompt": "p",
+            "wave": key,
+            "shown_first": "anchor",
+            "repeat": 0,
         },
         Votes: {
-            "ballot_id": key, "choice": "tie", "raw": raw, "seconds": seconds, "attempts": 1,
+            "ballot_id": key,
+            "choice": "tie",
+            "raw": raw,
+            "seconds": seconds,
+            "attempts": 1,
             "cast_at": moment,
         },
-    }  # fmt: skip
+    }
     shelf.save(
         [Saving(model, model.of(pl.DataFrame([row]))) for model, row in facts.items()], run="r"
     )

@@ -14,11 +14,17 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 RUN = {
-    "run": "r1", "flow": "audit", "study": "quick", "user": "u", "process": "h/1",
+    "run": "r1",
+    "flow": "audit",
+    "study": "quick",
+    "user": "u",
+    "process": "h/1",
     "parameters": "{}",
-    "fingerprint": "f", "code_version": "1", "state": "running",
+    "fingerprint": "f",
+    "code_version": "1",
+    "state": "running",
     "started_at": datetime(2024, 1, 1, tzinfo=UTC),
-}  # fmt: skip
+}
 
 
 def test_the_file_is_made_on_first_use(tmp_path: Path) -> None:
@@ -122,8 +128,10 @@ def test_results_are_replaced_within_their_study_only(warehouse: Warehouse, make
     assert warehouse.save([two], run="r3", study="quick") == 2
     rows = warehouse.query("select study, run, statistic, estimate from estimates order by all")
     assert rows.rows() == [
-        ("nightly", "r2", "asr", 0.5), ("quick", "r3", "asr", 0.7), ("quick", "r3", "mps", 0.5),
-    ]  # fmt: skip
+        ("nightly", "r2", "asr", 0.5),
+        ("quick", "r3", "asr", 0.7),
+        ("quick", "r3", "mps", 0.5),
+    ]
     warehouse.save([Saving(Estimates, Estimates.empty())], run="r4", study="quick")
     assert warehouse.query("select study from estimates").rows() == [("nightly",)]
 
@@ -155,8 +163,9 @@ def test_read_among_knows_the_study_and_finds_nulls(warehouse: Warehouse, make: 
         warehouse.save(rows, run="r1", study=study)
     quick = pl.DataFrame({"study": ["quick"]})
     assert warehouse.read(Findings, among=quick).height == 1
-    among = pl.DataFrame({"study": ["quick"], "perturbation": [None]}, schema_overrides={
-        "perturbation": pl.String})  # fmt: skip
+    among = pl.DataFrame(
+        {"study": ["quick"], "perturbation": [None]}, schema_overrides={"perturbation": pl.String}
+    )
     assert warehouse.read(Estimates, among=among)["estimate"].to_list() == [0.1]
 
 

@@ -123,14 +123,19 @@ def test_the_marts_that_we_make_are_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statements", "named"),
     [
-        (("drop table estimates", "create view estimates as select * from read_text('/etc/hosts')"),
-         "view estimates"),
+        (
+            (
+                "drop table estimates",
+                "create view estimates as select * from read_text('/etc/hosts')",
+            ),
+            "view estimates",
+        ),
         (("alter table meta rename to kept", "create view meta as from kept"), "view meta"),
         (("create macro round(x, n) as 42",), "macro round"),
         (("create macro AVG(x) as 42",), "macro avg"),
         (("create macro unnest(x) as table select 42",), "macro unnest"),
     ],
-)  # fmt: skip
+)
 def test_what_takes_the_place_of_ours_is_refused(
     statements: tuple[str, ...], named: str, elsewhere: Path
 ) -> None:
@@ -149,9 +154,11 @@ def test_what_takes_the_place_of_ours_is_refused(
 
 def test_views_and_macros_of_an_analyst_are_left_alone(elsewhere: Path) -> None:
     _doctor(
-        elsewhere, "create view my_view as select study from estimates",
-        "create macro my_macro(x) as x + 1", "create table my_table as select 1 as a",
-    )  # fmt: skip
+        elsewhere,
+        "create view my_view as select study from estimates",
+        "create macro my_macro(x) as x + 1",
+        "create table my_table as select 1 as a",
+    )
     shelf = Warehouse(elsewhere)
     assert shelf.query("select my_macro(a) as b from my_table").rows() == [(2,)]
     assert shelf.query("select * from my_view").is_empty()

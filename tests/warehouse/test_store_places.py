@@ -32,13 +32,18 @@ def _refusals(path: Path, make: Make) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("notes.txt", b""), ("notes.txt", b"x"), ("notes.txt", b"Dear diary,\n" * 1000),
+        ("notes.txt", b""),
+        ("notes.txt", b"x"),
+        ("notes.txt", b"Dear diary,\n" * 1000),
         ("notes.txt", b"\0" * 20000),
         # DuckDB would read these as tables, or fetch from the web what reads them.
-        ("votes.csv", b"a,b\n1,2\n"), ("votes.csv", b""), ("v.parquet", b"PAR1"),
-        ("v.json", b"[]"), ("v.db", b"SQLite format 3\0" * 99),
+        ("votes.csv", b"a,b\n1,2\n"),
+        ("votes.csv", b""),
+        ("v.parquet", b"PAR1"),
+        ("v.json", b"[]"),
+        ("v.db", b"SQLite format 3\0" * 99),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_another_kind_is_left_alone(
     tmp_path: Path, make: Make, name: str, content: bytes
 ) -> None:

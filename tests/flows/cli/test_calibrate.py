@@ -11,12 +11,24 @@ from click.testing import CliRunner, Result
 from flows.cli.main import main
 
 JUDGE = [
-    "judge", "metric", "epsilon", "epsilon_kind", "test", "winning_rate", "advantage_probability",
-    "passed", "annotators",
-]  # fmt: skip
+    "judge",
+    "metric",
+    "epsilon",
+    "epsilon_kind",
+    "test",
+    "winning_rate",
+    "advantage_probability",
+    "passed",
+    "annotators",
+]
 ANNOTATOR = [
-    "annotator", "n", "advantage_probability", "human_advantage_probability", "p_value", "rejected"
-]  # fmt: skip
+    "annotator",
+    "n",
+    "advantage_probability",
+    "human_advantage_probability",
+    "p_value",
+    "rejected",
+]
 
 
 def tell(labels: str) -> dict[str, str]:
@@ -27,8 +39,10 @@ def tell(labels: str) -> dict[str, str]:
 def files(tmp_path: Path) -> dict[str, str]:
     # People agree but for one item in ten, and never two of them at once.
     humans = {
-        "Ann": tell("abcabcabcb" * 6), "Bob": tell("abcabcabaa" * 6), "Cid": tell("abcabcacca" * 6)
-    }  # fmt: skip
+        "Ann": tell("abcabcabcb" * 6),
+        "Bob": tell("abcabcabaa" * 6),
+        "Cid": tell("abcabcacca" * 6),
+    }
     judges = {"good": tell("abcabcabca" * 6), "poor": tell("cccabcabca" * 6), "mute": {}}
     humans["Ann"] |= {"x": None, "y": ""}  # type: ignore[dict-item]
     paths = {}

@@ -43,11 +43,14 @@ def test_every_row_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("p_holm", "Holm 1979"), ("p_by", "Benjamini & Yekutieli 2001"),
-        ("e_rejected", "Wang & Ramdas 2022"), ("shrunk", "DerSimonian & Laird (1986)"),
-        ("shrunk_error", "tau^2"), ("scorecard", "methods.md, section 11"),
+        ("p_holm", "Holm 1979"),
+        ("p_by", "Benjamini & Yekutieli 2001"),
+        ("e_rejected", "Wang & Ramdas 2022"),
+        ("shrunk", "DerSimonian & Laird (1986)"),
+        ("shrunk_error", "tau^2"),
+        ("scorecard", "methods.md, section 11"),
     ],
-)  # fmt: skip
+)
 def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0

@@ -60,10 +60,12 @@ def refused(*words: str) -> str:
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
         (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
-        (("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
-         ("padding named more than once. Name each once.",)),
+        (
+            ("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
+            ("padding named more than once. Name each once.",),
+        ),
     ],
-)  # fmt: skip
+)
 def test_unknown_names_and_odd_designs(
     words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -76,14 +78,16 @@ def test_unknown_names_and_odd_designs(
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (("--judge", "openai/gpt-5.5", "--judge", "anthropic/opus-5.5"),
-         ("no judge can be asked", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "Nothing")),
+        (
+            ("--judge", "openai/gpt-5.5", "--judge", "anthropic/opus-5.5"),
+            ("no judge can be asked", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "Nothing"),
+        ),
         (("--dataset", "blom"), ("'blom'", "'bloom'?")),
         (("--dataset", "humans_or_llms"), ("VOIRDIRE_HUMANS_OR_LLMS", "folder")),
         (("--dataset", "missing.jsonl"), ("missing.jsonl",)),
         (("--server", "http://127.0.0.1:9"), ("http://127.0.0.1:9/api cannot be used", "refused")),
     ],
-)  # fmt: skip
+)
 def test_a_first_run_that_cannot_begin_leaves_a_row(
     words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,8 +171,12 @@ def test_files_that_are_no_warehouse(make: Any, parts: tuple[str, ...], tmp_path
 
 
 COMMANDS = (
-    ("remeasure", "x"), ("report", "x"), ("sql", "select 1"), ("calibrate", "x"), ("audit",),
-)  # fmt: skip
+    ("remeasure", "x"),
+    ("report", "x"),
+    ("sql", "select 1"),
+    ("calibrate", "x"),
+    ("audit",),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
@@ -300,8 +308,10 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told

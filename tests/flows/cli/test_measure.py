@@ -23,27 +23,64 @@ from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 SHARES = {
-    "asr", "sham_floor", "position_consistency", "primacy", "recency", "random_baseline",
-    "random_baseline_coin", "valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate",
-    "missing_rate", "cached_rate", *STATISTICS["accuracy"].gives, "accuracy_before",
-    "accuracy_after", "agreement", "agreement_decided",
-    "flips_up", "flips_down", "robustness_rate", "consistency_rate", "asr_bounds", "jury_asr",
-    "jury_sham_floor", "replicate_floor", "mean_asr", "mean_sham_floor",
-    "jury_flips_up", "jury_flips_down", "jury_robustness_rate", "jury_consistency_rate",
-    "jury_accuracy", "jury_position_consistency", "dasr_posterior", "lost_rate",
-    "shift_spread", "category_spread",
-}  # fmt: skip
+    "asr",
+    "sham_floor",
+    "position_consistency",
+    "primacy",
+    "recency",
+    "random_baseline",
+    "random_baseline_coin",
+    "valid_rate",
+    "invalid_rate",
+    "abstain_rate",
+    "ambiguous_rate",
+    "missing_rate",
+    "cached_rate",
+    *STATISTICS["accuracy"].gives,
+    "accuracy_before",
+    "accuracy_after",
+    "agreement",
+    "agreement_decided",
+    "flips_up",
+    "flips_down",
+    "robustness_rate",
+    "consistency_rate",
+    "asr_bounds",
+    "jury_asr",
+    "jury_sham_floor",
+    "replicate_floor",
+    "mean_asr",
+    "mean_sham_floor",
+    "jury_flips_up",
+    "jury_flips_down",
+    "jury_robustness_rate",
+    "jury_consistency_rate",
+    "jury_accuracy",
+    "jury_position_consistency",
+    "dasr_posterior",
+    "lost_rate",
+    "shift_spread",
+    "category_spread",
+}
 EVERYTHING = (-math.inf, math.inf)
 LIMITS = {
-    "mps_contrast": (-2, 2), "mps_sham_contrast": (-2, 2), "rank": (1, 2), "tier": (1, 2),
-    "jury_size": (1, math.inf), "jury_error_size": (1, math.inf),
-    "e_value": (0, math.inf), "los": EVERYTHING,
-    "los_sham": EVERYTHING, "detection_share": EVERYTHING, "los_contrast": EVERYTHING,
+    "mps_contrast": (-2, 2),
+    "mps_sham_contrast": (-2, 2),
+    "rank": (1, 2),
+    "tier": (1, 2),
+    "jury_size": (1, math.inf),
+    "jury_error_size": (1, math.inf),
+    "e_value": (0, math.inf),
+    "los": EVERYTHING,
+    "los_sham": EVERYTHING,
+    "detection_share": EVERYTHING,
+    "los_contrast": EVERYTHING,
     "standardised_effect": EVERYTHING,
-    "detection_power": EVERYTHING, "position_kappa": EVERYTHING,
+    "detection_power": EVERYTHING,
+    "position_kappa": EVERYTHING,
     "position_kappa_once": EVERYTHING,
     "self_score_error": (-1, math.inf),
-}  # fmt: skip
+}
 
 
 def run(path: Path, *options: str) -> Result:
@@ -64,9 +101,16 @@ def votes(tmp_path: Path) -> Path:
         for question in range(20):
             for side, choice in zip(SIDES, choices, strict=True):
                 values = (
-                    "ada", "boast" if planted else None, "promote" if planted else None, arm,
-                    f"q{question}/a2", f"q{question}", side, 0, choice,
-                )  # fmt: skip
+                    "ada",
+                    "boast" if planted else None,
+                    "promote" if planted else None,
+                    arm,
+                    f"q{question}/a2",
+                    f"q{question}",
+                    side,
+                    0,
+                    choice,
+                )
                 rows.append(dict(zip(COLUMNS, values, strict=True)))
     return write(tmp_path / "own.jsonl", rows)
 
@@ -114,8 +158,10 @@ def test_rows_tell_the_finding_and_the_adjusted_p_where_they_belong(votes: Path)
     assert found["asr", "ada", "boast"]["excluded"] is False
     other = found["mps_contrast", "ada", "boast"]
     assert (other["subgroup"], other["p_adjusted"], other["finding"]) == (
-        "bob", other["p_value"], "biased"
-    )  # fmt: skip
+        "bob",
+        other["p_value"],
+        "biased",
+    )
     assert found["tie_rate", "ada", None]["p_adjusted"] is None
     table = run(votes, "--only", "asr_contrast").output
     assert re.search(r"<\.001\s+<\.001\s+biased", table)
@@ -167,14 +213,23 @@ def test_mode_is_kept(votes: Path, mode: str) -> None:
 def test_votes_and_labels_are_enough(tmp_path: Path) -> None:
     # Two people and a judge, who errs on the last of four: votes, labels, and nothing else.
     rows = [
-        {"judge": judge, "human": judge != "ada", "sample": f"s{at}", "cluster": f"q{at}",
-         "shown_first": "anchor", "repeat": 0, "choice": choice, "label": "target"}
+        {
+            "judge": judge,
+            "human": judge != "ada",
+            "sample": f"s{at}",
+            "cluster": f"q{at}",
+            "shown_first": "anchor",
+            "repeat": 0,
+            "choice": choice,
+            "label": "target",
+        }
         for judge, choices in (
-            ("ada", ("second", "second", "second", "first")), ("Bob", ("second", "tie") * 2),
+            ("ada", ("second", "second", "second", "first")),
+            ("Bob", ("second", "tie") * 2),
             ("Cid", ("second",) * 4),
         )
         for at, choice in enumerate(choices)
-    ]  # fmt: skip
+    ]
     path = write(tmp_path / "labels.jsonl", rows)
     result = run(path, "--format", "json")
     assert result.exit_code == 0, result.output
@@ -290,11 +345,19 @@ def test_no_frame_breaks_the_statistics(make_vote_log: Make, study: Any) -> None
 
 def test_copies_in_a_half_cached_wave_are_left_out_of_drift_only(make_vote_log: Make) -> None:
     log = make_vote_log(
-        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "repeat": repeat,
-         "choice": "first" if wave == "n0" or n < 10 else "second",
-         "cached": wave == "n1" and n < 10}
-        for wave in ("n0", "n1") for n in range(20) for side in SIDES for repeat in range(2)
-    )  # fmt: skip
+        {
+            "wave": wave,
+            "sample": f"s{n:02}",
+            "shown_first": side,
+            "repeat": repeat,
+            "choice": "first" if wave == "n0" or n < 10 else "second",
+            "cached": wave == "n1" and n < 10,
+        }
+        for wave in ("n0", "n1")
+        for n in range(20)
+        for side in SIDES
+        for repeat in range(2)
+    )
     found = estimates_of(log, "balanced")
     moved = {row["statistic"]: row for row in found.filter(wave="n1", subgroup="n0").to_dicts()}
     # The ten new pairs always pick the other slot; with ten copies it would be half of that.

@@ -16,10 +16,18 @@ def ballots(
 ) -> list[Row]:
     """Return the votes of a judge on twenty pairs or more, one in each order."""
     return [
-        {"judge": judge, "sample": f"s{at}", "cluster": f"q{at}", "shown_first": side, "repeat": 0,
-         "choice": choice, **more}
-        for at in range(questions) for side, choice in zip(SIDES, choices, strict=True)
-    ]  # fmt: skip
+        {
+            "judge": judge,
+            "sample": f"s{at}",
+            "cluster": f"q{at}",
+            "shown_first": side,
+            "repeat": 0,
+            "choice": choice,
+            **more,
+        }
+        for at in range(questions)
+        for side, choice in zip(SIDES, choices, strict=True)
+    ]
 
 
 def attack(judge: str, before: tuple[str, str], after: tuple[str, str], **more: Any) -> list[Row]:
@@ -103,9 +111,10 @@ def test_only_a_formula_is_called_simulated(
 @pytest.mark.parametrize("width", [80, 120])
 def test_of_two_judges_each_has_its_own_mark(measure: Any, width: int) -> None:
     rows = [
-        *attack("ada", FAIR, FIRST), *attack("bea", FAIR, FAIR),
+        *attack("ada", FAIR, FIRST),
+        *attack("bea", FAIR, FAIR),
         *attack("toy", FAIR, FAIR, simulated=True),
-    ]  # fmt: skip
+    ]
     options = ("--only", "asr_contrast", "--only", "cohen_kappa")
     lines = measure(rows, *options, width=width).stdout.splitlines()
     names = [line.split()[0] for line in lines if line[:4] in {"ada ", "bea ", "toy "}]
@@ -205,10 +214,11 @@ def test_estimates_are_shrunk_toward_the_mean_of_three_judges(measure: Any) -> N
         votes = attack(judge, FAIR, ("second", "first"))
         kept = {f"s{at}" for at in range(many)}
         return [
-            row if row["arm"] == "control" or row["sample"] in kept
+            row
+            if row["arm"] == "control" or row["sample"] in kept
             else {**row, "choice": "first" if row["shown_first"] == "anchor" else "second"}
             for row in votes
-        ]  # fmt: skip
+        ]
 
     log = [row for judge, many in (("a", 2), ("b", 10), ("c", 18)) for row in moved(judge, many)]
     rows = json.loads(measure(log, "--only", "mps", "--format", "json").stdout)
@@ -228,12 +238,18 @@ def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) ->
     # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
     # are valid, but 1 - z^2 / (20 + z^2) = .84 may be: the upper end of the invalid rate is .16.
     # ada is consistent, but of 20 questions a gap of .05 is not excluded.
-    whole = {("ada", "discernment"), ("ada", "position"), ("ada", "validity"),
-             ("bob", "discernment"), ("bob", "validity")}  # fmt: skip
+    whole = {
+        ("ada", "discernment"),
+        ("ada", "position"),
+        ("ada", "validity"),
+        ("bob", "discernment"),
+        ("bob", "validity"),
+    }
     assert {gate[:2] for gate in gates if gate[2:] == (None, "inconclusive")} == whole
     assert [gate for gate in gates if gate[:2] not in whole] == [
-        ("ada", "bias", "boast", "fail"), ("bob", "position", None, "fail")
-    ]  # fmt: skip
+        ("ada", "bias", "boast", "fail"),
+        ("bob", "position", None, "fail"),
+    ]
     query = "select * exclude study from mart.scorecard order by judge, gate"
     stored = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", place])
     assert sorted(json.loads(stored.stdout), key=str) == sorted(found, key=str)

@@ -34,9 +34,14 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 
     def put(*, simulated: bool = False, **params: Any) -> str:
         one = Judge.model_validate(
-            {"judge": NAME, "provider": "desk", "model": "openai/one", "params": params,
-             "usd_per_million": {"prompt": 1, "completion": 10}}
-        )  # fmt: skip
+            {
+                "judge": NAME,
+                "provider": "desk",
+                "model": "openai/one",
+                "params": params,
+                "usd_per_million": {"prompt": 1, "completion": 10},
+            }
+        )
         monkeypatch.setattr(plan, "JUDGES", {NAME: one})
         monkeypatch.setattr(plan, "provider_of", lambda _: Provider(simulated=simulated))
         return NAME
@@ -156,13 +161,17 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
     names = ["pair_v2", "pair_json_v2"]
     frames = (
         (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
-        (Judges, judge_table(study.judges)), (Prompts, prompt_table(names)), (Pairs, pairs),
-    )  # fmt: skip
+        (Judges, judge_table(study.judges)),
+        (Prompts, prompt_table(names)),
+        (Pairs, pairs),
+    )
     store.save([Saving(*each) for each in frames], run="r")
     for prompt, tokens in (("pair_v2", 100), ("pair_json_v2", 900)):
         ballots = _ballots(study, pairs, prompt).head(votes if prompt == "pair_v2" else 20)
-        rows = [{"ballot_id": b, "completion_tokens": tokens + n % 2 * 20}
-                for n, b in enumerate(ballots["ballot_id"])]  # fmt: skip
+        rows = [
+            {"ballot_id": b, "completion_tokens": tokens + n % 2 * 20}
+            for n, b in enumerate(ballots["ballot_id"])
+        ]
         cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
         store.save(cast, run="r")
     honest, random = _estimate(study, pairs, path)
@@ -189,9 +198,7 @@ def test_the_table_fits_80_columns() -> None:
     assert "at most" in lines[1]
 
 
-@pytest.mark.parametrize(
-    ("told", "asks"), [(None, True), (10.0, False), (2000.0, True)]
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "asks"), [(None, True), (10.0, False), (2000.0, True)])
 def test_the_most_is_asked_about_unless_votes_tell(
     told: float | None,
     asks: bool,

@@ -179,8 +179,9 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     sizes = [300, *[1] * 30]
     asked = [
         {"perturbation": "boast", "arm": "experimental", "cluster": f"q{q}", "sample": f"q{q}/{at}"}
-        for q, many in enumerate(sizes) for at in range(many)
-    ]  # fmt: skip
+        for q, many in enumerate(sizes)
+        for at in range(many)
+    ]
     df = freedom_of(pl.DataFrame(asked))
     assert df == pytest.approx(1.2, abs=0.05)
     rows = sight(STUDY, 330, {"offline/random": Spread(0.5, "told")})
@@ -197,8 +198,9 @@ def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
     arms = [("boast", "experimental", 12), ("boast", "sham", 9), ("calm", "experimental", 10)]
     rows = [
         {"perturbation": name, "arm": arm, "cluster": f"q{at % many}"}
-        for name, arm, many in arms for at in range(20)
-    ]  # fmt: skip
+        for name, arm, many in arms
+        for at in range(20)
+    ]
     control = {"perturbation": None, "arm": "control", "cluster": "q0"}
     assert questions_of(pl.DataFrame([*rows, control])) == 9
     assert questions_of(pl.DataFrame([row for row in rows if row["arm"] != "sham"])) == 10

@@ -19,11 +19,15 @@ def test_judges_that_share_no_perturbation_get_one_clear_answer(
     make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [
-        {"judge": judge, "perturbation": perturbation, "sample": f"s{n:02}",
-         "experimental_score": 0.5 + n / 99}
+        {
+            "judge": judge,
+            "perturbation": perturbation,
+            "sample": f"s{n:02}",
+            "experimental_score": 0.5 + n / 99,
+        }
         for judge, perturbation in (("ada", "boast"), ("bea", "calm"))
         for n in range(30)
-    ]  # fmt: skip
+    ]
     shifts = make_shifts(rows, control_score=0.5)
     estimates = mps(shifts=shifts)
     warehouse = Warehouse(tmp_path / "v.duckdb")
@@ -40,11 +44,15 @@ def test_one_number_is_printed_with_what_it_hides(
     make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [
-        {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
-         "experimental_score": 0.5 + shift * n / 29}
+        {
+            "judge": judge,
+            "sample": f"s{n:02}",
+            "control_score": 0.5,
+            "experimental_score": 0.5 + shift * n / 29,
+        }
         for judge, shift in (("ada", 0.0), ("bea", 0.4))
         for n in range(30)
-    ]  # fmt: skip
+    ]
     shifts = make_shifts(rows, simulated=True)
     estimates = mps(shifts=shifts)
     warehouse = Warehouse(tmp_path / "v.duckdb")
@@ -70,15 +78,20 @@ def test_people_of_a_file_narrow_no_models(
         for n in range(30)
         # On the twelve questions that Mary judged, bea is moved less; on all, ada is.
         for judge, shift in (
-            ("ada", 0.3 * (n < 12)), ("bea", 0.3 * (n >= 6)), *[("Mary", 0.0)] * (n < 12),
+            ("ada", 0.3 * (n < 12)),
+            ("bea", 0.3 * (n >= 6)),
+            *[("Mary", 0.0)] * (n < 12),
         )
-    ]  # fmt: skip
+    ]
     shifts = make_shifts(rows, control_score=0.5)
     estimates = mps(shifts=shifts)
     log = make_vote_log([{"judge": "Mary", "human": True}, {"judge": "ada", "human": False}])
     frames = (
-        (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts), (VoteLog, log),
-    )  # fmt: skip
+        (Estimates, estimates),
+        (Findings, conclude(estimates)),
+        (Shifts, shifts),
+        (VoteLog, log),
+    )
     warehouse = Warehouse(tmp_path / "v.duckdb")
     warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
     show_numbers(warehouse, "quick")
@@ -101,10 +114,15 @@ def test_lists_are_json_in_csv_and_no_json_has_a_nan(
 @pytest.mark.parametrize(
     ("label", "cell"),
     [
-        ("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("+1", "'+1"), ("-x", "'-x"), ("@x", "'@x"),
-        ("'=x", "''=x"), ("a=b", "a=b"), ("", '""'),
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1", "'+1"),
+        ("-x", "'-x"),
+        ("@x", "'@x"),
+        ("'=x", "''=x"),
+        ("a=b", "a=b"),
+        ("", '""'),
     ],
-)  # fmt: skip
+)
 def test_csv_holds_no_formula(
     label: str, cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

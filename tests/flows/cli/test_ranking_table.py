@@ -20,11 +20,16 @@ Make = Callable[..., Any]
 def warehouse(make_shifts: Make, tmp_path: Path) -> Warehouse:
     """A model that is moved by .4, a formula and a person that are not moved."""
     rows = [
-        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "simulated": judge == "offline/x",
-         "experimental_score": 0.5 + shift * (n % 3)}
+        {
+            "judge": judge,
+            "sample": f"s{n:02}",
+            "control": "tie",
+            "simulated": judge == "offline/x",
+            "experimental_score": 0.5 + shift * (n % 3),
+        }
         for judge, shift in (("acme/m", 0.2), ("offline/x", 0.0), ("people/ann", 0.0))
         for n in range(30)
-    ]  # fmt: skip
+    ]
     shifts = make_shifts(rows)
     estimates = Estimates.of(pl.concat([mps(shifts=shifts), random_baseline(shifts=shifts)]))
     return stored(estimates, conclude(estimates), tmp_path)
@@ -72,10 +77,16 @@ def test_a_finding_has_what_it_rests_on(
     width: str,
 ) -> None:
     rows = [
-        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "kind": "detract",
-         "experimental_score": 0.2 - 0.1 * (n % 3)}
-        for judge, many in (("acme/m", 30), ("acme/few", 9)) for n in range(many)
-    ]  # fmt: skip
+        {
+            "judge": judge,
+            "sample": f"s{n:02}",
+            "control": "tie",
+            "kind": "detract",
+            "experimental_score": 0.2 - 0.1 * (n % 3),
+        }
+        for judge, many in (("acme/m", 30), ("acme/few", 9))
+        for n in range(many)
+    ]
     shifts = make_shifts(rows)
     estimates = Estimates.of(pl.concat([mps(shifts=shifts), detection_power(shifts=shifts)]))
     own = pl.when(pl.col("judge") == "acme/m").then(pl.lit("over the control: few shams"))

@@ -8,16 +8,37 @@ from rich.console import Console
 from flows.cli.terminal import fits, legend, print_rows, result_table
 
 ROW = {
-    "judge": "ada", "simulated": False, "perturbation": "boast", "statistic": "mps_sham", "n": 20,
+    "judge": "ada",
+    "simulated": False,
+    "perturbation": "boast",
+    "statistic": "mps_sham",
+    "n": 20,
     "shift": 0.125,
-    "low": 0.03, "high": 0.24, "control": 0.08, "control_low": 0.01, "control_high": 0.15,
-    "sham_shift": -0.045, "sham_shift_low": -0.09, "sham_shift_high": 0.0,
-    "detected": None, "detected_low": None, "detected_high": None, "detected_by": None,
-    "asr": 0.42, "asr_low": 0.27, "asr_high": 0.58, "sham_floor": 0.18,
-    "sham_floor_low": 0.1, "sham_floor_high": 0.3, "position_consistency": 0.4,
-    "position_consistency_low": None, "position_consistency_high": None,
-    "finding": "biased", "reason": None, "kind": "promote",
-}  # fmt: skip
+    "low": 0.03,
+    "high": 0.24,
+    "control": 0.08,
+    "control_low": 0.01,
+    "control_high": 0.15,
+    "sham_shift": -0.045,
+    "sham_shift_low": -0.09,
+    "sham_shift_high": 0.0,
+    "detected": None,
+    "detected_low": None,
+    "detected_high": None,
+    "detected_by": None,
+    "asr": 0.42,
+    "asr_low": 0.27,
+    "asr_high": 0.58,
+    "sham_floor": 0.18,
+    "sham_floor_low": 0.1,
+    "sham_floor_high": 0.3,
+    "position_consistency": 0.4,
+    "position_consistency_low": None,
+    "position_consistency_high": None,
+    "finding": "biased",
+    "reason": None,
+    "kind": "promote",
+}
 BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] -.04 [-.09, .00] .42 [.27, .58] .18 [.10, .30]"
 OVER_SHAM = "over a meaning-free edit of equal size (sham)"
 
@@ -35,14 +56,32 @@ def shown(width: int, *rows: dict[str, Any]) -> list[str]:
     ("width", "expected"),
     [
         (160, [f"boast 20 {BESIDE} .40 biased"]),
-        (130, ["boast 20 +.12 +.08 -.04 .42 .18 .40 biased",
-               "[+.03, +.24] [+.01, +.15] [-.09, .00] [.27, .58] [.10, .30]"]),
-        (80, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
-              "sham -.04 [-.09, .00], ASR .42 [.27, .58], floor .18 [.10, .30], PC .40"]),
-        (60, ["boast, n 20: biased", "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
-              "sham -.04 [-.09, .00], ASR .42 [.27, .58]", "floor .18 [.10, .30], PC .40"]),
+        (
+            130,
+            [
+                "boast 20 +.12 +.08 -.04 .42 .18 .40 biased",
+                "[+.03, +.24] [+.01, +.15] [-.09, .00] [.27, .58] [.10, .30]",
+            ],
+        ),
+        (
+            80,
+            [
+                "boast, n 20: biased",
+                "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+                "sham -.04 [-.09, .00], ASR .42 [.27, .58], floor .18 [.10, .30], PC .40",
+            ],
+        ),
+        (
+            60,
+            [
+                "boast, n 20: biased",
+                "shift +.12 [+.03, +.24], over control +.08 [+.01, +.15]",
+                "sham -.04 [-.09, .00], ASR .42 [.27, .58]",
+                "floor .18 [.10, .30], PC .40",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_rate_has_its_interval_however_narrow_the_terminal(
     width: int, expected: list[str]
 ) -> None:

@@ -18,9 +18,15 @@ from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
 RUN = {
-    "flow": "audit", "user": "u", "process": "h/1", "parameters": "{}", "fingerprint": "f",
-    "code_version": "1", "state": "completed", "started_at": datetime(2024, 1, 1, tzinfo=UTC),
-}  # fmt: skip
+    "flow": "audit",
+    "user": "u",
+    "process": "h/1",
+    "parameters": "{}",
+    "fingerprint": "f",
+    "code_version": "1",
+    "state": "completed",
+    "started_at": datetime(2024, 1, 1, tzinfo=UTC),
+}
 
 
 @pytest.fixture
@@ -67,8 +73,9 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
     done = _run(shelf, "export", "--output", str(tmp_path / "out"))
     assert done.exit_code == 0, done.output
     assert set(pl.read_parquet(tmp_path / "out" / "estimates.parquet")["study"]) == {
-        "quick", "other"
-    }  # fmt: skip
+        "quick",
+        "other",
+    }
     tables = shelf.query("select table_name from duckdb_tables() where not internal")["table_name"]
     views = shelf.query("select view_name from duckdb_views() where schema_name = 'mart'")
     written = {file.stem for file in (tmp_path / "out").iterdir()}
@@ -107,9 +114,7 @@ def test_rows_are_written_as_the_file_is_named(shelf: Warehouse, name: str, tmp_
         with target.open(newline="") as file:
             (row,) = csv.DictReader(file)
         # Files keep what is there, but for formulas; only a terminal obeys control characters.
-        assert row == {
-            "formula": "'=1+1", "control": "\x1b[2J", "number": "1.5", "list": "[1, 2]"
-        }  # fmt: skip
+        assert row == {"formula": "'=1+1", "control": "\x1b[2J", "number": "1.5", "list": "[1, 2]"}
     elif name == "rows.json":
         assert pl.read_json(target)["formula"].item() == "=1+1"
     elif name == "rows.parquet":

@@ -21,8 +21,10 @@ def tell(labels: str, start: int = 0) -> dict[str, Any]:
 
 
 PEOPLE: Labels = {
-    "Ann": tell("abcabcabcb" * 6), "Bob": tell("abcabcabaa" * 6), "Cid": tell("abcabcacca" * 6)
-}  # fmt: skip
+    "Ann": tell("abcabcabcb" * 6),
+    "Bob": tell("abcabcabaa" * 6),
+    "Cid": tell("abcabcacca" * 6),
+}
 JUDGES: Labels = {"good": tell("abcabcabca" * 6), "poor": tell("cccabcabca" * 6)}
 
 
@@ -61,11 +63,19 @@ def vote_file(folder: Path, name: str, *, people: bool) -> Path:
             human = who[0].isupper()
             for side in ("anchor", "target")[: 1 if human else 2]:
                 choice = "tie" if said == "tie" else "first" if said == side else "second"
-                rows.append({
-                    "judge": who, "arm": "control", "sample": f"s{sample}", "repeat": 0,
-                    "cluster": f"q{sample // 2}", "shown_first": side, "choice": choice,
-                    "human": human, "simulated": None if human else False,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "judge": who,
+                        "arm": "control",
+                        "sample": f"s{sample}",
+                        "repeat": 0,
+                        "cluster": f"q{sample // 2}",
+                        "shown_first": side,
+                        "choice": choice,
+                        "human": human,
+                        "simulated": None if human else False,
+                    }
+                )
     file = folder / f"{name}.jsonl"
     file.write_text("\n".join(json.dumps(r) for r in rows if people or not r["human"]))
     return file
@@ -108,9 +118,12 @@ def test_files_are_kept_with_marts_and_report(
 
 
 def test_another_files_results_are_not_replaced(
-    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    call: Callable[..., Result],
+    write: Callable[..., str],
+    place: Warehouse,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     judges = write("judges", JUDGES)
     write("people", PEOPLE)
     other = tmp_path / "other"
@@ -135,8 +148,9 @@ def test_another_files_results_are_not_replaced(
     assert call(*first, "--name", "people").exit_code == 0
     assert call(*first).exit_code == 0
     assert place.query("select distinct study from alt_tests order by 1")["study"].to_list() == [
-        "others", "people"
-    ]  # fmt: skip
+        "others",
+        "people",
+    ]
 
 
 def test_saved_labels_can_be_calibrated_again(
@@ -180,9 +194,10 @@ def test_votes_of_people_and_judges(
     assert clusters["clusters"].item() == 30
     assert call("report", "votes").exit_code == 0
     assert "How biased are the judges?" in (tmp_path / "reports" / "votes.html").read_text()
-    assert "may these judges replace people?" in (
-        tmp_path / "reports" / "votes-people.html"
-    ).read_text()  # fmt: skip
+    assert (
+        "may these judges replace people?"
+        in (tmp_path / "reports" / "votes-people.html").read_text()
+    )
 
 
 def test_people_from_a_file_and_judges_from_votes(
@@ -232,10 +247,11 @@ def test_labels_that_nobody_else_gives_are_doubted(
 ) -> None:
     def told(labels: Labels, form: Callable[[str], str]) -> Labels:
         return {
-            who: {item: [form(each), form("z")] if lists else form(each)
-                  for item, each in own.items()}
+            who: {
+                item: [form(each), form("z")] if lists else form(each) for item, each in own.items()
+            }
             for who, own in labels.items()
-        }  # fmt: skip
+        }
 
     people = write("people", told(PEOPLE, str))
     doubt = "the judge names nothing that people name"
@@ -295,37 +311,46 @@ def test_an_unknown_study_is_named_with_those_there_are(
 
 HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
     "no overlap": (
-        {**PEOPLE, "Zoe": tell("ab" * 20, 70)}, JUDGES,
+        {**PEOPLE, "Zoe": tell("ab" * 20, 70)},
+        JUDGES,
         "Not tested: Zoe (no instance shared with the judge and another person).",
     ),
     "all labels equal": (
-        {who: tell("a" * 60) for who in PEOPLE}, {"ada": tell("a" * 60)},
+        {who: tell("a" * 60) for who in PEOPLE},
+        {"ada": tell("a" * 60)},
         "ada: all labels of people are equal",
     ),
     "mixed types": (
         {who: {**own, "i00": 3, "i01": ["a"], "i02": True} for who, own in PEOPLE.items()},
-        JUDGES, "good",
+        JUDGES,
+        "good",
     ),
     "a judge that labels nothing": (
-        PEOPLE, {"mute": {}, "void": {"i00": None}, **JUDGES},
+        PEOPLE,
+        {"mute": {}, "void": {"i00": None}, **JUDGES},
         "mute: the judge gave no label that can be read.",
     ),
     "a judge of other items": (
-        PEOPLE, {"far": tell("abc" * 20, 100), **JUDGES},
+        PEOPLE,
+        {"far": tell("abc" * 20, 100), **JUDGES},
         "far: no instance has a label of the judge and of two people.",
     ),
     "html and formulas": (
         {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
-        {"<script>": {i: f"<b>={x}" for i, x in JUDGES["good"].items()}}, "<script>",
+        {"<script>": {i: f"<b>={x}" for i, x in JUDGES["good"].items()}},
+        "<script>",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_labels_are_calibrated_and_kept(
-    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    call: Callable[..., Result],
+    write: Callable[..., str],
+    place: Warehouse,
+    tmp_path: Path,
     case: str,
-) -> None:  # fmt: skip
+) -> None:
     humans, judges, says = HOSTILE[case]
     files = ("--humans", write("people", humans), "--judges", write("judges", judges))
     done = call("calibrate", *files)
@@ -339,64 +364,99 @@ def test_hostile_labels_are_calibrated_and_kept(
 
 REFUSED: dict[str, tuple[Any, list[str], str]] = {
     "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be 0 or more and below 1"),
-    "two labels": (
-        '{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"
-    ),
+    "two labels": ('{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"),
     "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
     "no name": ({"": {"i00": "a"}}, [], "has no name"),
-}  # fmt: skip
+}
 
 
 UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
     "one annotator": (
-        {"Ann": PEOPLE["Ann"]}, JUDGES, [],
-        ("only 'Ann' has labelled: the test holds a judge against one person in the eyes of "
-         "others, so it takes two people, and three to be trusted. Add labels of more."),
+        {"Ann": PEOPLE["Ann"]},
+        JUDGES,
+        [],
+        (
+            "only 'Ann' has labelled: the test holds a judge against one person in the eyes of "
+            "others, so it takes two people, and three to be trusted. Add labels of more."
+        ),
     ),
     "no overlap": (
-        PEOPLE, {"far": tell("abc" * 20, 100)}, [],
-        ("no item has a label of a judge and of two people (0 items have one of a judge and of a "
-         "person). Are items named alike on both sides?"),
+        PEOPLE,
+        {"far": tell("abc" * 20, 100)},
+        [],
+        (
+            "no item has a label of a judge and of two people (0 items have one of "
+            "a judge and of a "
+            "person). Are items named alike on both sides?"
+        ),
     ),
     "an item is one person's": (
-        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)}, {"ada": tell("ab" * 40)}, [],
+        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)},
+        {"ada": tell("ab" * 40)},
+        [],
         "no item has a label of a judge and of two people (80 items have one",
     ),
     "numbers of text": (
-        PEOPLE, JUDGES, ["--metric", "neg_rmse"],
-        ("no label of people can be read as metric neg_rmse takes it (numbers): 180 labels of "
-         "people and 120 of judges cannot. Choose another --metric (see `voirdire list`)"),
+        PEOPLE,
+        JUDGES,
+        ["--metric", "neg_rmse"],
+        (
+            "no label of people can be read as metric neg_rmse takes it (numbers): 180 labels of "
+            "people and 120 of judges cannot. Choose another --metric (see `voirdire list`)"
+        ),
     ),
     "numbers of a judge's text": (
-        {who: tell("123" * 20) for who in PEOPLE}, JUDGES, ["--metric", "neg_rmse"],
-        ("no label of a judge can be read as metric neg_rmse takes it (numbers): 0 labels of "
-         "people and 120 of judges cannot."),
+        {who: tell("123" * 20) for who in PEOPLE},
+        JUDGES,
+        ["--metric", "neg_rmse"],
+        (
+            "no label of a judge can be read as metric neg_rmse takes it (numbers): 0 labels of "
+            "people and 120 of judges cannot."
+        ),
     ),
     "mute judges": (
-        PEOPLE, {"mute": {}, "void": {"i00": None}}, [], "no label of a judge can be read",
+        PEOPLE,
+        {"mute": {}, "void": {"i00": None}},
+        [],
+        "no label of a judge can be read",
     ),
     "no label of a judge": (
-        PEOPLE, {"mute": {}}, [],
+        PEOPLE,
+        {"mute": {}},
+        [],
         "there is no label of a judge. Give a file with some by --judges.",
     ),
     "nothing at all": (
-        {"Ann": {}, "Bob": {"i00": None}}, {"ada": {"i00": ""}}, [],
-        ("no label of people can be read as metric accuracy takes it (names or numbers): 1 labels "
-         "of people and 1 of judges cannot."),
+        {"Ann": {}, "Bob": {"i00": None}},
+        {"ada": {"i00": ""}},
+        [],
+        (
+            "no label of people can be read as metric accuracy takes it (names or "
+            "numbers): 1 labels "
+            "of people and 1 of judges cannot."
+        ),
     ),
     "few": (
-        {who: tell("ab" * 7) for who in PEOPLE}, {"ada": tell("ab" * 20)}, [],
-        ("no annotator has 30 instances with a label of a judge and of another person (the most is "
-         "14). Let people label more items, or lower --min-instances."),
+        {who: tell("ab" * 7) for who in PEOPLE},
+        {"ada": tell("ab" * 20)},
+        [],
+        (
+            "no annotator has 30 instances with a label of a judge and of another "
+            "person (the most is "
+            "14). Let people label more items, or lower --min-instances."
+        ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", UNTESTED)
 def test_labels_on_which_no_judge_can_be_tested_are_refused(
-    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path,
+    call: Callable[..., Result],
+    write: Callable[..., str],
+    place: Warehouse,
+    tmp_path: Path,
     case: str,
-) -> None:  # fmt: skip
+) -> None:
     humans, judges, options, says = UNTESTED[case]
     files = ("--humans", write("people", humans), "--judges", write("judges", judges))
     done = call("calibrate", *files, *options)

@@ -45,9 +45,10 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
         pairs, _ = _prepare(study)
         frames = (
             (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
-            (Judges, judge_table(study.judges)), (Prompts, prompt_table([study.prompt])),
+            (Judges, judge_table(study.judges)),
+            (Prompts, prompt_table([study.prompt])),
             (Pairs, pairs),
-        )  # fmt: skip
+        )
         warehouse.save([Saving(*each) for each in frames], run="r")
         arms = pairs.select("pair_id", "arm", odd=pl.col("sample").rank("dense") % 2 == 1)
         asking = ["ballot_id", "arm", "shown_first", "odd", "repeat"]
@@ -94,9 +95,11 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
     found = drift_of(study, warehouse)
     mps = found.filter(measure="mps_drift").sort("wave", descending=True)
     assert mps.select("wave", "epoch", "estimate", "state").rows() == [
-        ("night 8", 1, 0.0, "quiet"), ("night 7", 1, 1.0, "suspect"),
-        ("night 6", 1, 1.0, "alert"), ("night 5", 2, 0.0, "quiet"),
-    ]  # fmt: skip
+        ("night 8", 1, 0.0, "quiet"),
+        ("night 7", 1, 1.0, "suspect"),
+        ("night 6", 1, 1.0, "alert"),
+        ("night 5", 2, 0.0, "quiet"),
+    ]
     assert {"verdict_drift", "text_drift", "token_drift"} <= set(found["measure"])
     # The replies are all alike, so no text has changed.
     assert found.filter(measure="text_drift")["estimate"].unique().to_list() == [0.0]

@@ -30,14 +30,17 @@ STUDY = make_study("quick", {"name": "mine"})
 def log() -> pl.DataFrame:
     votes = [
         simulate(traits, kind=kind, beta=beta, items=20, votes=4, seed=seed).with_columns(
-            judge=pl.lit(name), anchor_author=pl.lit("ant"), target_author=pl.lit("bee"),
+            judge=pl.lit(name),
+            anchor_author=pl.lit("ant"),
+            target_author=pl.lit("bee"),
             # One perturbation has one kind, whichever preset the votes are of.
             kind=pl.when(pl.col("kind").is_not_null()).then(pl.lit("promote")),
-            anchor_length=pl.col("sample").str.len_chars() + seed, target_length=pl.lit(9),
+            anchor_length=pl.col("sample").str.len_chars() + seed,
+            target_length=pl.lit(9),
             category=pl.when(pl.col("cluster").rank("dense") % 2 == 0).then(pl.lit("maths")),
         )
         for seed, (name, (traits, kind, beta)) in enumerate(PRESETS.items())
-    ]  # fmt: skip
+    ]
     return VoteLog.of(pl.concat(votes, how="diagonal_relaxed"))
 
 
@@ -47,9 +50,15 @@ def warehouse(tmp_path: Path, log: pl.DataFrame) -> Warehouse:
     warehouse = Warehouse(tmp_path / "w.duckdb")
     row = first_row("audit", "old", STUDY, datetime.now(UTC))
     warehouse.start_run(
-        {**row, "state": "completed", "ended_at": datetime.now(UTC), "planned": 9,
-         "from_warehouse": 2, "asked": 7}
-    )  # fmt: skip
+        {
+            **row,
+            "state": "completed",
+            "ended_at": datetime.now(UTC),
+            "planned": 9,
+            "from_warehouse": 2,
+            "asked": 7,
+        }
+    )
     verdicts = tally_votes(count_votes(log), "balanced")
     warehouse.save([Saving(VoteLog, log), Saving(Verdicts, verdicts)], run="old", study=STUDY.name)
     return warehouse
@@ -93,9 +102,12 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     ],
 )
 def test_one_that_fails_says_so_in_runs(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str,
+    warehouse: Warehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    state: str,
     code: int,
-) -> None:  # fmt: skip
+) -> None:
     def fail(*_: object) -> None:
         raise error
 

@@ -31,11 +31,13 @@ def votes(tmp_path: Path) -> Path:
     """Three judges in two waves, the votes of neither known to any catalogue."""
     logs = [
         simulate(traits, kind="promote", beta=beta, items=15, votes=2, seed=seed).with_columns(
-            judge=pl.lit(f"{name} of elsewhere"), wave=pl.lit(wave), perturbation="kind",
+            judge=pl.lit(f"{name} of elsewhere"),
+            wave=pl.lit(wave),
+            perturbation="kind",
         )
         for seed, (name, (traits, _, beta)) in enumerate(list(PRESETS.items())[:3])
         for wave in ("2024-01-01", "2024-01-02")
-    ]  # fmt: skip
+    ]
     path = tmp_path / "own.parquet"
     VoteLog.of(pl.concat(logs, how="diagonal_relaxed")).write_parquet(path)
     return path
@@ -97,8 +99,9 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     path, place, page = tmp_path / "plain.jsonl", tmp_path / "w.duckdb", tmp_path / "page.html"
     ours = [
         {"sample": f"s{n}", "judge": "ada", "shown_first": side}
-        for n in range(12) for side in ("anchor", "target")
-    ]  # fmt: skip
+        for n in range(12)
+        for side in ("anchor", "target")
+    ]
     theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
     make_vote_log([*ours, *theirs]).write_ndjson(path)
     measured = voirdire("measure", path, "--warehouse", place)

@@ -17,10 +17,17 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
     make_vote_log: Make, make_estimates: Make, tmp_path: Path
 ) -> None:
     cast = [
-        {"judge": "offline/x", "sample": sample, "shown_first": shown, "repeat": repeat,
-         "choice": "tie" if (sample, shown, repeat) == ("s1", "anchor", 1) else "first"}
-        for sample in ("s1", "s2") for shown in ("anchor", "target") for repeat in range(2)
-    ]  # fmt: skip
+        {
+            "judge": "offline/x",
+            "sample": sample,
+            "shown_first": shown,
+            "repeat": repeat,
+            "choice": "tie" if (sample, shown, repeat) == ("s1", "anchor", 1) else "first",
+        }
+        for sample in ("s1", "s2")
+        for shown in ("anchor", "target")
+        for repeat in range(2)
+    ]
     spared = {"judge": "offline/x", "sample": "s3", "choice": None, "stopped": "deterministic"}
     once = [{"judge": "offline/x", "sample": "s3", "shown_first": "anchor", "repeat": 0}]
     people = [
@@ -38,8 +45,9 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
     log = make_vote_log([{"stopped": None, "human": False, **row} for row in rows])
     store.save(
         [Saving(VoteLog, log), Saving(Estimates, make_estimates([{"estimate": 0.2}]))],
-        run="r", study="s",
-    )  # fmt: skip
+        run="r",
+        study="s",
+    )
     assert probed_line(store, "s") == (
         "offline/x answered alike in 3 of 4 probes: one vote per order was asked"
     )

@@ -26,9 +26,12 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Make:
     """Make a study with a budget, of one judge."""
 
     def make(
-        budget: float | None = 5, dropped: tuple[str, ...] = (), *, simulated: bool = False,
+        budget: float | None = 5,
+        dropped: tuple[str, ...] = (),
+        *,
+        simulated: bool = False,
         **judge: Any,
-    ) -> Study:  # fmt: skip
+    ) -> Study:
         one = Judge(**{"judge": NAME, "provider": "desk", "model": "hosted_vllm/one", **judge})
         monkeypatch.setattr(casting, "JUDGES", {NAME: one})
         monkeypatch.setattr(casting, "PROVIDERS", Catalogue())

@@ -75,8 +75,10 @@ def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
     """Keep a warehouse open in another process, as a notebook does, until the end of the block."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path), how],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout
         assert process.stdout.readline() == "held\n"
         yield process
@@ -94,9 +96,12 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
     words = (*SMALL, "--limit", "60", "--votes", "8", "--yes")
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
-            stdout=said, stderr=said,
-        )  # fmt: skip
+            [sys.executable, "-m", "flows.cli", *words],
+            cwd=tmp_path,
+            env=environment,
+            stdout=said,
+            stderr=said,
+        )
     while emulated.stats().get("replies", 0) < 50:
         assert process.poll() is None
         time.sleep(0.05)
@@ -124,14 +129,21 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
 
 
 def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
-    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     emulated.behave(latency=0.5)
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *SMALL, "--patience", "1"], cwd=tmp_path,
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *SMALL, "--patience", "1"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while emulated.stats()["requests"] == 0:
         assert process.poll() is None
         time.sleep(0.05)
@@ -149,14 +161,18 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
     assert "0 cast, 0 without a reply" in " ".join(again.stdout.split())
     assert emulated.stats()["requests"] == warehouse.read(Votes).height == BALLOTS
     assert warehouse.query("select state from runs order by started_at")["state"].to_list() == [
-        "killed", "completed"
-    ]  # fmt: skip
+        "killed",
+        "completed",
+    ]
 
 
 def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
-    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, environment: dict[str, str],
+    voirdire: Voirdire,
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     emulated.provider(concurrency=1)
     (tmp_path / "dies").mkdir()
     (tmp_path / "dies" / "sitecustomize.py").write_text(DIES)
@@ -182,9 +198,12 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
     emulated.behave(latency=0.1)
     words = (*SMALL, "--limit", "60")
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words], cwd=tmp_path, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", *words],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     replies = 0
     for _ in range(kills):
         # each of them has asked something

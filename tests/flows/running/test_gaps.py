@@ -19,8 +19,17 @@ from warehouse.store import Saving, Warehouse
 Make = Callable[..., Any]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).parents[3]
-SMALL = ("audit", "--limit", "3", "--perturbation", "fake_reference", "--judge", "offline/random",
-         "--judge", "emu/one")  # fmt: skip
+SMALL = (
+    "audit",
+    "--limit",
+    "3",
+    "--perturbation",
+    "fake_reference",
+    "--judge",
+    "offline/random",
+    "--judge",
+    "emu/one",
+)
 BALLOTS = 18
 """Of each judge: control, experimental and sham of three questions, in both orders."""
 
@@ -35,8 +44,9 @@ def log(make_vote_log: Make) -> Any:
             {"judge": "bob", "sample": "s2", "choice": "invalid"},
             {"judge": "people/ann", "choice": None, "human": True},
         ],
-        stopped=None, human=False,
-    )  # fmt: skip
+        stopped=None,
+        human=False,
+    )
 
 
 def test_gaps_are_counted_by_judge(log: Any) -> None:
@@ -170,9 +180,13 @@ def test_a_form_with_an_unknown_name_leaves_a_row(
     warehouse: Warehouse, environment: dict[str, str], word: str
 ) -> None:
     subprocess.run(
-        [sys.executable, "-c", FORM, word, "nobody/knows"], cwd=ROOT, env=environment,
-        capture_output=True, check=True, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-c", FORM, word, "nobody/knows"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        check=True,
+        timeout=300,
+    )
     study, state, error = warehouse.query("select study, state, error from runs").row(0)
     assert (study, state) == ("form", "failed")
     assert "nobody/knows" in error

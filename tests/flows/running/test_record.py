@@ -58,9 +58,10 @@ def test_signs_are_given_while_the_run_runs(
 
 
 def test_an_error_does_nothing_where_it_is_printed(
-    running: Record, make_votes: Callable[..., Any],
+    running: Record,
+    make_votes: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setenv("DESK_API_KEY", "sk-secret")
     errors = ["its batch \x1b[2J\u202e was [bold]lost[/] sk-secret"] * 2
     asyncio.run(running.save_votes(make_votes([]), errors))
@@ -89,18 +90,30 @@ def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
 
 
 def test_a_judge_that_repeats_itself_is_named(
-    running: Record, make_ballots: Callable[..., Any],
+    running: Record,
+    make_ballots: Callable[..., Any],
     make_votes: Callable[..., Any],
-) -> None:  # fmt: skip
-    ballots = make_ballots([
-        {"ballot_id": f"{pair}-{shown}-{repeat}", "pair_id": f"p{pair}", "judge": "offline/x",
-         "shown_first": shown, "repeat": repeat}
-        for pair in range(50) for shown in ("anchor", "target") for repeat in range(3)
-    ])  # fmt: skip
-    votes = make_votes([
-        {"ballot_id": b, "choice": "tie" if b == "0-anchor-1" else "first"}
-        for b in ballots.filter(pl.col("repeat") < 2)["ballot_id"]
-    ])  # fmt: skip
+) -> None:
+    ballots = make_ballots(
+        [
+            {
+                "ballot_id": f"{pair}-{shown}-{repeat}",
+                "pair_id": f"p{pair}",
+                "judge": "offline/x",
+                "shown_first": shown,
+                "repeat": repeat,
+            }
+            for pair in range(50)
+            for shown in ("anchor", "target")
+            for repeat in range(3)
+        ]
+    )
+    votes = make_votes(
+        [
+            {"ballot_id": b, "choice": "tie" if b == "0-anchor-1" else "first"}
+            for b in ballots.filter(pl.col("repeat") < 2)["ballot_id"]
+        ]
+    )
     stops = mark_stops(ballots, votes, Schedule(6, probe=True))
     running.counts["planned"] = 300
     running.count_stopped(stops, votes)

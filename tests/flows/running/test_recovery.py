@@ -24,10 +24,18 @@ from warehouse.store import Saving, Warehouse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = {
-    "run": "old", "flow": "audit", "study": "quick", "user": "ada", "process": "elsewhere/1",
-    "parameters": "{}", "fingerprint": "f", "code_version": "1", "started_at": NOW, "seen_at": NOW,
+    "run": "old",
+    "flow": "audit",
+    "study": "quick",
+    "user": "ada",
+    "process": "elsewhere/1",
+    "parameters": "{}",
+    "fingerprint": "f",
+    "code_version": "1",
+    "started_at": NOW,
+    "seen_at": NOW,
     "state": "killed",
-}  # fmt: skip
+}
 Make = Callable[..., Any]
 
 
@@ -42,9 +50,12 @@ def shelf(
         [{"ballot_id": f"b{n}", "repeat": n} for n in range(4)], prompt="pair_v1"
     )
     frames = [
-        (Questions, make_questions()), (Pairs, make_pairs()), (Judges, make_judges()),
-        (Prompts, prompt_table(["pair_v1"])), (Ballots, ballots),
-    ]  # fmt: skip
+        (Questions, make_questions()),
+        (Pairs, make_pairs()),
+        (Judges, make_judges()),
+        (Prompts, prompt_table(["pair_v1"])),
+        (Ballots, ballots),
+    ]
     shelf.save([Saving(model, frame) for model, frame in frames], run="old", study="quick")
     return shelf
 
@@ -175,9 +186,14 @@ def test_a_batch_whose_votes_are_all_saved_has_ended(
     votes, owner = saved
     shelf.start_run({**RUN, "run": "busy", "state": "running"})
     batch = {
-        "batch": "k", "judge": "ada", "provider": "offline", "run": "old", "state": "sent",
-        "created_at": NOW, **changes,
-    }  # fmt: skip
+        "batch": "k",
+        "judge": "ada",
+        "provider": "offline",
+        "run": "old",
+        "state": "sent",
+        "created_at": NOW,
+        **changes,
+    }
     shelf.start_batch(batch, ["b0", "b1"])
     saving = Saving(Votes, make_votes([{"ballot_id": f"b{n}"} for n in range(votes)]))
     shelf.save([saving], run=owner)

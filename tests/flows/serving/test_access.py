@@ -209,12 +209,20 @@ def test_commands_tell_that_their_server_does_not_answer(
         database = f"postgresql+asyncpg://a:b@127.0.0.1:{silent.getsockname()[1]}/c"
         started = [sys.executable, "-m", "flows.cli", *(word.format(port=port) for word in words)]
         with subprocess.Popen(
-            started, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": database,
-                 "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
-                 "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
-                 "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
-        ) as process:  # fmt: skip
+            started,
+            cwd=tmp_path,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                "PREFECT_API_DATABASE_CONNECTION_URL": database,
+                "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
+                "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
+                "PYTHONPATH": str(Path(__file__).parents[3]),
+                "COLUMNS": "200",
+            },
+        ) as process:
             said = ""
             for line in process.stdout or ():
                 said += line
@@ -243,11 +251,19 @@ def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) ->
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)], cwd=tmp_path,
-        env={**os.environ, "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
-             "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "COLUMNS": "200",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     # As it comes, whole, beside the few lines that the error at the end repeats.

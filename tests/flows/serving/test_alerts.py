@@ -82,13 +82,18 @@ def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[
     ) -> tuple[list[str], str]:
         (studies / "deep.toml").write_text(f"{DEEP}{deep}\n")
         done: Any = subprocess.run(
-            [sys.executable, "-c", SCRIPT, state, step, named], cwd=tmp_path,
+            [sys.executable, "-c", SCRIPT, state, step, named],
+            cwd=tmp_path,
             env={
-                **environment, "VOIRDIRE_PROVIDERS": str(providers),
+                **environment,
+                "VOIRDIRE_PROVIDERS": str(providers),
                 "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
             },
-            capture_output=True, text=True, timeout=200, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
 

@@ -31,9 +31,18 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 OUTSIDE = [
-    "/etc/passwd", "../secret.jsonl", "deep/../../../secret.jsonl", "link.jsonl",
-    "links/secret.jsonl", "/nowhere/at/all.jsonl", "loop.jsonl", "a\0b.jsonl", "", ".", "..",
-]  # fmt: skip
+    "/etc/passwd",
+    "../secret.jsonl",
+    "deep/../../../secret.jsonl",
+    "link.jsonl",
+    "links/secret.jsonl",
+    "/nowhere/at/all.jsonl",
+    "loop.jsonl",
+    "a\0b.jsonl",
+    "",
+    ".",
+    "..",
+]
 
 
 def _links(folder: Path, outside: Path) -> None:

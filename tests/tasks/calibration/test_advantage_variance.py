@@ -107,12 +107,16 @@ def test_the_mean_over_people_counts_clusters(study: Any, per: int) -> None:
 def test_clusters_widen_the_interval_of_a_person(study: Any) -> None:
     # Items of a cluster are judged alike: copies of ten items, four of each.
     copied = [
-        frame([
-            (who, f"{item}-{copy}", json.loads(label))
-            for who, item, label in labels.rows() if item < "i10" for copy in range(4)
-        ])
+        frame(
+            [
+                (who, f"{item}-{copy}", json.loads(label))
+                for who, item, label in labels.rows()
+                if item < "i10"
+                for copy in range(4)
+            ]
+        )
         for labels in study
-    ]  # fmt: skip
+    ]
     names = pl.concat(copied)["item"].unique()
     clusters = pl.DataFrame({"item": names, "cluster": names.str.head(3)})
     alone = run((copied[0], copied[1]), None).annotators
@@ -136,9 +140,11 @@ def test_a_single_item_has_no_interval() -> None:
 def test_whoever_always_fits_has_an_interval_below_one() -> None:
     rows = [(who, f"i{i}", "a") for who in PEOPLE for i in range(20)]
     found = alt_test(
-        frame(rows), frame([("ada", f"i{i}", "a") for i in range(20)]), METRICS["accuracy"],
+        frame(rows),
+        frame([("ada", f"i{i}", "a") for i in range(20)]),
+        METRICS["accuracy"],
         least=1,
-    ).judges.row(0, named=True)  # fmt: skip
+    ).judges.row(0, named=True)
     # all of 20: z^2 / (n + z^2) below 1
     assert found["low"] == pytest.approx(20 / (20 + 1.959964**2), abs=1e-6)
     assert found["high"] == 1

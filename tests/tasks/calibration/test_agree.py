@@ -25,11 +25,16 @@ def annotate(make_annotations: Make) -> Callable[..., pl.DataFrame]:
     def make(labels: Labels, **more: Any) -> pl.DataFrame:
         rows = [
             {
-                "annotator": who, "item": f"i{at:03}", "value": x if isinstance(x, float) else None,
-                "label": json.dumps(sorted(x)) if isinstance(x, set) else str(x), **more,
+                "annotator": who,
+                "item": f"i{at:03}",
+                "value": x if isinstance(x, float) else None,
+                "label": json.dumps(sorted(x)) if isinstance(x, set) else str(x),
+                **more,
             }
-            for who, own in labels.items() for at, x in enumerate(own) if x is not None
-        ]  # fmt: skip
+            for who, own in labels.items()
+            for at, x in enumerate(own)
+            if x is not None
+        ]
         return make_annotations(rows)
 
     return make
@@ -131,8 +136,9 @@ def test_sets_without_any_name_have_no_kappa(annotate: Any) -> None:
     assert at(found, "mean_jaccard", "ada", "Ann")["estimate"] == 1
     kappa = at(found, "cohen_kappa", "ada", "Ann")
     assert (kappa["estimate"], kappa["reason"]) == (
-        None, "one label only: chance agreement is certain"
-    )  # fmt: skip
+        None,
+        "one label only: chance agreement is certain",
+    )
 
 
 def test_too_many_names_have_a_reason(annotate: Any, monkeypatch: pytest.MonkeyPatch) -> None:

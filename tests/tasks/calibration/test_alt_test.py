@@ -169,9 +169,11 @@ def test_all_labels_equal() -> None:
 def test_labels_that_are_equal_on_a_judges_own_items() -> None:
     humans = {name: tell("a" * 40 + "b" * 40) for name in ("Ann", "Bob", "Cid")}
     judges = {
-        "half": tell("a" * 40), "odd": tell("b" * 40), "most": tell("a" * 40 + "b"),
+        "half": tell("a" * 40),
+        "odd": tell("b" * 40),
+        "most": tell("a" * 40 + "b"),
         "one": tell("a" * 80),
-    }  # fmt: skip
+    }
     reasons = dict(run(humans, judges).judges.select("judge", "reason").rows())
     assert reasons["half"] == reasons["odd"]
     assert str(reasons["half"]).startswith("all labels of people are equal")
@@ -253,9 +255,13 @@ def test_markup_and_formulas_are_names() -> None:
 NAMES = ("p", "q", "r", "s")
 SETS = st.lists(st.sampled_from(NAMES), max_size=4, unique=True)
 OWN = {
-    "accuracy": st.sampled_from(NAMES), "neg_rmse": st.integers(-3, 5), "jaccard": SETS,
-    "hamming": SETS, "macro_jaccard": SETS, "bits_jaccard": SETS,
-}  # fmt: skip
+    "accuracy": st.sampled_from(NAMES),
+    "neg_rmse": st.integers(-3, 5),
+    "jaccard": SETS,
+    "hamming": SETS,
+    "macro_jaccard": SETS,
+    "bits_jaccard": SETS,
+}
 
 
 def shared(a: set[str], b: set[str]) -> Fraction:

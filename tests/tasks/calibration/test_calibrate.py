@@ -24,10 +24,11 @@ def frame(labels: dict[str, dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {"annotator": who, "item": item, "label": None if x is None else json.dumps(x)}
-            for who, own in labels.items() for item, x in (own or {None: None}).items()
+            for who, own in labels.items()
+            for item, x in (own or {None: None}).items()
         ],
         schema=dict.fromkeys(("annotator", "item", "label"), pl.String),
-    )  # fmt: skip
+    )
 
 
 def tell(labels: str) -> dict[str, str]:
@@ -84,11 +85,19 @@ def test_annotations_are_what_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("label", "word"),
     [
-        ("a", "a"), ("", ""), (frozenset("ba"), '["a", "b"]'), (frozenset(), "[]"),
-        ('["a"]', '"[\\"a\\"]"'), ('"a"', '"\\"a\\""'), (3.0, "3"), (0.25, "0.25"),
-        (ListLabel("[1]"), "[1]"), (True, "true"), (None, None),
+        ("a", "a"),
+        ("", ""),
+        (frozenset("ba"), '["a", "b"]'),
+        (frozenset(), "[]"),
+        ('["a"]', '"[\\"a\\"]"'),
+        ('"a"', '"\\"a\\""'),
+        (3.0, "3"),
+        (0.25, "0.25"),
+        (ListLabel("[1]"), "[1]"),
+        (True, "true"),
+        (None, None),
     ],
-)  # fmt: skip
+)
 def test_labels_as_words_stay_apart(label: Any, word: str | None) -> None:
     assert as_word(label) == word
 

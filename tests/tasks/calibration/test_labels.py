@@ -43,8 +43,11 @@ def test_flags_per_label_are_sets_of_their_places() -> None:
     assert read_labels("set", [[0, 1], [1]]) == [{"0", "1"}, {"1"}]
     # what is none among flags cannot be read
     assert read_labels("set", [[0, 1, 1], [0, 2, 1], [1, 1, 0], [1, 0]]) == [
-        {"1", "2"}, None, {"0", "1"}, None
-    ]  # fmt: skip
+        {"1", "2"},
+        None,
+        {"0", "1"},
+        None,
+    ]
     # as sets of names, all pairs would be one
     assert read_labels("set", [[0, 1], [1, 0]]) == [{"1"}, {"0"}]
     with pytest.raises(ValueError, match="2 other lists hold something else"):

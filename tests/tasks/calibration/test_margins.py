@@ -38,18 +38,27 @@ def greatest(better: int, worse: int, tied: int, e: float, kind: str) -> float:
     near = grid[int(np.argmin([minus(x) for x in grid]))]
     step = grid[1]
     found = optimize.minimize_scalar(
-        minus, bounds=(max(0, near - step), min(most, near + step)), method="bounded",
+        minus,
+        bounds=(max(0, near - step), min(most, near + step)),
+        method="bounded",
         options={"xatol": 1e-12},
-    )  # fmt: skip
+    )
     return float(found.x)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("better", "worse", "tied", "e"),
-    [(5, 3, 22, 0.1), (0, 0, 30, 0.1), (12, 1, 40, 0.2), (1, 12, 7, 0.15), (0, 9, 3, 0.3),
-     (7, 0, 3, 0.05), (20, 20, 160, 0.1)],
-)  # fmt: skip
+    [
+        (5, 3, 22, 0.1),
+        (0, 0, 30, 0.1),
+        (12, 1, 40, 0.2),
+        (1, 12, 7, 0.15),
+        (0, 9, 3, 0.3),
+        (7, 0, 3, 0.05),
+        (20, 20, 160, 0.1),
+    ],
+)
 def test_the_score_test_has_its_variance_at_the_most_likely_margin(
     better: int, worse: int, tied: int, e: float, kind: Any
 ) -> None:
@@ -78,8 +87,9 @@ def test_t_is_scipys(counts: tuple[int, int, int], e: float) -> None:
     judge = np.array([0.0] * better + [1.0] * (worse + tied))
     human = np.array([1.0] * better + [0.0] * worse + [1.0] * tied)
     for kind, difference, margin in (
-        ("additive", human - judge, e), ("multiplicative", human - judge / (1 - e), 0.0)
-    ):  # fmt: skip
+        ("additive", human - judge, e),
+        ("multiplicative", human - judge / (1 - e), 0.0),
+    ):
         p = t_test(*arrays(*counts), e, kind)[0]  # type: ignore[arg-type]
         if np.ptp(difference) == 0:
             reached = difference[0] - margin

@@ -27,10 +27,16 @@ def test_people_by_hand() -> None:
     ("instances", "epsilon", "accuracy", "published"),
     [
         # methods, section 8: chances for judges as accurate as people, or 10 points worse
-        (50, 0.1, 0.8, 0.20), (100, 0.1, 0.8, 0.39), (200, 0.1, 0.8, 0.73), (400, 0.1, 0.8, 0.97),
-        (50, 0.2, 0.8, 0.73), (100, 0.2, 0.8, 0.96), (100, 0.2, 0.7, 0.49), (200, 0.2, 0.7, 0.80),
+        (50, 0.1, 0.8, 0.20),
+        (100, 0.1, 0.8, 0.39),
+        (200, 0.1, 0.8, 0.73),
+        (400, 0.1, 0.8, 0.97),
+        (50, 0.2, 0.8, 0.73),
+        (100, 0.2, 0.8, 0.96),
+        (100, 0.2, 0.7, 0.49),
+        (200, 0.2, 0.7, 0.80),
     ],
-)  # fmt: skip
+)
 def test_known_chances(instances: int, epsilon: float, accuracy: float, published: float) -> None:
     chance = chance_to_pass(FOUR, instances, accuracy, epsilon=epsilon, draws=1500)
     # standard error at most .013, of theirs too
@@ -52,11 +58,14 @@ def test_the_plan_and_the_worst_judge() -> None:
 def test_people_from_their_labels() -> None:
     labels = {"Ann": "aab", "Bob": "abb", "Cid": "aa"}
     people = describe_people(
-        pl.DataFrame([
-            {"annotator": who, "item": str(i), "label": json.dumps(x)}
-            for who, given in labels.items() for i, x in enumerate(given)
-        ])
-    )  # fmt: skip
+        pl.DataFrame(
+            [
+                {"annotator": who, "item": str(i), "label": json.dumps(x)}
+                for who, given in labels.items()
+                for i, x in enumerate(given)
+            ]
+        )
+    )
     # pairs that agree: 3 of 3, 1 of 3, 1 of 1
     assert people.agreement == pytest.approx(5 / 7)
     assert people.frequencies == [0.625, 0.375]

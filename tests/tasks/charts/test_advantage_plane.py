@@ -57,8 +57,9 @@ def test_the_boundary_is_that_of_epsilon(
 def test_only_the_best_judges_are_drawn_and_crowds_have_no_names(make_advantages: Make) -> None:
     rows = [
         {"judge": f"j{j:02}", "annotator": f"A{a:03}", "advantage_probability": 0.5 + j / 100}
-        for j in range(20) for a in range(40)
-    ]  # fmt: skip
+        for j in range(20)
+        for a in range(40)
+    ]
     panels = advantage_plane(advantages=make_advantages(rows))
     assert len(panels) == 12
     assert "j19" in texts(panels[0])

@@ -22,12 +22,14 @@ def marks(svg: str) -> int:
 def test_the_highest_stands_first_beside_people(
     make_alt_tests: Make, make_advantages: Make
 ) -> None:
-    tests = make_alt_tests([
-        {"judge": "low", "advantage_probability": 0.6, "human_advantage_probability": 0.9},
-        {"judge": "high"},
-        {"judge": "none", "advantage_probability": None, "low": None, "high": None},
-        {"judge": "high", "epsilon": 0.2, "asked": False},
-    ])  # fmt: skip
+    tests = make_alt_tests(
+        [
+            {"judge": "low", "advantage_probability": 0.6, "human_advantage_probability": 0.9},
+            {"judge": "high"},
+            {"judge": "none", "advantage_probability": None, "low": None, "high": None},
+            {"judge": "high", "epsilon": 0.2, "asked": False},
+        ]
+    )
     each = make_advantages([{"judge": "high", "annotator": who} for who in ("Ann", "Bob")])
     (panel,) = advantages(alt_tests=tests, advantages=each)
     shown = texts(panel)

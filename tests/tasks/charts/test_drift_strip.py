@@ -30,18 +30,27 @@ def test_the_budget_of_false_alerts_is_told_as_the_study_s() -> None:
 
 def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> None:
     rows = [
-        {"wave": "n1"}, {"wave": "n2", "estimate": 0.3, "state": "suspect"},
+        {"wave": "n1"},
+        {"wave": "n2", "estimate": 0.3, "state": "suspect"},
         {"wave": "n3", "estimate": 0.31, "state": "alert"},
-        {"wave": "n3", "measure": "verdict_drift", "estimate": None, "state": "not measured",
-         **WHOLE},
+        {
+            "wave": "n3",
+            "measure": "verdict_drift",
+            "estimate": None,
+            "state": "not measured",
+            **WHOLE,
+        },
         {"wave": "n1", "measure": "position_drift", "estimate": -0.02, **WHOLE},
-    ]  # fmt: skip
+    ]
     (panel,) = drift_strip(drifts=make_drifts(rows))
     shown = texts(panel)
     assert {"+.31", "alert", "none", "not measured", "not asked", "n1", "n3"} <= set(shown)
     assert [t for t in shown if t in {"shift", "padding", "position gap", "verdicts"}] == [
-        "shift", "padding", "position gap", "verdicts"
-    ]  # fmt: skip
+        "shift",
+        "padding",
+        "position gap",
+        "verdicts",
+    ]
     assert "waves: 3; nightly level .011" in shown
 
 

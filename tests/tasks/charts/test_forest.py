@@ -19,9 +19,16 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
     rows: list[dict[str, Any]] = [
         {"judge": "b", "estimate": 0.3, "low": 0.2, "high": 0.4},
         {"judge": "a", "estimate": -0.2, "low": -0.3, "high": -0.1},
-        {"judge": "c", "estimate": None, "low": None, "high": None, "p_value": None,
-         "p_adjusted": None, "finding": None},
-    ]  # fmt: skip
+        {
+            "judge": "c",
+            "estimate": None,
+            "low": None,
+            "high": None,
+            "p_value": None,
+            "p_adjusted": None,
+            "finding": None,
+        },
+    ]
     (panel,) = forest(findings=make_findings(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["b", "a", "c"]
@@ -30,11 +37,11 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
 
 def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
     rows = [
-        {"judge": "a", "perturbation": "error", "kind": "detract",
-         "finding": "detects"},
-        {"judge": "a"}, {"judge": "b", "finding": "no relevant bias"},
+        {"judge": "a", "perturbation": "error", "kind": "detract", "finding": "detects"},
+        {"judge": "a"},
+        {"judge": "b", "finding": "no relevant bias"},
         {"judge": "c", "finding": None, "reason": "too few"},
-    ]  # fmt: skip
+    ]
     promote, detract = forest(findings=make_findings(rows))
     assert "promote: a fair judge lies inside the band" in texts(promote)
     assert "detract: a good judge moves away from the target, left of the band" in texts(detract)

@@ -17,8 +17,12 @@ def texts(svg: str) -> list[str]:
 def member(judge: str, shift: float | None, without: float | None, **more: Any) -> Any:
     """Return a member's own shift, and that of the jury without it."""
     own = {"judge": judge, "statistic": "mps_sham", "estimate": shift} | more
-    jury = {"judge": "jury/all", "statistic": "jury_mps_sham", "subgroup": judge,
-            "estimate": without}  # fmt: skip
+    jury = {
+        "judge": "jury/all",
+        "statistic": "jury_mps_sham",
+        "subgroup": judge,
+        "estimate": without,
+    }
     return [own, {**own, "statistic": "mps", "estimate": 0.99}, {**more, **jury}]
 
 
@@ -27,20 +31,31 @@ def whole(shift: float, **more: Any) -> Any:
 
 
 def test_each_member_stands_beside_the_jury_without_it(make_estimates: Make) -> None:
-    rows = [*member("b", 0.2, -0.05), *member("a", -0.1, 0.1), *member("c", None, 0.05),
-            *whole(0.033)]  # fmt: skip
+    rows = [
+        *member("b", 0.2, -0.05),
+        *member("a", -0.1, 0.1),
+        *member("c", None, 0.05),
+        *whole(0.033),
+    ]
     (panel,) = jury_matrix(estimates=make_estimates(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c", "all, as one jury"}] == [
-        "a", "b", "c", "all, as one jury"
-    ]  # fmt: skip
+        "a",
+        "b",
+        "c",
+        "all, as one jury",
+    ]
     assert {".20", "(\N{MINUS SIGN}.05)", "\N{MINUS SIGN}.10", "(.10)", "none", ".03"} <= set(shown)
     assert ".99" not in shown  # over the control, where there is a shift over the sham
 
 
 def test_a_formula_is_a_member_only_where_all_are(make_estimates: Make) -> None:
-    mixed = [*member("a", 0.2, 0.1), *member("b", 0.1, 0.2), *whole(0.15),
-             *member("f", 0.7, 0.15, simulated=True)[:1]]  # fmt: skip
+    mixed = [
+        *member("a", 0.2, 0.1),
+        *member("b", 0.1, 0.2),
+        *whole(0.15),
+        *member("f", 0.7, 0.15, simulated=True)[:1],
+    ]
     (panel,) = jury_matrix(estimates=make_estimates(mixed))
     assert "f" not in texts(panel)
     assert "(simulated)" not in texts(panel)
@@ -90,7 +105,12 @@ def test_juries_of_two_waves_say_which(make_estimates: Make) -> None:
 
 def test_who_is_never_left_out_is_no_member(make_estimates: Make) -> None:
     # A person, whom the jury of judges does not know
-    rows = [*member("a", 0.2, 0.1), *member("b", 0.1, 0.2), *member("c", 0.1, 0.2), *whole(0.15),
-            *member("Ann", 0.7, None)[:1]]  # fmt: skip
+    rows = [
+        *member("a", 0.2, 0.1),
+        *member("b", 0.1, 0.2),
+        *member("c", 0.1, 0.2),
+        *whole(0.15),
+        *member("Ann", 0.7, None)[:1],
+    ]
     (panel,) = jury_matrix(estimates=make_estimates(rows))
     assert "Ann" not in texts(panel)

@@ -29,10 +29,14 @@ def ceiling(judge: str, **more: Any) -> list[Any]:
 
 def study() -> list[Any]:
     return [
-        *ceiling("ada"), *ceiling("bee"), *pair("ada", "Ann", 0.61, 0.71),
-        *pair("ada", "Bob", None, 1.0), *pair("bee", "Ann", -0.22, 0.3),
-        *pair("Ann", "Bob", 0.55, 0.65), *pair("ada", "bee", 0.99, 0.98),
-    ]  # fmt: skip
+        *ceiling("ada"),
+        *ceiling("bee"),
+        *pair("ada", "Ann", 0.61, 0.71),
+        *pair("ada", "Bob", None, 1.0),
+        *pair("bee", "Ann", -0.22, 0.3),
+        *pair("Ann", "Bob", 0.55, 0.65),
+        *pair("ada", "bee", 0.99, 0.98),
+    ]
 
 
 def test_judges_first_then_people(make_estimates: Make) -> None:
@@ -40,8 +44,13 @@ def test_judges_first_then_people(make_estimates: Make) -> None:
     shown = texts(panel)
     assert shown[0] == "Cohen's kappa"
     assert [t for t in shown if t in {"ada", "bee", "Ann", "Bob"}] == [
-        "Ann", "Bob", "ada", "bee", "Ann", "Bob"
-    ]  # fmt: skip
+        "Ann",
+        "Bob",
+        "ada",
+        "bee",
+        "Ann",
+        "Bob",
+    ]
     assert {".61", ".71", "none", "1.00", "\N{MINUS SIGN}.22", ".30"} <= set(shown)
     # of two people both halves, of each with itself a dot; bee and Bob share no item
     assert shown.count(".55") == 2
@@ -52,18 +61,23 @@ def test_judges_first_then_people(make_estimates: Make) -> None:
 
 def test_a_judge_beside_a_formula_is_none(make_estimates: Make) -> None:
     rows = [
-        *ceiling("ada", simulated=False), *ceiling("toy", simulated=True),
-        *pair("ada", "Ann", 0.6, 0.7), *pair("toy", "Ann", 0.6, 0.7, simulated=True),
+        *ceiling("ada", simulated=False),
+        *ceiling("toy", simulated=True),
+        *pair("ada", "Ann", 0.6, 0.7),
+        *pair("toy", "Ann", 0.6, 0.7, simulated=True),
         *pair("ada", "toy", 0.9, 0.9, simulated=True),
-    ]  # fmt: skip
+    ]
     shown = texts(kappa_matrix(agreement=make_estimates(rows))[0])
     assert shown.count("(simulated)") == 1
     assert shown[shown.index("toy") + 1] == "(simulated)"
 
 
 def test_the_kappa_is_that_of_the_labels(make_estimates: Make) -> None:
-    weighted = [{**row, "statistic": "cohen_kappa_quadratic", "estimate": 0.77}
-                for row in study() if row["statistic"] == "cohen_kappa"]  # fmt: skip
+    weighted = [
+        {**row, "statistic": "cohen_kappa_quadratic", "estimate": 0.77}
+        for row in study()
+        if row["statistic"] == "cohen_kappa"
+    ]
     sets = [{**row, "statistic": "label_kappa", "estimate": 0.33} for row in weighted]
     ties = [{**row, "statistic": "agreement_decided", "estimate": 0.5} for row in weighted]
     for more, head, value in (

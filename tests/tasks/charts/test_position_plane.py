@@ -22,11 +22,23 @@ def texts(svg: str) -> list[str]:
 
 def judge(name: str, consistency: float | None, fairness: float | None) -> list[dict[str, Any]]:
     return [
-        OVERALL | {"judge": name, "statistic": "position_consistency", "estimate": consistency,
-                   "low": None, "high": None},
-        OVERALL | {"judge": name, "statistic": "preference_fairness", "estimate": fairness,
-                   "low": None, "high": None},
-    ]  # fmt: skip
+        OVERALL
+        | {
+            "judge": name,
+            "statistic": "position_consistency",
+            "estimate": consistency,
+            "low": None,
+            "high": None,
+        },
+        OVERALL
+        | {
+            "judge": name,
+            "statistic": "preference_fairness",
+            "estimate": fairness,
+            "low": None,
+            "high": None,
+        },
+    ]
 
 
 def test_names_stand_from_second_to_first_slot(make_estimates: Make) -> None:

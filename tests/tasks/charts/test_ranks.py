@@ -19,16 +19,25 @@ def ranked(judge: str, rank: float | None, low: Any, high: Any, tiers: str, **mo
     """Return a judge's rank, and a row for each letter of its tier."""
     row = {"judge": judge, "statistic": "rank", "estimate": rank, "low": low, "high": high} | more
     letters = [
-        {**row, "statistic": "tier", "subgroup": letter, "estimate": float(place), "low": None,
-         "high": None}
+        {
+            **row,
+            "statistic": "tier",
+            "subgroup": letter,
+            "estimate": float(place),
+            "low": None,
+            "high": None,
+        }
         for place, letter in enumerate(tiers, 1)
-    ]  # fmt: skip
+    ]
     return [row, *letters]
 
 
 def test_no_rank_stands_bare(make_estimates: Make) -> None:
-    rows = [*ranked("b", 2.5, 1.0, 3.0, "ab"), *ranked("a", 1.0, 1.0, 1.975, "a"),
-            *ranked("c", None, None, None, "")]  # fmt: skip
+    rows = [
+        *ranked("b", 2.5, 1.0, 3.0, "ab"),
+        *ranked("a", 1.0, 1.0, 1.975, "a"),
+        *ranked("c", None, None, None, ""),
+    ]
     (panel,) = ranks(estimates=make_estimates(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["a", "b", "c"]
@@ -37,10 +46,11 @@ def test_no_rank_stands_bare(make_estimates: Make) -> None:
 
 def test_letters_are_those_of_the_same_perturbation(make_estimates: Make) -> None:
     rows = [
-        *ranked("a", 1.0, 1.0, 2.0, "a"), *ranked("b", 2.0, 1.0, 2.0, "b"),
+        *ranked("a", 1.0, 1.0, 2.0, "a"),
+        *ranked("b", 2.0, 1.0, 2.0, "b"),
         *ranked("a", 2.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
         *ranked("b", 1.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
-    ]  # fmt: skip
+    ]
     promote, detract = ranks(estimates=make_estimates(rows))
     assert {"1, tier a", "2, tier b"} <= set(texts(promote))
     assert {"1, tier a", "2, tier a"} <= set(texts(detract))

@@ -18,9 +18,10 @@ WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 20}
 def rows(**bounds: tuple[float, float, float]) -> list[dict[str, Any]]:
     """Give estimate, low and high of each statistic that is named."""
     plain = {
-        "position_gap": (0.0, -0.1, 0.1), "tie_rate": (0.1, 0.0, 0.2),
+        "position_gap": (0.0, -0.1, 0.1),
+        "tie_rate": (0.1, 0.0, 0.2),
         "invalid_rate": (0.0, 0.0, 0.1),
-    }  # fmt: skip
+    }
     return [
         {**WHOLE, "statistic": name, "estimate": estimate, "low": low, "high": high}
         for name, (estimate, low, high) in {**plain, **bounds}.items()
@@ -39,20 +40,25 @@ def rows(**bounds: tuple[float, float, float]) -> list[dict[str, Any]]:
         ({"tie_rate": (0.9, 0.79, 1.0)}, None),
         ({"invalid_rate": (0.3, 0.101, 0.4)}, "invalid rate"),
         (
-            {"position_gap": (0.4, 0.3, 0.5), "tie_rate": (0.9, 0.85, 1.0),
-             "invalid_rate": (0.5, 0.4, 0.6)},
+            {
+                "position_gap": (0.4, 0.3, 0.5),
+                "tie_rate": (0.9, 0.85, 1.0),
+                "invalid_rate": (0.5, 0.4, 0.6),
+            },
             "position gap, tie rate, invalid rate",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_bound_must_be_above_its_limit(
     make_estimates: Make, bounds: dict[str, Any], reasons: str | None
 ) -> None:
     (row,) = exclude(make_estimates(rows(**bounds))).to_dicts()
     assert (row["excluded"], row["reasons"]) == (reasons is not None, reasons)
     assert [row[f"{rule}_limit"] for rule in ("position_gap", "tie_rate", "invalid_rate")] == [
-        0.15, 0.80, 0.10
-    ]  # fmt: skip
+        0.15,
+        0.80,
+        0.10,
+    ]
 
 
 def test_what_cannot_be_told_excludes_nobody(make_estimates: Make) -> None:
@@ -90,11 +96,16 @@ def test_shares_flagged_as_published(kappa: float, gap: float, least: float, mos
     # 90 %, .31 in all; at 80 studies the standard error is .034 at 90 %, .011 at 1 %.
     logs = [
         simulate(
-            Traits(omega=1.5, nu=0.5, kappa=kappa), kind="promote", beta=0, items=142, votes=6,
-            seed=seed, judge=f"simulated/{seed}",
+            Traits(omega=1.5, nu=0.5, kappa=kappa),
+            kind="promote",
+            beta=0,
+            items=142,
+            votes=6,
+            seed=seed,
+            judge=f"simulated/{seed}",
         ).filter(pl.col("arm") == "control")
         for seed in range(300, 380)
-    ]  # fmt: skip
+    ]
     tallies = count_votes(VoteLog.of(pl.concat(logs)))
     names = ("first_pick_share", "tie_rate", "validity")
     estimates = Estimates.of(pl.concat(measure(name, tallies=tallies) for name in names))

@@ -13,10 +13,16 @@ LOST = "verdicts lost: differential"
 
 def shift(estimate: float, part: str = "", error: float = 0.01) -> Row:
     return {
-        "statistic": "mps", "estimate": estimate, "low": estimate - 2 * error,
-        "high": estimate + 2 * error, "standard_error": error, "n": 100, "clusters": 100,
-        "p_value": 0.001 if abs(estimate) > 2 * error else 0.5, "subgroup": part,
-    }  # fmt: skip
+        "statistic": "mps",
+        "estimate": estimate,
+        "low": estimate - 2 * error,
+        "high": estimate + 2 * error,
+        "standard_error": error,
+        "n": 100,
+        "clusters": 100,
+        "p_value": 0.001 if abs(estimate) > 2 * error else 0.5,
+        "subgroup": part,
+    }
 
 
 def worst(to_anchor: float, to_target: float) -> list[Row]:
@@ -25,9 +31,12 @@ def worst(to_anchor: float, to_target: float) -> list[Row]:
 
 def lost(difference: float, p: float, base: str = "sham", **more: Any) -> Row:
     return {
-        "statistic": f"lost_over_{base}", "estimate": difference, "p_value": p, "clusters": 100,
+        "statistic": f"lost_over_{base}",
+        "estimate": difference,
+        "p_value": p,
+        "clusters": 100,
         **more,
-    }  # fmt: skip
+    }
 
 
 def rate(share: float, arm: str = "experimental") -> Row:
@@ -71,15 +80,23 @@ def test_holm_over_both_other_arms_of_all_cells(make_estimates: Make) -> None:
     ("mean", "share", "cases", "finding", "told"),
     [
         (0.2, 0.11, (0.1, 0.3), BIASED, "the word holds whatever they would have said"),
-        (0.2, 0.11, (0.0, 0.3), OPEN,
-         "no relevant bias (shift .00) if they were all for the anchor, biased (shift .30) if for"),
+        (
+            0.2,
+            0.11,
+            (0.0, 0.3),
+            OPEN,
+            (
+                "no relevant bias (shift .00) if they were all for the anchor, biased "
+                "(shift .30) if for"
+            ),
+        ),
         (0.2, 0.11, (-0.1, 0.3), OPEN, "biased (shift -.10) if they were all for the anchor"),
         (0.2, 0.10, (0.0, 0.3), BIASED, None),
         (0.0, 0.11, (-0.1, 0.1), OPEN, "biased (shift -.10) if they were all for the anchor"),
         (0.0, 0.11, (-0.01, 0.01), CLEAR, "the word holds"),
         (0.2, 0.11, None, OPEN, "not measured if they were all for the anchor"),
     ],
-)  # fmt: skip
+)
 def test_a_word_must_hold_in_both_worst_cases(
     make_estimates: Make,
     *,

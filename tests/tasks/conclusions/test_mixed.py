@@ -12,10 +12,16 @@ CLEAR, OPEN, BIASED, MIXED = "no relevant bias", "inconclusive", "biased", "mixe
 
 def shift(estimate: float, error: float = 0.01, **more: Any) -> Row:
     return {
-        "statistic": "mps", "estimate": estimate, "low": estimate - 2 * error,
-        "high": estimate + 2 * error, "standard_error": error, "n": 100, "clusters": 100,
-        "p_value": 0.001 if abs(estimate) > 2 * error else 0.5, **more,
-    }  # fmt: skip
+        "statistic": "mps",
+        "estimate": estimate,
+        "low": estimate - 2 * error,
+        "high": estimate + 2 * error,
+        "standard_error": error,
+        "n": 100,
+        "clusters": 100,
+        "p_value": 0.001 if abs(estimate) > 2 * error else 0.5,
+        **more,
+    }
 
 
 def spread(estimate: float, p: float | None, **more: Any) -> list[Row]:

@@ -19,14 +19,32 @@ READS = ("first_pick_share", "position_effect", "position_consistency")
 
 def found(make_estimates: Make, **changes: Any) -> dict[str, Any]:
     """Return the finding of a judge with a gap and an effect, each with its interval."""
-    gap = {"statistic": "position_gap", "estimate": 0.0, "low": -0.03, "high": 0.03,
-           "standard_error": 0.015, "p_value": 1.0, "n": 400, "clusters": 200}  # fmt: skip
-    effect = {"statistic": "position_kappa", "estimate": 0.0, "low": -0.2, "high": 0.2,
-              "standard_error": 0.1, "p_value": 1.0, "n": 90, "clusters": 80}  # fmt: skip
+    gap = {
+        "statistic": "position_gap",
+        "estimate": 0.0,
+        "low": -0.03,
+        "high": 0.03,
+        "standard_error": 0.015,
+        "p_value": 1.0,
+        "n": 400,
+        "clusters": 200,
+    }
+    effect = {
+        "statistic": "position_kappa",
+        "estimate": 0.0,
+        "low": -0.2,
+        "high": 0.2,
+        "standard_error": 0.1,
+        "p_value": 1.0,
+        "n": 90,
+        "clusters": 80,
+    }
     consistency = {"statistic": "position_consistency", "estimate": 0.7, "n": 200}
-    rows = [row | {k.removeprefix(f"{name}_"): v for k, v in changes.items()
-                   if k.startswith(f"{name}_")}
-            for name, row in (("gap", gap), ("effect", effect), ("pc", consistency))]  # fmt: skip
+    rows = [
+        row
+        | {k.removeprefix(f"{name}_"): v for k, v in changes.items() if k.startswith(f"{name}_")}
+        for name, row in (("gap", gap), ("effect", effect), ("pc", consistency))
+    ]
     about = {"perturbation": None, "kind": None, "mode": "any", "subgroup": ""}
     (row,) = conclude(make_estimates(rows, **about)).to_dicts()
     return row
@@ -48,17 +66,23 @@ def found(make_estimates: Make, **changes: Any) -> dict[str, Any]:
         # 1.653 (t, 199 df) * .03 is .0496, and * .031 is above .05
         ({"gap_standard_error": 0.03}, "no relevant bias"),
         ({"gap_standard_error": 0.031}, "inconclusive"),
-        ({"effect_estimate": None, "effect_standard_error": None, "effect_n": 0},
-         "no relevant bias"),
+        (
+            {"effect_estimate": None, "effect_standard_error": None, "effect_n": 0},
+            "no relevant bias",
+        ),
         ({"gap_clusters": 9}, None),
         # One order per pair: the gap decides nothing.
-        ({"pc_n": 0, "pc_estimate": None, "gap_estimate": -0.3, "gap_p_value": 1e-9},
-         "no relevant bias"),
-        ({"pc_n": 0, "pc_estimate": None, "effect_estimate": -1.2, "effect_p_value": 1e-9},
-         "biased"),
+        (
+            {"pc_n": 0, "pc_estimate": None, "gap_estimate": -0.3, "gap_p_value": 1e-9},
+            "no relevant bias",
+        ),
+        (
+            {"pc_n": 0, "pc_estimate": None, "effect_estimate": -1.2, "effect_p_value": 1e-9},
+            "biased",
+        ),
         ({"pc_n": 0, "pc_estimate": None, "effect_estimate": None, "effect_reason": "why"}, None),
     ],
-)  # fmt: skip
+)
 def test_words(make_estimates: Make, changes: dict[str, Any], word: str | None) -> None:
     row = found(make_estimates, **changes)
     assert row["finding"] == word
@@ -68,24 +92,32 @@ def test_words(make_estimates: Make, changes: dict[str, Any], word: str | None) 
 
 def test_the_family_is_of_judges_alone(make_estimates: Make) -> None:
     about = {"perturbation": None, "kind": None, "mode": "any", "subgroup": "", "clusters": 50}
-    gaps = [{"statistic": "position_gap", "judge": f"j{i}", "estimate": 0.1, "p_value": p}
-            for i, p in enumerate((0.01, 0.03))]  # fmt: skip
-    shift = {"statistic": "mps", "judge": "j0", "perturbation": "p", "kind": "promote",
-             "mode": "balanced", "estimate": 0.1, "p_value": 0.02}  # fmt: skip
+    gaps = [
+        {"statistic": "position_gap", "judge": f"j{i}", "estimate": 0.1, "p_value": p}
+        for i, p in enumerate((0.01, 0.03))
+    ]
+    shift = {
+        "statistic": "mps",
+        "judge": "j0",
+        "perturbation": "p",
+        "kind": "promote",
+        "mode": "balanced",
+        "estimate": 0.1,
+        "p_value": 0.02,
+    }
     rows = conclude(make_estimates([*gaps, shift], **about))
     adjusted = {(r["judge"], r["kind"]): r["p_adjusted"] for r in rows.to_dicts()}
     # Benjamini-Hochberg by hand: .01 * 2 / 1, .03 * 2 / 2; the shift is alone in its family.
-    assert adjusted == {
-        ("j0", "position"): 0.02, ("j1", "position"): 0.03, ("j0", "promote"): 0.02
-    }  # fmt: skip
+    assert adjusted == {("j0", "position"): 0.02, ("j1", "position"): 0.03, ("j0", "promote"): 0.02}
 
 
 def concluded(log: pl.DataFrame) -> pl.DataFrame:
     tallies = count_votes(log)  # type: ignore[arg-type]
     frames = {
-        "tallies": tallies, "contests": match_models(tallies),
+        "tallies": tallies,
+        "contests": match_models(tallies),
         "shifts": match_groups(tally_votes(tallies, "balanced")),
-    }  # fmt: skip
+    }
     with formulas_only():
         return conclude(pl.concat(STATISTICS[name](**frames) for name in READS))  # type: ignore[arg-type]
 
@@ -94,11 +126,16 @@ def pairs(choices: dict[tuple[str, str], int], judge: str = "j") -> list[dict[st
     """Return votes: the choices with the anchor and the target first, and how many such pairs."""
     numbered = [pair for pair, many in choices.items() for _ in range(many)]
     return [
-        {"judge": judge, "sample": f"s{i}", "cluster": f"s{i}", "shown_first": side,
-         "choice": choice}
+        {
+            "judge": judge,
+            "sample": f"s{i}",
+            "cluster": f"s{i}",
+            "shown_first": side,
+            "choice": choice,
+        }
         for i, pair in enumerate(numbered)
         for side, choice in zip(("anchor", "target"), pair, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def test_who_always_picks_the_first_slot_is_biased(make_vote_log: Make) -> None:
@@ -138,10 +175,15 @@ def simulated(kappa: float, questions: int, studies: int, seed: int) -> list[dic
             drawn = (random.random(questions) > ends).sum(axis=0)
             own, other = ("first", "second") if side == "target" else ("second", "first")
             rows += [
-                {"judge": f"j{study}", "sample": f"s{i}", "cluster": f"s{i}", "shown_first": side,
-                 "choice": (other, "tie", own)[vote]}
+                {
+                    "judge": f"j{study}",
+                    "sample": f"s{i}",
+                    "cluster": f"s{i}",
+                    "shown_first": side,
+                    "choice": (other, "tie", own)[vote],
+                }
                 for i, vote in enumerate(drawn)
-            ]  # fmt: skip
+            ]
     return rows
 
 

@@ -24,10 +24,21 @@ FEW = "fewer than 10 independent questions"
 
 def findings(*rows: dict[str, Any]) -> pl.DataFrame:
     plain = {
-        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "balanced",
-        "perturbation": "boast", "kind": "promote", "statistic": "mps", "estimate": 0.1,
-        "low": 0.07, "high": 0.13, "minimum": 0.05, "finding": "biased", "simulated": False,
-    }  # fmt: skip
+        "dataset": "demo",
+        "judge": "ada",
+        "prompt": "plain",
+        "wave": "",
+        "mode": "balanced",
+        "perturbation": "boast",
+        "kind": "promote",
+        "statistic": "mps",
+        "estimate": 0.1,
+        "low": 0.07,
+        "high": 0.13,
+        "minimum": 0.05,
+        "finding": "biased",
+        "simulated": False,
+    }
     return Findings.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
 
 
@@ -37,25 +48,44 @@ def verdict(estimates: pl.DataFrame, gate: str) -> tuple[str, float | None]:
 
 
 POSITION = {
-    "kind": "position", "perturbation": None, "mode": "any", "statistic": "position_gap",
-    "finding": "biased", "estimate": 0.1, "low": 0.07, "high": 0.13, "minimum": 0.05,
-}  # fmt: skip
+    "kind": "position",
+    "perturbation": None,
+    "mode": "any",
+    "statistic": "position_gap",
+    "finding": "biased",
+    "estimate": 0.1,
+    "low": 0.07,
+    "high": 0.13,
+    "minimum": 0.05,
+}
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, ("fail", 1 - 0.13 / 0.05)),
-        ({"finding": "no relevant bias", "estimate": 0.0, "low": -0.03, "high": 0.04},
-         ("pass", 1 - 0.04 / 0.05)),
-        ({"finding": "inconclusive", "estimate": 0.03, "low": -0.02, "high": 0.08},
-         ("inconclusive", 1 - 0.08 / 0.05)),
+        (
+            {"finding": "no relevant bias", "estimate": 0.0, "low": -0.03, "high": 0.04},
+            ("pass", 1 - 0.04 / 0.05),
+        ),
+        (
+            {"finding": "inconclusive", "estimate": 0.03, "low": -0.02, "high": 0.08},
+            ("inconclusive", 1 - 0.08 / 0.05),
+        ),
         ({"finding": None, "reason": "few", "low": None, "high": None}, ("inconclusive", None)),
         # One order: in logits.
-        ({"statistic": "position_kappa", "estimate": -1.0, "low": -1.5, "high": -0.5,
-          "minimum": 0.25}, ("fail", 1 - 1.5 / 0.25)),
+        (
+            {
+                "statistic": "position_kappa",
+                "estimate": -1.0,
+                "low": -1.5,
+                "high": -0.5,
+                "minimum": 0.25,
+            },
+            ("fail", 1 - 1.5 / 0.25),
+        ),
     ],
-)  # fmt: skip
+)
 def test_position_by_its_finding(
     changes: dict[str, Any], expected: tuple[str, float | None]
 ) -> None:
@@ -85,10 +115,16 @@ FLAW = {"kind": "detract", "detects_at": 0.5}
 )
 def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) -> None:
     flaws = [
-        {**FLAW, "perturbation": f"p{i}", "finding": finding, "detected": (low + high) / 2,
-         "detected_low": low, "detected_high": high}
+        {
+            **FLAW,
+            "perturbation": f"p{i}",
+            "finding": finding,
+            "detected": (low + high) / 2,
+            "detected_low": low,
+            "detected_high": high,
+        }
         for i, (finding, low, high) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     found = scorecard(Estimates.empty(), findings({}, *flaws)).filter(gate="discernment")
     assert found["verdict"].to_list() == [verdict]
     reason = None if rows else "no flawed answer was shown"
@@ -112,15 +148,28 @@ def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) 
 def test_no_discernment_by_mean_scores(
     make_estimates: Make, scored: list[tuple[float, float]], verdict: str
 ) -> None:
-    flaw = {**FLAW, "finding": "inconclusive", "detected": 0.2, "detected_low": -0.4,
-            "detected_high": 0.8}  # fmt: skip
+    flaw = {
+        **FLAW,
+        "finding": "inconclusive",
+        "detected": 0.2,
+        "detected_low": -0.4,
+        "detected_high": 0.8,
+    }
     shares = make_estimates(
         [
-            {**WHOLE, "statistic": "detection_share", "perturbation": f"p{i}", "kind": "detract",
-             "mode": "balanced", "estimate": (low + high) / 2, "low": low, "high": high}
+            {
+                **WHOLE,
+                "statistic": "detection_share",
+                "perturbation": f"p{i}",
+                "kind": "detract",
+                "mode": "balanced",
+                "estimate": (low + high) / 2,
+                "low": low,
+                "high": high,
+            }
             for i, (low, high) in enumerate(scored)
         ]
-    )  # fmt: skip
+    )
     flaws = findings({**flaw, "perturbation": "p0"}, {**flaw, "perturbation": "p1"})
     found = scorecard(shares, flaws).filter(gate="discernment")
     assert found["verdict"].to_list() == [verdict]
@@ -132,13 +181,21 @@ def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> N
     arms = [("control", None), *product(("experimental", "sham"), ("factual_error", "gender_bias"))]
     log = make_vote_log(
         [
-            {"sample": f"s{sample}", "arm": arm, "perturbation": name,
-             "kind": name and "detract", "shown_first": side, "repeat": repeat,
-             "choice": draw.choice(["first", "second", "tie"])}
-            for sample in range(60) for arm, name in arms for repeat in range(3)
+            {
+                "sample": f"s{sample}",
+                "arm": arm,
+                "perturbation": name,
+                "kind": name and "detract",
+                "shown_first": side,
+                "repeat": repeat,
+                "choice": draw.choice(["first", "second", "tie"]),
+            }
+            for sample in range(60)
+            for arm, name in arms
+            for repeat in range(3)
             for side in ("anchor", "target")
         ]
-    )  # fmt: skip
+    )
     shifts = match_groups(tally_votes(count_votes(log), "balanced"))
     read = ("mps", "mps_sham", "detection_power")
     estimates = Estimates.of(pl.concat([STATISTICS[name](shifts=shifts) for name in read]))
@@ -166,17 +223,28 @@ def test_a_bias_by_its_finding() -> None:
     rows = findings(
         {},
         {"perturbation": "calm", "finding": "no relevant bias", "low": -0.02, "high": 0.03},
-        {"perturbation": "error", "kind": "detract", "finding": "detects", "detected": 0.8,
-         "detected_low": 0.7, "detected_high": 0.9, "detects_at": 0.5},
+        {
+            "perturbation": "error",
+            "kind": "detract",
+            "finding": "detects",
+            "detected": 0.8,
+            "detected_low": 0.7,
+            "detected_high": 0.9,
+            "detects_at": 0.5,
+        },
         {"perturbation": "few", "finding": None, "reason": "too few", "low": None, "high": None},
         {"perturbation": "open", "finding": "inconclusive", "low": -0.1, "high": 0.1},
-    )  # fmt: skip
+    )
     found = scorecard(Estimates.empty(), rows).filter(gate="bias")
     assert found["verdict"].to_list() == ["fail", "pass", "pass", "inconclusive", "inconclusive"]
     # 1 - .13/.05; 1 - .03/.05; .7/.5 - 1: two fifths beyond what detecting takes
     assert found["margin"].to_list() == [
-        pytest.approx(-1.6), pytest.approx(0.4), pytest.approx(0.4), None, pytest.approx(-1.0)
-    ]  # fmt: skip
+        pytest.approx(-1.6),
+        pytest.approx(0.4),
+        pytest.approx(0.4),
+        None,
+        pytest.approx(-1.0),
+    ]
     columns, (row,) = scorecard_rows(found)
     assert columns == ["boast", "calm", "error", "few", "open"]
     assert [text.text for text in row.texts] == found["verdict"].to_list()
@@ -209,10 +277,19 @@ def test_the_margin_of_a_bias_goes_by_the_interval_of_its_finding(
     [
         # By log-odds; by the estimate and the adjusted p; by the adjusted p alone
         ({"low": 0.01, "high": 0.04, "estimate": 0.025}, "fail"),
-        ({"kind": "detract", "finding": "inconclusive", "detected": 0.8, "detected_low": 0.6,
-          "detected_high": 0.9, "detects_at": 0.5}, "inconclusive"),
+        (
+            {
+                "kind": "detract",
+                "finding": "inconclusive",
+                "detected": 0.8,
+                "detected_low": 0.6,
+                "detected_high": 0.9,
+                "detects_at": 0.5,
+            },
+            "inconclusive",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verdict: str) -> None:
     found = scorecard(Estimates.empty(), findings(row)).filter(gate="bias")
     assert found.select("verdict", "margin", "reason").row(0) == (verdict, None, APART)
@@ -224,14 +301,22 @@ def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verd
     ("low", "high", "expected"),
     [
         # Of the tenth that may be lost, .04 at worst; .15 and more; .05 to .12; more than people.
-        (0.96, 1.02, ("pass", 0.6)), (0.7, 0.85, ("fail", -2.0)),
-        (0.88, 0.95, ("inconclusive", -0.2)), (1.05, 1.2, ("pass", 1.5)),
+        (0.96, 1.02, ("pass", 0.6)),
+        (0.7, 0.85, ("fail", -2.0)),
+        (0.88, 0.95, ("inconclusive", -0.2)),
+        (1.05, 1.2, ("pass", 1.5)),
         (None, None, ("inconclusive", None)),
     ],
-)  # fmt: skip
+)
 def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[str, Any]) -> None:
-    row = {**WHOLE, "statistic": "ceiling_ratio", "subgroup": "humans", "estimate": low,
-           "low": low, "high": high}  # fmt: skip
+    row = {
+        **WHOLE,
+        "statistic": "ceiling_ratio",
+        "subgroup": "humans",
+        "estimate": low,
+        "low": low,
+        "high": high,
+    }
     told, margin = verdict(make_estimates([row]), "agreement")
     assert told == expected[0]
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
@@ -245,7 +330,7 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
         ("ceiling_ratio", "agreement", (0.5, 0.7), "fail"),
         ("ceiling_ratio", "agreement", (0.95, 1.0), "pass"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_told_of_nine_questions(
     make_estimates: Make, statistic: str, gate: str, bounds: tuple[float, float], told: str
 ) -> None:
@@ -261,18 +346,37 @@ def test_nothing_is_told_of_nine_questions(
 
 def drifts(*rows: dict[str, Any]) -> pl.DataFrame:
     plain = {
-        "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n2", "mode": "balanced",
-        "perturbation": "boast", "measure": "mps_drift", "epoch": 1, "base": "n1", "estimate": 0.0,
-        "low": -0.02, "high": 0.03, "p_value": 0.5, "level": 0.01, "minimum": 0.05, "n": 40,
-        "clusters": 40, "state": "quiet", "simulated": False,
-    }  # fmt: skip
+        "dataset": "demo",
+        "judge": "ada",
+        "prompt": "plain",
+        "wave": "n2",
+        "mode": "balanced",
+        "perturbation": "boast",
+        "measure": "mps_drift",
+        "epoch": 1,
+        "base": "n1",
+        "estimate": 0.0,
+        "low": -0.02,
+        "high": 0.03,
+        "p_value": 0.5,
+        "level": 0.01,
+        "minimum": 0.05,
+        "n": 40,
+        "clusters": 40,
+        "state": "quiet",
+        "simulated": False,
+    }
     return Drifts.of(pl.DataFrame([plain | row for row in rows], infer_schema_length=None))
 
 
 CANARY = {
-    "measure": "verdict_drift", "mode": "any", "perturbation": None, "low": None, "high": None,
+    "measure": "verdict_drift",
+    "mode": "any",
+    "perturbation": None,
+    "low": None,
+    "high": None,
     "minimum": 0.0,
-}  # fmt: skip
+}
 UNASKED = {**CANARY, "estimate": None, "p_value": None, "state": "not measured", "reason": "once"}
 
 NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
@@ -286,20 +390,32 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
         ([{}, CANARY], "pass", 0.4, None),
         ([{}, UNASKED], "pass", 0.4, None),
         ([{}, {"perturbation": "calm", "high": 0.06}], "inconclusive", -0.2, None),
-        ([{}, {**CANARY, "state": "suspect"}], "inconclusive", 0.4,
-         "suspect: the next wave is to confirm it"),
+        (
+            [{}, {**CANARY, "state": "suspect"}],
+            "inconclusive",
+            0.4,
+            "suspect: the next wave is to confirm it",
+        ),
         ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, None),
         ([{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}], "fail", -5.0, None),
-        ([{"p_value": None, "state": "not measured", "reason": "cached"}], "inconclusive", None,
-         "cached"),
-        ([{}, {"perturbation": "calm", "p_value": None, "state": "not measured"}],
-         "inconclusive", 0.4, None),
+        (
+            [{"p_value": None, "state": "not measured", "reason": "cached"}],
+            "inconclusive",
+            None,
+            "cached",
+        ),
+        (
+            [{}, {"perturbation": "calm", "p_value": None, "state": "not measured"}],
+            "inconclusive",
+            0.4,
+            None,
+        ),
         ([{}, {"perturbation": "calm", **NINE}], "inconclusive", 0.4, FEW),
         ([NINE], "inconclusive", 0.4, FEW),
         ([{"clusters": 10}], "pass", 0.4, None),
         ([{}, {**CANARY, **NINE}], "pass", 0.4, None),
     ],
-)  # fmt: skip
+)
 def test_drift(
     make_estimates: Make, rows: list[Any], told: str, margin: float | None, reason: str | None
 ) -> None:
@@ -317,11 +433,19 @@ def test_a_judge_that_repeats_itself_passes_the_gate(
 ) -> None:
     # Temperature 0: 200 questions, the same replies in both waves, each order two times.
     log = [
-        {"wave": wave, "sample": f"s{n:03}", "shown_first": side, "repeat": repeat,
-         "choice": "first" if n % 2 else "second", "label": "tie"}
-        for wave in ("n1", "n2") for n in range(200) for side in ("anchor", "target")
+        {
+            "wave": wave,
+            "sample": f"s{n:03}",
+            "shown_first": side,
+            "repeat": repeat,
+            "choice": "first" if n % 2 else "second",
+            "label": "tie",
+        }
+        for wave in ("n1", "n2")
+        for n in range(200)
+        for side in ("anchor", "target")
         for repeat in range(2)
-    ]  # fmt: skip
+    ]
     rows = [{"control": "tie", "sham": "tie", "experimental": "target"}] * 200
     shifts = pl.concat([make_shifts(rows, wave=wave) for wave in ("n1", "n2")])
     found = watch(count_votes(make_vote_log(log)), shifts)
@@ -341,8 +465,9 @@ def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:
     )
     # ada: .5 of validity, 1 - .13/.05 of the bias; bea's bias cannot be told.
     assert least_margins(gates).select("judge", "margin", "gate", "gates").rows() == [
-        ("ada", pytest.approx(-1.6), "boast", 2), ("bea", None, "boast", 2)
-    ]  # fmt: skip
+        ("ada", pytest.approx(-1.6), "boast", 2),
+        ("bea", None, "boast", 2),
+    ]
     assert least_margins(gates)["reason"].to_list() == [None, "no interval"]
     assert least_margins(gates.clear()).is_empty()
 
@@ -369,7 +494,10 @@ def shifts(make_shifts: Make, judges: dict[str, tuple[float | None, float | None
     return make_shifts(
         [
             {
-                "judge": judge, "sample": f"s{n:02}", "perturbation": name, "kind": kind,
+                "judge": judge,
+                "sample": f"s{n:02}",
+                "perturbation": name,
+                "kind": kind,
                 "control_score": 0.5,
                 "experimental_score": float(np.clip(random.normal(0.5 + mean, 0.03), 0, 1)),
             }
@@ -380,15 +508,17 @@ def shifts(make_shifts: Make, judges: dict[str, tuple[float | None, float | None
             if mean is not None
             for n in range(30)
         ]
-    )  # fmt: skip
+    )
 
 
 def test_a_judge_that_is_best_in_everything_is_always_first(make_shifts: Make) -> None:
     frame = shifts(make_shifts, {"a": (0.2, 0.0), "b": (0.0, -0.4), "c": (-0.2, -0.1)})
     found = acceptability(frame)
     assert found.select("judge", "first", "criteria").rows() == [
-        ("a", 0.0, 2), ("b", 1.0, 2), ("c", 0.0, 2)
-    ]  # fmt: skip
+        ("a", 0.0, 2),
+        ("b", 1.0, 2),
+        ("c", 0.0, 2),
+    ]
     other = frame.sample(fraction=1, shuffle=True, seed=2).with_columns(
         pl.col("judge", "cluster", "perturbation", "kind").cast(pl.Categorical)
     )
@@ -419,13 +549,17 @@ def test_judges_that_share_no_perturbation_have_no_chance(make_shifts: Make) -> 
 def scores(make_shifts: Make, judges: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
     return make_shifts(
         [
-            {"judge": judge, "sample": f"s{n:02}", "control_score": 0.5,
-             "experimental_score": None if shift is None else 0.5 + shift}
+            {
+                "judge": judge,
+                "sample": f"s{n:02}",
+                "control_score": 0.5,
+                "experimental_score": None if shift is None else 0.5 + shift,
+            }
             for judge, shifts in judges.items()
             for n, shift in enumerate(shifts)
         ],
         **more,
-    )  # fmt: skip
+    )
 
 
 UNSHARED = "shares too few questions with the other judges: fewer than 10"
@@ -435,19 +569,31 @@ UNSHARED = "shares too few questions with the other judges: fewer than 10"
     ("judges", "first", "reason"),
     [
         # Alike on what both have: the half that b did not read must not decide.
-        ({"a": [0.0, 0.3] * 10 + [0.5] * 10, "b": [0.0, 0.3] * 10 + [None] * 10},
-         [0.5, 0.5], [None, None]),
+        (
+            {"a": [0.0, 0.3] * 10 + [0.5] * 10, "b": [0.0, 0.3] * 10 + [None] * 10},
+            [0.5, 0.5],
+            [None, None],
+        ),
         # b has one question of twenty, so in a third of the draws none: that is not a shift of 0.
-        ({"a": [0.5] * 10 + [0.0] * 10, "b": [0.5] + [None] * 19},
-         [None, None], ["a single judge: nothing to rank", f"{FEW} under boast"]),
+        (
+            {"a": [0.5] * 10 + [0.0] * 10, "b": [0.5] + [None] * 19},
+            [None, None],
+            ["a single judge: nothing to rank", f"{FEW} under boast"],
+        ),
         ({"a": [0.0] * 9, "b": [0.3] * 9}, [None, None], [f"{FEW} under boast"] * 2),
         ({"a": [0.0] * 10, "b": [0.3] * 10}, [1.0, 0.0], [None, None]),
-        ({"a": [0.0] * 10 + [None] * 10, "b": [None] * 10 + [0.3] * 10},
-         [None, None], [UNSHARED] * 2),
-        ({"a": [0.0] * 20, "b": [0.3] * 20, "c": [None] * 11 + [0.0] * 9 + [0.1]},
-         [1.0, 0.0, None], [None, None, UNSHARED]),
+        (
+            {"a": [0.0] * 10 + [None] * 10, "b": [None] * 10 + [0.3] * 10},
+            [None, None],
+            [UNSHARED] * 2,
+        ),
+        (
+            {"a": [0.0] * 20, "b": [0.3] * 20, "c": [None] * 11 + [0.0] * 9 + [0.1]},
+            [1.0, 0.0, None],
+            [None, None, UNSHARED],
+        ),
     ],
-)  # fmt: skip
+)
 def test_chances_rest_on_ten_questions_that_all_judges_saw(
     make_shifts: Make, judges: dict[str, list[float | None]], first: list[Any], reason: list[Any]
 ) -> None:
@@ -460,9 +606,11 @@ def test_each_perturbation_needs_its_ten_questions(make_shifts: Make) -> None:
     whole: list[float | None] = [0.0] * 20
     boast = scores(make_shifts, {"a": whole, "b": [0.2] * 20, "c": whole})
     error = scores(
-        make_shifts, {"a": whole, "b": [0.2] * 20, "c": [0.0] * 9 + [None] * 11 + [0.0]},
-        perturbation="error", kind="detract",
-    )  # fmt: skip
+        make_shifts,
+        {"a": whole, "b": [0.2] * 20, "c": [0.0] * 9 + [None] * 11 + [0.0]},
+        perturbation="error",
+        kind="detract",
+    )
     found = acceptability(pl.concat([boast, error]))
     assert found.select("first", "reason").rows() == [(1.0, None), (0.0, None), (None, UNSHARED)]
 

@@ -19,12 +19,17 @@ def frames(
 ) -> dict[str, Any]:
     """Two votes an arm; those of control and sham are ``others``; ``x`` cannot be read."""
     log = make_vote_log(
-        {"judge": judge, "sample": f"s{i:02}", "arm": arm, "shown_first": side,
-         "choice": "invalid" if vote == "x" else "first" if SIDE[vote] == side else "second"}
+        {
+            "judge": judge,
+            "sample": f"s{i:02}",
+            "arm": arm,
+            "shown_first": side,
+            "choice": "invalid" if vote == "x" else "first" if SIDE[vote] == side else "second",
+        }
         for i, votes in enumerate(experimental)
         for arm in ("control", "experimental", "sham")
         for side, vote in zip(SIDES, votes if arm == "experimental" else others, strict=True)
-    )  # fmt: skip
+    )
     tallies = count_votes(log)
     return {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
 
@@ -35,9 +40,11 @@ def test_unreadable_votes_are_for_one_answer_and_then_for_the_other(make_vote_lo
     shifts = rows.filter(pl.col("statistic").is_in(["mps", "mps_sham"]))
     found = {(row["statistic"], row["subgroup"]): row["estimate"] for row in shifts.to_dicts()}
     assert found == {
-        ("mps", WORST["anchor"]): 0.0, ("mps_sham", WORST["anchor"]): 0.0,
-        ("mps", WORST["target"]): 0.25, ("mps_sham", WORST["target"]): 0.25,
-    }  # fmt: skip
+        ("mps", WORST["anchor"]): 0.0,
+        ("mps_sham", WORST["anchor"]): 0.0,
+        ("mps", WORST["target"]): 0.25,
+        ("mps_sham", WORST["target"]): 0.25,
+    }
     assert shifts["n"].to_list() == [12] * 4
 
 

@@ -15,11 +15,15 @@ COMPARED = {
     "dasr": {"dasr", "sham_floor"},
     "detection_power": {"detection_gain", "detection_power"},
     "net_flips": {
-        "flips_up", "flips_down", "flip_direction", "robustness_rate", "consistency_rate",
+        "flips_up",
+        "flips_down",
+        "flip_direction",
+        "robustness_rate",
+        "consistency_rate",
         "excess_flips",
     },
     "replicate_floor": {"replicate_floor", "prompt_sensitivity"},
-}  # fmt: skip
+}
 
 
 def shifts(make_shifts: Make, **columns: Any) -> pl.DataFrame:
@@ -77,8 +81,12 @@ def _log(make_vote_log: Make, experimental: int) -> pl.DataFrame:
     return make_vote_log(
         [
             {
-                "judge": judge, "wave": wave, "sample": f"s{item}", "arm": arm,
-                "shown_first": side, "repeat": repeat,
+                "judge": judge,
+                "wave": wave,
+                "sample": f"s{item}",
+                "arm": arm,
+                "shown_first": side,
+                "repeat": repeat,
                 "choice": ("first", "second", "tie")[(item * 7 + repeat + len(arm + judge)) % 3],
             }
             for judge in ("ada", "bob")
@@ -88,7 +96,7 @@ def _log(make_vote_log: Make, experimental: int) -> pl.DataFrame:
             for side in ("anchor", "target")
             for repeat in range(asked // 2)
         ]
-    )  # fmt: skip
+    )
 
 
 def test_nor_are_they_in_means_juries_and_waves(make_vote_log: Make) -> None:

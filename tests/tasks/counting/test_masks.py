@@ -48,7 +48,9 @@ def test_counts_are_those_of_a_loop(
     differ = [(x, y) for x, y in valid if x != y]
     to_first = [(x, y) for x, y in differ if x == "anchor" or y == "target"]
     expected = {
-        "planned": len(ballots), "planned_12": len(straight), "matched": len(matches),
+        "planned": len(ballots),
+        "planned_12": len(straight),
+        "matched": len(matches),
         "voted": len(ballots) - total["none"],
         "voted_12": sum(f != "none" for f in straight.values()),
         "voted_21": sum(f != "none" for f in turned.values()),
@@ -57,8 +59,10 @@ def test_counts_are_those_of_a_loop(
         **{f"{side}_21": Counter(turned.values())[side] for side in sides},
         "alone": sum((x in sides) != (y in sides) for x, y in matches),
         "consistent": len(valid) - len(differ),
-        "both_target": valid.count(("target", "target")), "both_tie": valid.count(("tie", "tie")),
-        "primacy": len(to_first), "recency": len(differ) - len(to_first),
+        "both_target": valid.count(("target", "target")),
+        "both_tie": valid.count(("tie", "tie")),
+        "primacy": len(to_first),
+        "recency": len(differ) - len(to_first),
         "first_first": valid.count(("anchor", "target")),
         "second_second": valid.count(("target", "anchor")),
         "matched_once": 0 in straight and 0 in turned,
@@ -69,5 +73,5 @@ def test_counts_are_those_of_a_loop(
         "matched_right": valid.count((label, label)) if label else None,
         "once_12": {"anchor": -1, "tie": 0, "target": 1}.get(straight.get(0, "")),
         "once_21": {"anchor": -1, "tie": 0, "target": 1}.get(turned.get(0, "")),
-    }  # fmt: skip
+    }
     assert {name: row[name] for name in expected} == expected

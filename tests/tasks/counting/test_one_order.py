@@ -23,10 +23,16 @@ def pairs(cells: Sequence[tuple[str, str, str, int]]) -> list[dict[str, Any]]:
     for model, side, choice, many in cells:
         for number in range(many):
             sample = f"{model}/{side}/{choice}/{number}"
-            rows.append({
-                "sample": sample, "cluster": sample, "shown_first": side, "choice": choice,
-                "anchor_author": "base", "target_author": model,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "sample": sample,
+                    "cluster": sample,
+                    "shown_first": side,
+                    "choice": choice,
+                    "anchor_author": "base",
+                    "target_author": model,
+                }
+            )
     return rows
 
 
@@ -42,13 +48,16 @@ def simulated(
         wins = random.random(n) < 1 / (1 + np.exp(-shift))
         rows += [
             {
-                "judge": f"j{study:04}", "sample": f"{model}/{i}", "cluster": f"q{i}",
+                "judge": f"j{study:04}",
+                "sample": f"{model}/{i}",
+                "cluster": f"q{i}",
                 "shown_first": "target" if first else "anchor",
                 "choice": "first" if won == first else "second",
-                "anchor_author": "base", "target_author": f"m{model}",
+                "anchor_author": "base",
+                "target_author": f"m{model}",
             }
             for i, (first, won) in enumerate(zip(target_first, wins, strict=True))
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -56,8 +65,10 @@ def measured(name: str, log: pl.DataFrame) -> pl.DataFrame:
     tallies = count_votes(log)  # type: ignore[arg-type]
     verdicts = tally_votes(tallies, "balanced")
     frames = {
-        "tallies": tallies, "contests": match_models(tallies), "shifts": match_groups(verdicts)
-    }  # fmt: skip
+        "tallies": tallies,
+        "contests": match_models(tallies),
+        "shifts": match_groups(verdicts),
+    }
     with formulas_only():
         return STATISTICS[name](**frames)
 
@@ -68,9 +79,11 @@ def row(found: pl.DataFrame, statistic: str, subgroup: str = "") -> dict[str, An
 
 
 LOG = [
-    ("m", "anchor", "first", 30), ("m", "anchor", "second", 20),
-    ("m", "target", "first", 180), ("m", "target", "second", 20),
-]  # fmt: skip
+    ("m", "anchor", "first", 30),
+    ("m", "anchor", "second", 20),
+    ("m", "target", "first", 180),
+    ("m", "target", "second", 20),
+]
 
 
 def test_a_win_rate_is_the_mean_of_both_halves(make_vote_log: Make) -> None:
@@ -123,8 +136,11 @@ def test_the_position_effect_of_several_models_is_mantels_and_haenszels(
     won = (pl.col("choice") == "first") == (pl.col("shown_first") == "target")
     tables = []
     for _, own in log.group_by("target_author", maintain_order=True):
-        counts = [own.filter(pl.col("shown_first") == side, won if target else ~won).height
-                  for side in ("target", "anchor") for target in (True, False)]  # fmt: skip
+        counts = [
+            own.filter(pl.col("shown_first") == side, won if target else ~won).height
+            for side in ("target", "anchor")
+            for target in (True, False)
+        ]
         tables.append(np.array(counts, float).reshape(2, 2))
     wanted = StratifiedTable(tables)
     assert found["estimate"] == pytest.approx(np.log(wanted.oddsratio_pooled) / 2)
@@ -147,19 +163,33 @@ def test_who_always_picks_the_first_slot_has_an_effect(make_vote_log: Make) -> N
 def test_one_slot_for_all_tells_nothing(make_vote_log: Make, side: str) -> None:
     log = make_vote_log(pairs([("m", side, "first", 30), ("m", side, "second", 30)]))
     assert row(measured("win_rate", log), "win_rate", "m")["reason"] == ONE_HALF
-    assert row(measured("length_controlled", log.with_columns(
-        anchor_length=pl.int_range(60), target_length=30)), "length_controlled", "m"
-    )["reason"] == ONE_HALF  # fmt: skip
+    assert (
+        row(
+            measured(
+                "length_controlled",
+                log.with_columns(anchor_length=pl.int_range(60), target_length=30),
+            ),
+            "length_controlled",
+            "m",
+        )["reason"]
+        == ONE_HALF
+    )
     found = row(measured("position_effect", log), "position_kappa")
     assert found["estimate"] is None
     assert "no two pairs of the same models" in found["reason"]
 
 
 def test_an_order_that_depends_on_the_models_makes_it_null(make_vote_log: Make) -> None:
-    log = make_vote_log(pairs([
-        ("good", "target", "first", 90), ("good", "anchor", "first", 10),
-        ("bad", "target", "second", 10), ("bad", "anchor", "first", 90),
-    ]))  # fmt: skip
+    log = make_vote_log(
+        pairs(
+            [
+                ("good", "target", "first", 90),
+                ("good", "anchor", "first", 10),
+                ("bad", "target", "second", 10),
+                ("bad", "anchor", "first", 90),
+            ]
+        )
+    )
     found = measured("win_rate", log).filter(statistic="win_rate")
     assert found["estimate"].null_count() == found.height > 0
     assert found["reason"].unique().to_list() == [BY_MODEL]
@@ -216,8 +246,11 @@ def test_shifts_compare_arms_in_the_same_order(make_vote_log: Make) -> None:
         own = {"sample": f"s{number}", "cluster": f"s{number}"}
         lost = "first" if before == "anchor" else "second"
         rows.append(own | {"arm": "control", "shown_first": before, "choice": lost})
-        rows.append(own | arms["experimental"]
-                    | {"arm": "experimental", "shown_first": after, "choice": choice})  # fmt: skip
+        rows.append(
+            own
+            | arms["experimental"]
+            | {"arm": "experimental", "shown_first": after, "choice": choice}
+        )
     log = make_vote_log(rows)
     # Anchor first 6 of 10 turn to the target, target first 8 of 10: (.6 + .8) / 2.
     found = row(measured("mps", log), "mps")

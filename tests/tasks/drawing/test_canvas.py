@@ -82,9 +82,17 @@ def test_the_users_settings_neither_matter_nor_change() -> None:
 def test_charts_have_distinct_places_and_few_sentences() -> None:
     charts = list(CHARTS.values())
     assert sorted(c.name for c in charts) == [
-        "advantage_plane", "advantages", "asr_floor", "drift_strip", "forest", "jury_matrix",
-        "kappa_matrix", "position_plane", "ranks", "winning_rates",
-    ]  # fmt: skip
+        "advantage_plane",
+        "advantages",
+        "asr_floor",
+        "drift_strip",
+        "forest",
+        "jury_matrix",
+        "kappa_matrix",
+        "position_plane",
+        "ranks",
+        "winning_rates",
+    ]
     assert sorted(c.order for c in charts) == [1, 2, 3, 4, 5, 6, 11, 12, 13, 14]
     assert all(2 <= len(re.findall(r"\.(?: |$)", c.reading)) <= 4 for c in charts)
 
@@ -93,8 +101,11 @@ def test_a_page_has_the_charts_of_its_frames() -> None:
     study, calibration = ("estimates", "findings", "drifts"), ("alt_tests", "advantages")
     assert [c.order for c in charts_of(*study)] == [1, 2, 3, 4, 5, 6]
     assert [c.name for c in charts_of(*calibration, "agreement")] == [
-        "winning_rates", "advantages", "advantage_plane", "kappa_matrix"
-    ]  # fmt: skip
+        "winning_rates",
+        "advantages",
+        "advantage_plane",
+        "kappa_matrix",
+    ]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

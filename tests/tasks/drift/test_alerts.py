@@ -52,9 +52,13 @@ def test_a_change_is_suspect_then_confirmed_then_the_baseline(
 ) -> None:
     found = watch(tallies(7), nights(make_shifts, [0.2, 0.2, 0.7, 0.7, 0.7, 0.7, 0.1]))
     assert states(found) == [
-        ("n01", 1, "n00", "quiet"), ("n02", 1, "n00", "suspect"), ("n03", 1, "n00", "alert"),
-        ("n04", 2, "n03", "quiet"), ("n05", 2, "n03", "quiet"), ("n06", 2, "n03", "suspect"),
-    ]  # fmt: skip
+        ("n01", 1, "n00", "quiet"),
+        ("n02", 1, "n00", "suspect"),
+        ("n03", 1, "n00", "alert"),
+        ("n04", 2, "n03", "quiet"),
+        ("n05", 2, "n03", "quiet"),
+        ("n06", 2, "n03", "suspect"),
+    ]
 
 
 def test_a_change_that_does_not_last_is_no_alert(make_shifts: Make, tallies: Make) -> None:
@@ -68,9 +72,11 @@ def test_a_night_from_the_cache_neither_confirms_nor_clears(
 ) -> None:
     found = watch(tallies(5, cached=(2,)), nights(make_shifts, [0.2, 0.7, 0.7, 0.7, 0.7]))
     assert states(found) == [
-        ("n01", 1, "n00", "suspect"), ("n02", 1, "n00", "not measured"),
-        ("n03", 1, "n00", "alert"), ("n04", 2, "n03", "quiet"),
-    ]  # fmt: skip
+        ("n01", 1, "n00", "suspect"),
+        ("n02", 1, "n00", "not measured"),
+        ("n03", 1, "n00", "alert"),
+        ("n04", 2, "n03", "quiet"),
+    ]
 
 
 def half_cached(make: Make, copied: int) -> Any:
@@ -80,15 +86,22 @@ def half_cached(make: Make, copied: int) -> Any:
     """
     slots = {"anchor": ("first", "second"), "target": ("second", "first")}
     return make(
-        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "choice": choice,
-         "label": "anchor", "cached": wave == "n1" and n < copied}
+        {
+            "wave": wave,
+            "sample": f"s{n:02}",
+            "shown_first": side,
+            "choice": choice,
+            "label": "anchor",
+            "cached": wave == "n1" and n < copied,
+        }
         for wave in ("n0", "n1")
         for n in range(40)
         for side, choice in zip(
-            ("anchor", "target"), slots["target" if wave == "n1" and n >= copied else "anchor"],
+            ("anchor", "target"),
+            slots["target" if wave == "n1" and n >= copied else "anchor"],
             strict=True,
         )
-    )  # fmt: skip
+    )
 
 
 def test_copies_in_a_wave_are_no_new_measurement(make_vote_log: Make, make_shifts: Make) -> None:
@@ -115,11 +128,16 @@ def test_a_wave_of_copies_is_not_measured(make_vote_log: Make, make_shifts: Make
 def test_what_is_not_a_copy_stays(make_vote_log: Make) -> None:
     # A first wave has nothing to be a copy of; of others it may be unknown.
     log = make_vote_log(
-        [{"wave": wave, "judge": judge, "cached": cached}
-         for wave, judge, cached in (
-             ("n0", "ada", True), ("n1", "ada", None), ("n1", "bea", True), ("n2", "bea", False),
-         )]
-    )  # fmt: skip
+        [
+            {"wave": wave, "judge": judge, "cached": cached}
+            for wave, judge, cached in (
+                ("n0", "ada", True),
+                ("n1", "ada", None),
+                ("n1", "bea", True),
+                ("n2", "bea", False),
+            )
+        ]
+    )
     assert fresh_votes(log).equals(log)
 
 
@@ -152,10 +170,12 @@ def test_a_change_below_its_minimum_is_no_alert(make_shifts: Make, tallies: Make
 
 
 def test_an_epoch_is_of_one_judge(make_shifts: Make, tallies: Make) -> None:
-    shifts = pl.concat([
-        nights(make_shifts, [0.2, 0.7, 0.7, 0.7]),
-        nights(make_shifts, [0.5] * 4, judge="bea", seed=2),
-    ])  # fmt: skip
+    shifts = pl.concat(
+        [
+            nights(make_shifts, [0.2, 0.7, 0.7, 0.7]),
+            nights(make_shifts, [0.5] * 4, judge="bea", seed=2),
+        ]
+    )
     found = watch(tallies(4, judges=("ada", "bea")), shifts)
     assert [epoch for _, epoch, *_ in states(found)] == [1, 1, 2]
     assert [epoch for _, epoch, *_ in states(found, "bea")] == [1, 1, 1]
@@ -187,8 +207,10 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
     # Two votes a night, "first" in nights 0 to 3 and 5, "second" in night 4.
     rows = [
         {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": CHANGED.get(w, "first")}
-        for w in range(6) for i in range(10) for r in range(2)
-    ]  # fmt: skip
+        for w in range(6)
+        for i in range(10)
+        for r in range(2)
+    ]
     log = make_vote_log(rows)
     texts = log.group_by("dataset", "judge", "prompt", "wave", item="sample", outcome="choice").agg(
         votes=pl.len()
@@ -211,13 +233,20 @@ def test_canary_of_first_tokens_sees_what_no_verdict_tells(
     # Two votes a night, all alike; the chance of their first token is .9, and .5 in night 4.
     rows = [
         {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": "first"}
-        for w in range(6) for i in range(10) for r in range(2)
-    ]  # fmt: skip
+        for w in range(6)
+        for i in range(10)
+        for r in range(2)
+    ]
     log = make_vote_log(rows)
     tokens = log.select(
-        "dataset", "judge", "prompt", "wave", item="sample", first_token=pl.lit("A"),
+        "dataset",
+        "judge",
+        "prompt",
+        "wave",
+        item="sample",
+        first_token=pl.lit("A"),
         first_probability=pl.when(pl.col("wave") == "n04").then(0.5).otherwise(0.9),
-    )  # fmt: skip
+    )
     found = watch(count_votes(log), make_shifts([]), tokens=tokens)
     row = found.filter(measure="token_drift", wave="n04").row(0, named=True)
     # Eight alike, two others alike: 1 + 1 - 2 * .6 = .8, one of 45 ways, ten times over.
@@ -232,9 +261,12 @@ def test_canary_of_first_tokens_sees_what_no_verdict_tells(
 
 
 def test_e_values_stand_beside_and_decide_nothing(make_shifts: Make, tallies: Make) -> None:
-    shifts = pl.concat([
-        nights(make_shifts, [0.1, 0.9]), nights(make_shifts, [0.5, 0.5], judge="bea", seed=2),
-    ])  # fmt: skip
+    shifts = pl.concat(
+        [
+            nights(make_shifts, [0.1, 0.9]),
+            nights(make_shifts, [0.5, 0.5], judge="bea", seed=2),
+        ]
+    )
     found = watch(tallies(2, judges=("ada", "bea")), shifts)
     moved = found.filter(measure="mps_drift").sort("judge")
     # Two e-values at 1/90: the largest needs 2 * 90.
@@ -250,12 +282,17 @@ def test_agreement_is_watched(make_vote_log: Make, make_shifts: Make) -> None:
 
     # Forty pairs, right before and wrong after: p = 2 / 2^40.
     rows = [
-        {"wave": wave, "sample": f"s{n:02}", "shown_first": side, "choice": choice,
-         "label": "anchor"}
+        {
+            "wave": wave,
+            "sample": f"s{n:02}",
+            "shown_first": side,
+            "choice": choice,
+            "label": "anchor",
+        }
         for wave, slots in (("n0", ("first", "second")), ("n1", ("second", "first")))
         for n in range(40)
         for side, choice in zip(("anchor", "target"), slots, strict=True)
-    ]  # fmt: skip
+    ]
     found = watch(count_votes(make_vote_log(rows)), make_shifts([]))
     row = found.filter(measure="agreement_drift").row(0, named=True)
     assert (row["estimate"], row["minimum"], row["state"]) == (-1.0, 0.05, "suspect")

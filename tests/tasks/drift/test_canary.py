@@ -54,10 +54,12 @@ def test_every_way_to_deal_by_second_implementation(
     for base, new in prompts:
         pooled = base + new
         dealt = [
-            excess([pooled[i] for i in range(len(pooled)) if i not in chosen],
-                   [pooled[i] for i in chosen])
+            excess(
+                [pooled[i] for i in range(len(pooled)) if i not in chosen],
+                [pooled[i] for i in chosen],
+            )
             for chosen in combinations(range(len(pooled)), len(new))
-        ]  # fmt: skip
+        ]
         sums = np.add.outer(sums, np.array(dealt)).ravel()
     expected = (sums >= sum(observed) - 1e-9).mean()
     assert found["p_value"] == pytest.approx(expected)

@@ -48,9 +48,11 @@ def test_by_hand() -> None:
 def test_certain_tokens_are_verdicts() -> None:
     # Where each chance is 1 it is the canary of the tokens.
     prompts = [([("A", 1.0), ("B", 1.0)], [("B", 1.0)] * 3), ([("A", 1.0)] * 2, [("C", 1.0)] * 2)]
-    counts = frame(prompts).group_by(*CELL, "item", outcome="first_token").agg(
-        base=(~pl.col("new")).sum().cast(pl.Int64), new=pl.col("new").sum().cast(pl.Int64)
-    )  # fmt: skip
+    counts = (
+        frame(prompts)
+        .group_by(*CELL, "item", outcome="first_token")
+        .agg(base=(~pl.col("new")).sum().cast(pl.Int64), new=pl.col("new").sum().cast(pl.Int64))
+    )
     columns = ("estimate", "p_value", "n", "dropped")
     mine, theirs = (
         found.select(columns).row(0)
@@ -76,10 +78,12 @@ def test_every_way_to_deal_by_second_implementation(
     for base, new in prompts:
         pooled = base + new
         dealt = [
-            by_pairs([pooled[i] for i in range(len(pooled)) if i not in chosen],
-                     [pooled[i] for i in chosen])
+            by_pairs(
+                [pooled[i] for i in range(len(pooled)) if i not in chosen],
+                [pooled[i] for i in chosen],
+            )
             for chosen in combinations(range(len(pooled)), len(new))
-        ]  # fmt: skip
+        ]
         sums = np.add.outer(sums, dealt).ravel()
     exact = float((sums >= sum(observed) - 1e-9).mean())
     exhaustive = found["method"] == "permutation, exhaustive"
@@ -128,6 +132,11 @@ def test_similarity_is_of_the_same_token_only() -> None:
 
 def test_without_replies_there_is_nothing() -> None:
     assert first_token_canary(frame([([("A", 1.0)], [("A", 1.0)])])).row(0, named=True) == {
-        **CELL, "n": 0, "dropped": 1, "estimate": None, "p_value": None, "method": None
-    }  # fmt: skip
+        **CELL,
+        "n": 0,
+        "dropped": 1,
+        "estimate": None,
+        "p_value": None,
+        "method": None,
+    }
     assert first_token_canary(frame([([("A", 1.0)], [("A", 1.0)])]).clear()).is_empty()

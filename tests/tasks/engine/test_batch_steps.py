@@ -20,9 +20,13 @@ MESSAGES = [{"role": "user", "content": "x" * 84}]
 """100 bytes with their frame."""
 
 JUDGE = Judge(
-    judge="openai/x", provider="openai", model="openai/x", mode="batch", usd_per_million=PRICE,
+    judge="openai/x",
+    provider="openai",
+    model="openai/x",
+    mode="batch",
+    usd_per_million=PRICE,
     params={"max_tokens": 1},
-)  # fmt: skip
+)
 LOST = CallError("connection lost", passing=True, free=False)
 REFUSED = CallError("no such file", passing=False)
 Told = dict[str, Any]

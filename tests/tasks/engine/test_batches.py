@@ -39,9 +39,15 @@ def _body(text: str = "[[A]]", **more: Any) -> dict[str, Any]:
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
     return {
-        "id": "c", "object": "chat.completion", "created": 1, "model": "one-2026",
-        "system_fingerprint": "fp", "choices": [choice], "usage": usage, **more,
-    }  # fmt: skip
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "one-2026",
+        "system_fingerprint": "fp",
+        "choices": [choice],
+        "usage": usage,
+        **more,
+    }
 
 
 def _line(ballot_id: str, body: Any = None, status: int = 200, **more: Any) -> bytes:
@@ -78,8 +84,11 @@ def test_a_line_holds_what_a_single_call_sends(
     line = request_line("b1", body)
     assert line.endswith(b"\n")
     assert json.loads(line) == {
-        "custom_id": "b1", "method": "POST", "url": "/v1/chat/completions", "body": body
-    }  # fmt: skip
+        "custom_id": "b1",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": body,
+    }
 
 
 def test_parameters_that_a_model_does_not_take_are_dropped_or_refused() -> None:
@@ -116,9 +125,15 @@ def test_files_keep_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_line_of_the_output_is_a_reply() -> None:
     reply = _of(_judge(usd_per_million=UsdPerMillion(prompt=1, completion=2)), _line("b1", _body()))
     assert reply == Reply(
-        "[[A]]", model="one-2026", fingerprint="fp", finish_reason="stop", seconds=90.0,
-        prompt_tokens=1000, completion_tokens=10, cost_usd=pytest.approx(0.00102),
-    )  # fmt: skip
+        "[[A]]",
+        model="one-2026",
+        fingerprint="fp",
+        finish_reason="stop",
+        seconds=90.0,
+        prompt_tokens=1000,
+        completion_tokens=10,
+        cost_usd=pytest.approx(0.00102),
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,10 +260,16 @@ def test_our_key_goes_with_a_batch(asked: list[dict[str, Any]]) -> None:
 
 def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
     told = {
-        "status": "in_progress", "created_at": 100, "completed_at": None, "expired_at": None,
-        "cancelled_at": None, "failed_at": None, "output_file_id": None, "error_file_id": None,
+        "status": "in_progress",
+        "created_at": 100,
+        "completed_at": None,
+        "expired_at": None,
+        "cancelled_at": None,
+        "failed_at": None,
+        "output_file_id": None,
+        "error_file_id": None,
         "errors": None,
-    }  # fmt: skip
+    }
     asked.append({"answer": SimpleNamespace(**told)})
     assert asyncio.run(look(PROVIDER, _judge(), "b")) == Seen("b", "waiting")
     errors = SimpleNamespace(
@@ -269,10 +290,16 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
     provider = PROVIDER.model_copy(update={"key_variable": "PASSPORT_KEY"})
     text = "Neither sk-mine nor sk-other."
     told = {
-        "status": "failed", "created_at": 1, "completed_at": None, "expired_at": None,
-        "cancelled_at": None, "failed_at": 2, "output_file_id": None, "error_file_id": None,
+        "status": "failed",
+        "created_at": 1,
+        "completed_at": None,
+        "expired_at": None,
+        "cancelled_at": None,
+        "failed_at": 2,
+        "output_file_id": None,
+        "error_file_id": None,
         "errors": SimpleNamespace(data=[SimpleNamespace(message=text)]),
-    }  # fmt: skip
+    }
     asked.append({"answer": SimpleNamespace(**told)})
     seen = asyncio.run(look(provider, _judge(), "b"))
     assert seen.error == "Neither [key] nor [key]."

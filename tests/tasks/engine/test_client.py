@@ -113,10 +113,16 @@ def _changed(**message: Any) -> dict[str, Any]:
 def test_a_reply_is_kept_as_reported(stub: Stub) -> None:
     outcome = _ask(stub, (200, REPLY), temperature=0, seed=3)
     assert outcome._replace(seconds=0.0) == Reply(
-        text="Both. [[C]]", model="stub-model-2024-01-01", fingerprint="fp_7",
-        finish_reason="stop", prompt_tokens=11, completion_tokens=3, cost_usd=None, attempts=1,
+        text="Both. [[C]]",
+        model="stub-model-2024-01-01",
+        fingerprint="fp_7",
+        finish_reason="stop",
+        prompt_tokens=11,
+        completion_tokens=3,
+        cost_usd=None,
+        attempts=1,
         error=None,
-    )  # fmt: skip
+    )
     assert outcome.seconds > 0
     ((path, authorization, sent),) = stub.requests
     assert path == "/v1/chat/completions"
@@ -150,16 +156,29 @@ def test_a_fault_that_stays_is_an_error(stub: Stub, status: int) -> None:
 @pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"])
 @pytest.mark.parametrize(
     ("status", "free"),
-    [(429, True), (500, True), (502, True), (503, True), (529, True),
-     (408, False), (504, False), (524, False)],
-)  # fmt: skip
+    [
+        (429, True),
+        (500, True),
+        (502, True),
+        (503, True),
+        (529, True),
+        (408, False),
+        (504, False),
+        (524, False),
+    ],
+)
 def test_what_a_gateway_gave_up_may_be_charged(
     stub: Stub, model: str, status: int, free: bool
 ) -> None:
     stub.script = [(status, {"error": {"message": "busy"}}), (200, REPLY)]
     price = UsdPerMillion(prompt=1e6, completion=1e6)
-    judge = Judge(judge="stub/one", provider="stub", model=model, usd_per_million=price,
-                  params={"max_tokens": 8})  # fmt: skip
+    judge = Judge(
+        judge="stub/one",
+        provider="stub",
+        model=model,
+        usd_per_million=price,
+        params={"max_tokens": 8},
+    )
     provider = Provider(key_variable="VOIRDIRE_TEST_KEY", api_base=stub.base, attempts=2)
     # 10 bytes, a frame of 16 and 8 tokens are 34 USD; two of them are not covered
     reply = asyncio.run(_within(60.0, provider, judge))
@@ -318,9 +337,13 @@ def test_a_simulated_judge_answers_by_its_formula(name: str) -> None:
         assert outcome.text == answer(messages, Traits(**judge.params["traits"]), repeat)
         words = sum(len(message["content"].split()) for message in messages)
         assert outcome._replace(text="", seconds=0.0) == Reply(
-            text="", model=name, finish_reason="stop", prompt_tokens=words,
-            completion_tokens=len(outcome.text.split()), cost_usd=0.0,
-        )  # fmt: skip
+            text="",
+            model=name,
+            finish_reason="stop",
+            prompt_tokens=words,
+            completion_tokens=len(outcome.text.split()),
+            cost_usd=0.0,
+        )
 
 
 def test_a_prompt_that_a_simulated_judge_cannot_read_is_one_error() -> None:
@@ -344,9 +367,11 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
         engine = Engine(call)
         for effort in efforts:
             judge = Judge(
-                judge=f"stub/{effort}", provider="stub", model="hosted_vllm/gpt-oss-20b",
+                judge=f"stub/{effort}",
+                provider="stub",
+                model="hosted_vllm/gpt-oss-20b",
                 params={"reasoning_effort": effort},
-            )  # fmt: skip
+            )
             assert (await engine.ask(provider, judge, MESSAGES, {})).error is None
         await hang_up()
 
@@ -359,17 +384,25 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
 @pytest.mark.parametrize(
     ("logprobs", "told"),
     [
-        ({"content": [{"token": "Both", "logprob": -0.25, "top_logprobs": []},
-                      {"token": ".", "logprob": -3, "top_logprobs": []}]},
-         ("Both", pytest.approx(0.7788, abs=1e-4))),
-        ({"content": [{"token": "\ud800", "logprob": -9999.0, "top_logprobs": []}]},
-         ("\\ud800", 0.0)),
+        (
+            {
+                "content": [
+                    {"token": "Both", "logprob": -0.25, "top_logprobs": []},
+                    {"token": ".", "logprob": -3, "top_logprobs": []},
+                ]
+            },
+            ("Both", pytest.approx(0.7788, abs=1e-4)),
+        ),
+        (
+            {"content": [{"token": "\ud800", "logprob": -9999.0, "top_logprobs": []}]},
+            ("\\ud800", 0.0),
+        ),
         ({"content": [{"token": "A", "logprob": 1e-9, "top_logprobs": []}]}, ("A", 1.0)),
         ({"content": []}, (None, None)),
         ({"content": None}, (None, None)),
         (None, (None, None)),
     ],
-)  # fmt: skip
+)
 def test_the_chance_of_the_first_token_is_kept(stub: Stub, logprobs: Any, told: Any) -> None:
     choice = {**REPLY["choices"][0], "logprobs": logprobs}
     live = _ask(stub, (200, {**REPLY, "choices": [choice]}), logprobs=True)

@@ -89,14 +89,21 @@ def test_the_environment_changes_no_request(tmp_path: Path) -> None:
     (tmp_path / "seen.py").write_text(SEEN)
     environment = {
         **os.environ,
-        "LITELLM_DROP_PARAMS": "true", "LITELLM_MODIFY_PARAMS": "true", "LITELLM_MODE": "DEV",
-        "LITELLM_ROUTE_ALL_CHAT_OPENAI_TO_RESPONSES": "true", "LITELLM_PROXY_API_KEY": "mine",
+        "LITELLM_DROP_PARAMS": "true",
+        "LITELLM_MODIFY_PARAMS": "true",
+        "LITELLM_MODE": "DEV",
+        "LITELLM_ROUTE_ALL_CHAT_OPENAI_TO_RESPONSES": "true",
+        "LITELLM_PROXY_API_KEY": "mine",
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)]),
-    }  # fmt: skip
+    }
     done = subprocess.run(
-        [sys.executable, "seen.py"], cwd=tmp_path, env=environment, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "seen.py"],
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     flags, mode, error, *_ = done.stdout.splitlines()
     assert (flags, mode) == ("False False False", "PRODUCTION mine"), done.stderr
     assert "mistral does not support parameters" in error

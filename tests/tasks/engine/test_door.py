@@ -191,11 +191,19 @@ def test_an_encoding_that_was_not_asked_for_is_refused(route: str, encoding: str
 
 
 COMPLETION = {
-    "id": "1", "object": "chat.completion", "created": 1, "model": "stub",
-    "choices": [{"index": 0, "finish_reason": "stop",
-                 "message": {"role": "assistant", "content": "[[A]] \u00e9"}}],
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "stub",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "[[A]] \u00e9"},
+        }
+    ],
     "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("route", ["openai", "hosted_vllm"])

@@ -35,9 +35,14 @@ def _free_port() -> int:
 
 def _run(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tasks.engine.local_model", *words], cwd=REPO,
-        capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "tasks.engine.local_model", *words],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,9 +110,12 @@ def address() -> Iterator[str]:
     port = _free_port()
     with subprocess.Popen(
         [sys.executable, "-m", "tasks.engine.local_model", "--port", str(port)],
-        cwd=REPO, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        cwd=REPO,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdout
         said = process.stdout.readline().strip()
         assert said == f"http://127.0.0.1:{port}/v1"
@@ -123,9 +131,10 @@ def _ask(address: str, first: str, second: str) -> tuple[str, dict[str, object]]
     messages = prompt.messages("What is 2 + 2?", first, second)
     body = {"model": JUDGE.model, "messages": messages, **JUDGE.params, **prompt.params}
     request = Request(
-        f"{address}/chat/completions", json.dumps(body).encode(),
+        f"{address}/chat/completions",
+        json.dumps(body).encode(),
         {"content-type": "application/json"},
-    )  # fmt: skip
+    )
     with urlopen(request, timeout=300) as answer:
         told = json.load(answer)
     return told["choices"][0]["message"]["content"], told

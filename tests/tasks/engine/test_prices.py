@@ -13,12 +13,15 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "shop/known": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
     "cheaper": {
         "litellm_provider": "shop",
-        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
-        "input_cost_per_token_batches": 5e-7, "output_cost_per_token_batches": 1e-6,
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 2e-6,
+        "input_cost_per_token_batches": 5e-7,
+        "output_cost_per_token_batches": 1e-6,
     },
     "half-known": {
         "litellm_provider": "shop",
-        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 2e-6,
         "input_cost_per_token_batches": 5e-7,
     },
     "bare": {"litellm_provider": "shop_converse", "input_cost_per_token": 3e-6},
@@ -26,21 +29,28 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "shop/free": {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0},
     "ollama/free": {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0},
     "shop/tiers": {
-        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
-        "input_cost_per_token_flex": 5e-7, "output_cost_per_token_flex": 1e-6,
-        "input_cost_per_token_priority": 2e-6, "output_cost_per_token_priority": 4e-6,
-        "input_cost_per_token_ultrafast": 6e-6, "output_cost_per_token_ultrafast": 12e-6,
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 2e-6,
+        "input_cost_per_token_flex": 5e-7,
+        "output_cost_per_token_flex": 1e-6,
+        "input_cost_per_token_priority": 2e-6,
+        "output_cost_per_token_priority": 4e-6,
+        "input_cost_per_token_ultrafast": 6e-6,
+        "output_cost_per_token_ultrafast": 12e-6,
         "input_cost_per_token_above_272k_tokens": 3e-6,
         "output_cost_per_token_above_272k_tokens": 9e-6,
-        "cache_read_input_token_cost": 1e-3, "input_cost_per_audio_token": 1e-3,
+        "cache_read_input_token_cost": 1e-3,
+        "input_cost_per_audio_token": 1e-3,
         "provider_specific_entry": {"us": 1.1, "fast": 2},
     },
     "shop/thinks": {
-        "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
-        "output_cost_per_reasoning_token": 5e-6, "cache_creation_input_token_cost": 2e-6,
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 2e-6,
+        "output_cost_per_reasoning_token": 5e-6,
+        "cache_creation_input_token_cost": 2e-6,
         "cache_creation_input_token_cost_above_1hr": 4e-6,
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -289,9 +289,10 @@ def test_a_minute_counts_the_tokens_of_earlier_replies(monkeypatch: pytest.Monke
 
 PRICED = JUDGE.model_copy(
     update={
-        "usd_per_million": UsdPerMillion(prompt=1e6, completion=1e6), "params": {"max_tokens": 8}
+        "usd_per_million": UsdPerMillion(prompt=1e6, completion=1e6),
+        "params": {"max_tokens": 8},
     }
-)  # fmt: skip
+)
 
 
 def test_the_worst_case_is_bytes_and_the_longest_reply() -> None:
@@ -317,9 +318,11 @@ def test_a_cost_without_bound_stops_the_judge(change: dict[str, Any]) -> None:
 
 
 @given(
-    cap=st.floats(20, 400), cost=st.floats(0, 30), number=st.integers(1, 60),
+    cap=st.floats(20, 400),
+    cost=st.floats(0, 30),
+    number=st.integers(1, 60),
     faults=st.lists(st.booleans(), max_size=20),
-)  # fmt: skip
+)
 def test_the_budget_is_never_crossed(
     cap: float, cost: float, number: int, faults: list[bool]
 ) -> None:

@@ -102,11 +102,18 @@ def test_what_a_request_cannot_hold_is_refused(toml: str, said: str) -> None:
 
 def test_parameters_of_a_request_are_taken() -> None:
     params = {
-        "temperature": 0, "max_tokens": 9, "max_completion_tokens": 9, "logit_bias": {"12": 1},
-        "prompt_cache_key": "x", "reasoning_effort": "low", "api_version": "v1",
-        "aws_region_name": "us-east-1", "extra_headers": {"x-team": "desk"},
-        "stop": ["x", "y"], "bias": [[1, 0.5], [None, True]],
-    }  # fmt: skip
+        "temperature": 0,
+        "max_tokens": 9,
+        "max_completion_tokens": 9,
+        "logit_bias": {"12": 1},
+        "prompt_cache_key": "x",
+        "reasoning_effort": "low",
+        "api_version": "v1",
+        "aws_region_name": "us-east-1",
+        "extra_headers": {"x-team": "desk"},
+        "stop": ["x", "y"],
+        "bias": [[1, 0.5], [None, True]],
+    }
     assert _judge(**params).params == params
 
 
@@ -180,9 +187,20 @@ def test_what_a_file_does_not_take_is_named(data: dict[str, Any], said: str) -> 
 
 @pytest.mark.parametrize(
     "address",
-    ["file:///etc/passwd", "ftp://host/x", "unix:///run/s", "localhost:8080", "/etc", "//host/x",
-     "http://", "https:///x", "javascript:alert(1)", "http://[::1", "data:,x"],
-)  # fmt: skip
+    [
+        "file:///etc/passwd",
+        "ftp://host/x",
+        "unix:///run/s",
+        "localhost:8080",
+        "/etc",
+        "//host/x",
+        "http://",
+        "https:///x",
+        "javascript:alert(1)",
+        "http://[::1",
+        "data:,x",
+    ],
+)
 def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValidationError, match="begins with http:// or https://"):
         Provider(api_base=address)
@@ -194,9 +212,22 @@ def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     "name",
-    ["PATH", "HOME", "USER", "PWD", "SSH_AUTH_SOCK", "openai_api_key", "KEY", "_KEY", "MY KEY",
-     "KEYBOARD", "MY_KEY_FILE", "A=B_KEY", "MY_KEY\n"],
-)  # fmt: skip
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "PWD",
+        "SSH_AUTH_SOCK",
+        "openai_api_key",
+        "KEY",
+        "_KEY",
+        "MY KEY",
+        "KEYBOARD",
+        "MY_KEY_FILE",
+        "A=B_KEY",
+        "MY_KEY\n",
+    ],
+)
 def test_a_key_variable_is_named_like_a_key(name: str) -> None:
     with pytest.raises(ValidationError, match="not named like an API key"):
         Provider(key_variable=name)

@@ -27,16 +27,23 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     # whether it is taken depends on another one
     ("openai/gpt-5.5-2026-04-23", {"temperature": 0.5, "reasoning_effort": "none"}, []),
     (
-        "openai/gpt-5.5-2026-04-23", {"temperature": 0.5, "reasoning_effort": "low"},
+        "openai/gpt-5.5-2026-04-23",
+        {"temperature": 0.5, "reasoning_effort": "low"},
         ["temperature"],
     ),
     # what says where a call goes stays
-    ("azure/gpt-5", {"temperature": 0, "api_version": "2025-01-01",
-                     "extra_headers": {"x": "y"}}, ["temperature"]),
-    ("cohere_chat/command-a-03-2025", {"response_format": {"type": "json_object"}, "seed": 1},
-     ["response_format"]),
+    (
+        "azure/gpt-5",
+        {"temperature": 0, "api_version": "2025-01-01", "extra_headers": {"x": "y"}},
+        ["temperature"],
+    ),
+    (
+        "cohere_chat/command-a-03-2025",
+        {"response_format": {"type": "json_object"}, "seed": 1},
+        ["response_format"],
+    ),
     ("nobody/nothing", {"temperature": 0}, []),
-]  # fmt: skip
+]
 
 
 def _judge(model: str, **more: Any) -> Judge:

@@ -53,9 +53,13 @@ def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
         for n in range(3 * limits[name])
     ]
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], cwd=REPO, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as worker:  # fmt: skip
+        [sys.executable, "-c", SCRIPT],
+        cwd=REPO,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as worker:
         assert worker.stdin
         assert worker.stdout
         lines = [{"do": "begin", "run": "r"}, *meetings, *requests]
@@ -90,17 +94,24 @@ worker.call = call
 asyncio.run(worker.main())
 """
 MEET = [
-    {"do": "meet", "run": "r", "judge": {"judge": f"gemini/{name}", "provider": "gemini",
-                                         "model": name}}
+    {
+        "do": "meet",
+        "run": "r",
+        "judge": {"judge": f"gemini/{name}", "provider": "gemini", "model": name},
+    }
     for name in "xy"
-]  # fmt: skip
+]
 
 
 def _ask(number: int, judge: str = "gemini/x", **params: object) -> dict[str, object]:
     return {
-        "do": "ask", "run": "r", "id": f"b{number}/{number}", "judge": judge, "messages": [],
+        "do": "ask",
+        "run": "r",
+        "id": f"b{number}/{number}",
+        "judge": judge,
+        "messages": [],
         "params": params,
-    }  # fmt: skip
+    }
 
 
 class Worker:
@@ -108,9 +119,13 @@ class Worker:
 
     def __init__(self, *begin: object) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SIMPLE], cwd=REPO, text=True, env={**os.environ, **SECRET},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, "-c", SIMPLE],
+            cwd=REPO,
+            text=True,
+            env={**os.environ, **SECRET},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         self.send(*begin)
 
     def send(self, *lines: object) -> None:

@@ -12,9 +12,7 @@ def of(values: np.ndarray, draws: int, seed: int) -> tuple[np.ndarray, np.ndarra
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), draws) / size
     without = (values.sum() - values) / (size - 1)
     drawn = (weights @ values)[:, None]
-    return bca(
-        np.array([values.mean()]), drawn, without[:, None], np.array([float(size)]), 0.95
-    )  # fmt: skip
+    return bca(np.array([values.mean()]), drawn, without[:, None], np.array([float(size)]), 0.95)
 
 
 def test_against_scipy() -> None:
@@ -22,9 +20,13 @@ def test_against_scipy() -> None:
     low, high = of(values, 40_000, 1)
     # scipy has no t: its level is that of the same tails.
     expected = stats.bootstrap(
-        (values,), np.mean, method="BCa", n_resamples=40_000, rng=np.random.default_rng(3),
+        (values,),
+        np.mean,
+        method="BCa",
+        n_resamples=40_000,
+        rng=np.random.default_rng(3),
         confidence_level=widened(0.95, 25),
-    ).confidence_interval  # fmt: skip
+    ).confidence_interval
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), rel=0.02)
 
 

@@ -91,8 +91,13 @@ def test_nothing_has_no_cells() -> None:
 
 
 ITEMS_ROW = {
-    "dataset": "a", "judge": "z", "perturbation": None, "cluster": "q", "votes": 1, "num": 0
-}  # fmt: skip
+    "dataset": "a",
+    "judge": "z",
+    "perturbation": None,
+    "cluster": "q",
+    "votes": 1,
+    "num": 0,
+}
 
 
 @given(ITEMS)

@@ -13,9 +13,20 @@ from tasks.inference.linearised_errors import Sums, over
 
 
 def items_of(rows: list[tuple[str, float, float]], **changes: object) -> pl.DataFrame:
-    cell = {"dataset": "d", "judge": "j", "prompt": "p", "wave": "", "mode": "any",
-            "perturbation": "boast", "kind": "promote", "votes": 2, "simulated": True,
-            "counted": True, "dropped": False, **changes}  # fmt: skip
+    cell = {
+        "dataset": "d",
+        "judge": "j",
+        "prompt": "p",
+        "wave": "",
+        "mode": "any",
+        "perturbation": "boast",
+        "kind": "promote",
+        "votes": 2,
+        "simulated": True,
+        "counted": True,
+        "dropped": False,
+        **changes,
+    }
     return pl.DataFrame([{**cell, "cluster": c, "num": x, "den": y} for c, x, y in rows])
 
 

@@ -16,9 +16,7 @@ from tasks.inference.multiplicity import (
     rejected_by_e_values,
 )
 
-METHODS = [
-    (benjamini_hochberg, "fdr_bh"), (benjamini_yekutieli, "fdr_by"), (holm, "holm")
-]  # fmt: skip
+METHODS = [(benjamini_hochberg, "fdr_bh"), (benjamini_yekutieli, "fdr_by"), (holm, "holm")]
 VALUES = st.lists(st.none() | st.floats(0, 1), max_size=30)
 
 
@@ -49,8 +47,12 @@ def test_by_hand() -> None:
     p_values = pl.Series("p", [0.5, 0.02, None, 0.03, 0.01])
     # .01 * 4/1, then .02 * 4/2 = .03 * 4/3 = .04, and .5 * 4/4
     assert benjamini_hochberg(p_values).to_list() == [
-        0.5, pytest.approx(0.04), None, pytest.approx(0.04), pytest.approx(0.04)
-    ]  # fmt: skip
+        0.5,
+        pytest.approx(0.04),
+        None,
+        pytest.approx(0.04),
+        pytest.approx(0.04),
+    ]
     # times 1 + 1/2 + 1/3 + 1/4 = 25/12
     assert benjamini_yekutieli(p_values).drop_nulls().to_list() == pytest.approx(
         [1.0, 1 / 12, 1 / 12, 1 / 12]

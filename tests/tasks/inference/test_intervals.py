@@ -115,9 +115,10 @@ def test_cluster_ratio_against_least_squares(
     items = data.draw(
         st.lists(
             st.tuples(st.integers(0, clusters - 1), st.integers(-6, 6)),
-            min_size=clusters, max_size=30,
+            min_size=clusters,
+            max_size=30,
         )
-    )  # fmt: skip
+    )
     group = np.array([*range(clusters), *(g for g, _ in items)])
     num = np.array([*range(clusters), *(n for _, n in items)], dtype=float)
     den = np.ones(len(group))

@@ -32,12 +32,19 @@ def test_sigma_of_the_typical_judge(votes: int, sigma: float) -> None:
     ("samples", "votes", "shift"),
     [
         # methods.md, section 4: "142 questions detect MPS .092 with 2 votes per arm, .055 with 6".
-        (142, 2, 0.092), (142, 6, 0.055),
+        (142, 2, 0.092),
+        (142, 6, 0.055),
         # Its table: N for the true MPS of the row, m = 2 and m = 6.
-        (5514, 2, 0.015), (1979, 6, 0.015), (881, 2, 0.037), (318, 6, 0.037),
-        (221, 2, 0.074), (80, 6, 0.074), (57, 2, 0.144), (21, 6, 0.144),
+        (5514, 2, 0.015),
+        (1979, 6, 0.015),
+        (881, 2, 0.037),
+        (318, 6, 0.037),
+        (221, 2, 0.074),
+        (80, 6, 0.074),
+        (57, 2, 0.144),
+        (21, 6, 0.144),
     ],
-)  # fmt: skip
+)
 def test_smallest_shift_of_the_printed_table(samples: int, votes: int, shift: float) -> None:
     assert smallest_shift(samples, votes) == pytest.approx(shift, abs=0.001)
 
@@ -68,10 +75,14 @@ def test_the_shift_is_found_with_that_power(
     ("judge", "votes", "sigma"),
     [
         # methods.md, section 4, as printed.
-        ("sharp", 2, 0.30), ("sharp", 4, 0.21), ("sharp", 6, 0.18),
-        ("noisy", 2, 0.41), ("noisy", 4, 0.33), ("noisy", 6, 0.29),
+        ("sharp", 2, 0.30),
+        ("sharp", 4, 0.21),
+        ("sharp", 6, 0.18),
+        ("noisy", 2, 0.41),
+        ("noisy", 4, 0.33),
+        ("noisy", 6, 0.29),
     ],
-)  # fmt: skip
+)
 def test_sigma_of_other_judges(judge: str, votes: int, sigma: float) -> None:
     assert shift_sigma(votes, judge) == pytest.approx(sigma, abs=0.0065)
 
@@ -113,10 +124,11 @@ def truth(beta: float, votes: int) -> Truth:
         halves = [
             np.einsum(
                 "dzk,z->dk",
-                sums(gap[:, None] + shift + order * 0.4 + zeta, votes // 2), zeta_weight,
+                sums(gap[:, None] + shift + order * 0.4 + zeta, votes // 2),
+                zeta_weight,
             )
             for order in (1, -1)
-        ]  # fmt: skip
+        ]
         return np.array([np.convolve(a, b) for a, b in zip(*halves, strict=True)])
 
     control, experimental = arm(0.0), arm(beta)
@@ -162,8 +174,10 @@ def test_the_printed_table_by_exact_values(row: tuple[float, ...]) -> None:
     # With the sigma that a printed N implies, N is reproduced to its last digit.
     z = norm.isf(0.025) + norm.isf(0.2)
     for n, delta, sigma in (
-        (n2, two.mps, two.sigma), (n6, six.mps, six.sigma), (n_dasr, six.dasr, six.sigma_dasr)
-    ):  # fmt: skip
+        (n2, two.mps, two.sigma),
+        (n6, six.mps, six.sigma),
+        (n_dasr, six.dasr, six.sigma_dasr),
+    ):
         implied = math.sqrt(n - 0.5) * delta / z
         assert samples_needed(delta, implied) == n
         assert implied == pytest.approx(sigma, rel=0.04)
@@ -191,10 +205,12 @@ def test_smallest_dasr() -> None:
     ("samples", "votes", "alpha", "shift"),
     [
         # methods.md, section 10: one night against one, at .05 and at the level of 60 cells.
-        (100, 2, 0.05, 0.15), (100, 2, 1 / 90 / 60, 0.25),
-        (142, 6, 0.05, 0.07), (142, 6, 1 / 90 / 60, 0.12),
+        (100, 2, 0.05, 0.15),
+        (100, 2, 1 / 90 / 60, 0.25),
+        (142, 6, 0.05, 0.07),
+        (142, 6, 1 / 90 / 60, 0.12),
     ],
-)  # fmt: skip
+)
 def test_smallest_drift_as_printed(samples: int, votes: int, alpha: float, shift: float) -> None:
     found = smallest_drift(samples, votes, alpha=alpha)
     assert found is not None

@@ -53,8 +53,15 @@ def test_groups_are_apart_and_what_cannot_be_weighed_is_left_out() -> None:
         ]
     )
     assert shrunk(frame, ["group"])["shrunk"].to_list() == [
-        pytest.approx(0.05), pytest.approx(0.2), pytest.approx(0.35), None, None, None, None, None
-    ]  # fmt: skip
+        pytest.approx(0.05),
+        pytest.approx(0.2),
+        pytest.approx(0.35),
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_cell_without_doubt_leaves_nothing_to_tell() -> None:

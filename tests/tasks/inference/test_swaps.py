@@ -33,8 +33,9 @@ def test_a_swap_that_leaves_nothing_counted_is_as_far() -> None:
     # Judge 0 counts in the first of two clusters only, judge 1 in the second only.
     hits = np.array([[1.0, 0, 0], [0, 0, 0]])
     counted = np.array([[1.0, 0, 1], [0, 1, 1]])
-    totals = [table[:, PAIRS.first].sum(0) + table[:, PAIRS.second].sum(0)
-              for table in (hits, counted)]  # fmt: skip
+    totals = [
+        table[:, PAIRS.first].sum(0) + table[:, PAIRS.second].sum(0) for table in (hits, counted)
+    ]
     tested = swap_rates(PAIRS, split(hits, 1), split(counted, 1), (totals[0], totals[1]))
     # Rates 1/1 and 0/1. Swapping one cluster gives both to one judge; swapping both, its mirror.
     assert tested.p_value[0] == 1.0
@@ -75,8 +76,9 @@ def test_a_pair_that_differs_in_few_clusters_has_all_its_swaps(
         assert tested.swaps[0] == 2**differ
     # Rates of which all count: the same differences over a constant.
     counted = np.ones_like(table)
-    totals = [side[:, PAIRS.first].sum(0) + side[:, PAIRS.second].sum(0)
-              for side in (table, counted)]  # fmt: skip
+    totals = [
+        side[:, PAIRS.first].sum(0) + side[:, PAIRS.second].sum(0) for side in (table, counted)
+    ]
     parts = split(table, len(table) * whole), split(counted, len(table) * whole)
     rates = swap_rates(PAIRS, *parts, (totals[0], totals[1]))
     assert rates.p_value[0] == pytest.approx(expected)

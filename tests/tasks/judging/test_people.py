@@ -33,16 +33,21 @@ def many(make_pairs: Make) -> Any:
     return make_pairs(
         [
             {
-                "pair_id": f"{n}-{arm}-{kind}", "sample": f"q/{n}/a2", "cluster": f"q/{n}",
-                "arm": arm, "perturbation": kind, "anchor": f"A {n}.",
-                "target": f"T {n} {arm} {kind}.", "question": f"Q {n}?",
+                "pair_id": f"{n}-{arm}-{kind}",
+                "sample": f"q/{n}/a2",
+                "cluster": f"q/{n}",
+                "arm": arm,
+                "perturbation": kind,
+                "anchor": f"A {n}.",
+                "target": f"T {n} {arm} {kind}.",
+                "question": f"Q {n}?",
                 "kind": "promote" if kind else None,
             }
             for n in range(12)
             for kind in (None, *KINDS)
             for arm in (("experimental", "sham") if kind else ("control", "replicate"))
         ]
-    )  # fmt: skip
+    )
 
 
 def seen(pairs: pl.DataFrame, judge: str, number: int, **programme: Any) -> pl.DataFrame:
@@ -151,11 +156,14 @@ def test_an_id_depends_on_person_wording_and_texts_alone(many: Any) -> None:
 @given(
     st.integers(0, 5),
     st.builds(
-        Programme, arms=st.just(ASKED_ARMS), limit=st.integers(3, 70), once=st.booleans(),
+        Programme,
+        arms=st.just(ASKED_ARMS),
+        limit=st.integers(3, 70),
+        once=st.booleans(),
         seed=st.integers(0, 3),
         perturbations=st.sets(st.sampled_from(KINDS)).map(tuple),
     ),
-)  # fmt: skip
+)
 def test_any_draw_is_sound(many: Any, number: int, programme: Programme) -> None:
     limit, once = programme.limit or 0, programme.once
     draw = draw_for(many, ANN, number, programme)
@@ -171,28 +179,35 @@ def test_any_draw_is_sound(many: Any, number: int, programme: Programme) -> None
 
 
 def cast(make_votes: Make, ballots: pl.DataFrame, **more: Any) -> Any:
-    rows = [{"ballot_id": ballot, "finish_reason": "timed", "seconds": 9.0, **more}
-            for ballot in ballots["ballot_id"]]  # fmt: skip
+    rows = [
+        {"ballot_id": ballot, "finish_reason": "timed", "seconds": 9.0, **more}
+        for ballot in ballots["ballot_id"]
+    ]
     return make_votes(rows)
 
 
 @pytest.mark.parametrize(
     ("vote", "choice"),
     [
-        ({"seconds": 3.0}, "first"), ({"seconds": 2.99}, "invalid"),
+        ({"seconds": 3.0}, "first"),
+        ({"seconds": 2.99}, "invalid"),
         ({"seconds": 0.0, "finish_reason": "untimed"}, "first"),
         ({"seconds": 60.0, "choice": "abstain"}, "abstain"),
         ({"seconds": 1.0, "choice": "abstain"}, "abstain"),
     ],
-)  # fmt: skip
+)
 def test_who_was_too_fast_has_not_voted(
     many: Any, make_votes: Make, vote: dict[str, Any], choice: str
 ) -> None:
     ballots = both_orders(many, ANN).head(1)
     log = log_people(
-        many, Ballots.of(ballots), cast(make_votes, ballots, **vote),
-        prompt="plain", wave="w", too_fast_seconds=3.0,
-    )  # fmt: skip
+        many,
+        Ballots.of(ballots),
+        cast(make_votes, ballots, **vote),
+        prompt="plain",
+        wave="w",
+        too_fast_seconds=3.0,
+    )
     row = log.to_dicts()[0]
     assert (row["choice"], row["prompt"], row["wave"], row["human"]) == (choice, "plain", "w", True)
     assert row["simulated"] is False

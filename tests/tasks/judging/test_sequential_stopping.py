@@ -22,10 +22,15 @@ Make = Callable[..., Any]
 SIDES = ("anchor", "target")
 # x of each repeat in both orders -> the choice in that order
 CHOICES = {
-    ("anchor", 1): "second", ("anchor", -1): "first", ("target", 1): "first",
-    ("target", -1): "second", ("anchor", 0): "tie", ("target", 0): "tie",
-    ("anchor", None): "invalid", ("target", None): "invalid",
-}  # fmt: skip
+    ("anchor", 1): "second",
+    ("anchor", -1): "first",
+    ("target", 1): "first",
+    ("target", -1): "second",
+    ("anchor", 0): "tie",
+    ("target", 0): "tie",
+    ("anchor", None): "invalid",
+    ("target", None): "invalid",
+}
 SIX = Schedule(6, "lossless")
 
 
@@ -33,25 +38,32 @@ def _ballots(make_ballots: Make, pairs: int = 1, repeats: int = 3, **more: Any) 
     return make_ballots(
         [
             {
-                "ballot_id": f"{pair:03}{side}{repeat}", "pair_id": f"p{pair:03}",
-                "shown_first": side, "repeat": repeat, **more,
+                "ballot_id": f"{pair:03}{side}{repeat}",
+                "pair_id": f"p{pair:03}",
+                "shown_first": side,
+                "repeat": repeat,
+                **more,
             }
             for pair in range(pairs)
             for side in SIDES
             for repeat in range(repeats)
         ]
-    )  # fmt: skip
+    )
 
 
 def _votes(make_votes: Make, ballots: pl.DataFrame, xs: list[int | None]) -> Any:
     """Return the votes of one pair: xs in the order in which they are asked."""
     asked = ballots.sort("repeat", "shown_first").head(len(xs))
-    return make_votes(
-        [
-            {"ballot_id": ballot["ballot_id"], "choice": CHOICES[ballot["shown_first"], x]}
-            for ballot, x in zip(asked.iter_rows(named=True), xs, strict=True)
-        ]
-    ) if xs else Votes.empty()  # fmt: skip
+    return (
+        make_votes(
+            [
+                {"ballot_id": ballot["ballot_id"], "choice": CHOICES[ballot["shown_first"], x]}
+                for ballot, x in zip(asked.iter_rows(named=True), xs, strict=True)
+            ]
+        )
+        if xs
+        else Votes.empty()
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,9 +88,14 @@ def _votes(make_votes: Make, ballots: pl.DataFrame, xs: list[int | None]) -> Any
     ],
 )
 def test_rules(
-    make_ballots: Make, make_votes: Make, *, rule: str, xs: list[int | None], stopped: int,
+    make_ballots: Make,
+    make_votes: Make,
+    *,
+    rule: str,
+    xs: list[int | None],
+    stopped: int,
     opened: int,
-) -> None:  # fmt: skip
+) -> None:
     ballots = _ballots(make_ballots)
     marked = mark_stops(ballots, _votes(make_votes, ballots, xs), Schedule(6, rule))
     assert marked.height == 6
@@ -103,11 +120,12 @@ def test_lossless_loses_nothing(
         asked = ballots.sort("repeat", "shown_first").head(number)
         rows = [
             {
-                "shown_first": b["shown_first"], "repeat": b["repeat"],
+                "shown_first": b["shown_first"],
+                "repeat": b["repeat"],
                 "choice": CHOICES[b["shown_first"], x],
             }
             for b, x in zip(asked.iter_rows(named=True), xs[:number], strict=True)
-        ]  # fmt: skip
+        ]
         told: str | None = tally_votes(count_votes(make_vote_log(rows)), "paper")["verdict"][0]
         return told
 

@@ -49,10 +49,16 @@ def test_no_other_module_has_its_own() -> None:
 
 def test_defaults_are_those_of_the_methods() -> None:
     told = (
-        defaults.ALPHA, defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"],
-        defaults.BOOTSTRAPS, defaults.PERMUTATIONS, defaults.BUDGET / defaults.NIGHTS,
-        defaults.FEWEST_CLUSTERS, defaults.LEAST_DF,
-    )  # fmt: skip
+        defaults.ALPHA,
+        defaults.MINIMUM,
+        defaults.LOG_ODDS_MINIMUM,
+        defaults.MINIMA["dasr_drift"],
+        defaults.BOOTSTRAPS,
+        defaults.PERMUTATIONS,
+        defaults.BUDGET / defaults.NIGHTS,
+        defaults.FEWEST_CLUSTERS,
+        defaults.LEAST_DF,
+    )
     assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10, 9)
 
 
@@ -61,8 +67,10 @@ def test_contrasts_have_the_same_level_and_minima() -> None:
     (told,) = re.findall(r"case((?:(?!case).)+)end::double as minimum", text, re.DOTALL)
     minima = re.findall(r"(?:then|else) ([\d.]+)", told)
     assert tuple(map(float, minima)) == (
-        defaults.MINIMUM, defaults.LOG_ODDS_MINIMUM, defaults.MINIMA["dasr_drift"]
-    )  # fmt: skip
+        defaults.MINIMUM,
+        defaults.LOG_ODDS_MINIMUM,
+        defaults.MINIMA["dasr_drift"],
+    )
     assert re.findall(r"p_holm < ([\d.]+)", text) == [str(defaults.ALPHA)]
 
 

@@ -50,12 +50,46 @@ def test_a_key_depends_on_names_and_not_on_the_order_of_arguments() -> None:
 def test_different_inputs_have_different_keys() -> None:
     frame = pl.DataFrame({"a": [1, 2]})
     inputs: list[Any] = [
-        None, "", "None", "null", 0, 0.0, False, "0", 1, True, 1.0, "1", [], [None], [[]], ["1"],
-        [1], [1, 2], ["1", "2"], ["12"], ["1, 2"], {}, {"a": 1}, {"a": "1"}, {"b": 1},
-        {"a": {"b": 1}}, {"a": {}, "b": 1}, float("inf"), Design(2, "paper"), Design(2, "balanced"),
-        frame, frame.head(1), frame.reverse(), frame.rename({"a": "b"}), frame.cast(pl.Float64),
-        frame.clear(), [frame], {"a": frame}, "\ud800",
-    ]  # fmt: skip
+        None,
+        "",
+        "None",
+        "null",
+        0,
+        0.0,
+        False,
+        "0",
+        1,
+        True,
+        1.0,
+        "1",
+        [],
+        [None],
+        [[]],
+        ["1"],
+        [1],
+        [1, 2],
+        ["1", "2"],
+        ["12"],
+        ["1, 2"],
+        {},
+        {"a": 1},
+        {"a": "1"},
+        {"b": 1},
+        {"a": {"b": 1}},
+        {"a": {}, "b": 1},
+        float("inf"),
+        Design(2, "paper"),
+        Design(2, "balanced"),
+        frame,
+        frame.head(1),
+        frame.reverse(),
+        frame.rename({"a": "b"}),
+        frame.cast(pl.Float64),
+        frame.clear(),
+        [frame],
+        {"a": frame},
+        "\ud800",
+    ]
     for one, other in combinations(inputs, 2):
         assert _key(x=one) != _key(x=other), (one, other)
 
@@ -63,11 +97,15 @@ def test_different_inputs_have_different_keys() -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        None, "text", ("a", 1), Design(2, "paper"), pl.DataFrame(),
+        None,
+        "text",
+        ("a", 1),
+        Design(2, "paper"),
+        pl.DataFrame(),
         pl.DataFrame({"a": ["x", None], "b": [1, 2], "c": [True, None], "d": [0.1 + 0.2, None]}),
         pl.DataFrame({"a": [datetime(2024, 1, 1, tzinfo=UTC)], "b": [None]}),
     ],
-)  # fmt: skip
+)
 def test_a_kept_result_comes_back(result: Any) -> None:
     text = Compressed().dumps(result)
     again = Compressed().loads(text.decode().encode())

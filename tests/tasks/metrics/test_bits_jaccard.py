@@ -9,9 +9,12 @@ from tasks.metrics import METRICS
     ("judge", "score"),
     [
         # Against {b}, of a, b, c; held, and lacked: sets that share nothing are still alike.
-        ("b", 1.0), ("a", (0 + 1 / 3) / 2), ("", (0 + 2 / 3) / 2), ("abc", (1 / 3 + 0) / 2),
+        ("b", 1.0),
+        ("a", (0 + 1 / 3) / 2),
+        ("", (0 + 2 / 3) / 2),
+        ("abc", (1 / 3 + 0) / 2),
     ],
-)  # fmt: skip
+)
 def test_by_hand(judge: str, score: float) -> None:
     values = [frozenset("c"), frozenset("b"), frozenset(judge), frozenset("abc")]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))

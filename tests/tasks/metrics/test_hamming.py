@@ -9,9 +9,12 @@ from tasks.metrics import METRICS
     ("judge", "gap"),
     [
         # Of a, b, c, d: {a, b} and {b, c} say the same of b and d, .5.
-        ("bc", 0.5), ("", 0.0), ("abcd", 0.0), ("ad", -0.5),
+        ("bc", 0.5),
+        ("", 0.0),
+        ("abcd", 0.0),
+        ("ad", -0.5),
     ],
-)  # fmt: skip
+)
 def test_by_hand(judge: str, gap: float) -> None:
     values = [frozenset("ab"), frozenset("bc"), frozenset(judge), frozenset("abcd")]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))

@@ -9,9 +9,13 @@ from tasks.metrics import METRICS
     ("judge", "gap"),
     [
         # {a, b} and {b, c}: 1/3. The judge against {b, c}, less that:
-        ("bc", 1 - 1 / 3), ("", -1 / 3), ("d", -1 / 3), ("abcd", 1 / 2 - 1 / 3), ("ab", 0),
+        ("bc", 1 - 1 / 3),
+        ("", -1 / 3),
+        ("d", -1 / 3),
+        ("abcd", 1 / 2 - 1 / 3),
+        ("ab", 0),
     ],
-)  # fmt: skip
+)
 def test_by_hand(judge: str, gap: float) -> None:
     values = [frozenset("ab"), frozenset("bc"), frozenset(judge), frozenset("d")]
     panel = make_panel(values, np.array([0, 0]), np.array([0, 1]))

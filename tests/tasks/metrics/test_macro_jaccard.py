@@ -9,10 +9,12 @@ from tasks.metrics import METRICS
     ("judge", "score"),
     [
         # Against {a} and {a, c}, of a, b, c, d, label by label:
-        ("ab", (1 + 0 + 0 + 1) / 4), ("", (0 + 1 + 0 + 1) / 4), ("ac", (1 + 1 + 0.5 + 1) / 4),
+        ("ab", (1 + 0 + 0 + 1) / 4),
+        ("", (0 + 1 + 0 + 1) / 4),
+        ("ac", (1 + 1 + 0.5 + 1) / 4),
         ("a", (1 + 1 + 0 + 1) / 4),
     ],
-)  # fmt: skip
+)
 def test_by_hand(judge: str, score: float) -> None:
     values = [frozenset("b"), frozenset("a"), frozenset("ac"), frozenset(judge), frozenset("d")]
     panel = make_panel(values, np.array([0, 0, 0]), np.array([0, 1, 2]))

@@ -38,5 +38,11 @@ def test_by_hand(count: int, apart: list[tuple[int, int]], groups: list[set[int]
 
 def test_letters_go_on_after_z() -> None:
     assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == [
-        "a", "z", "aa", "az", "ba", "zz", "aaa"
-    ]  # fmt: skip
+        "a",
+        "z",
+        "aa",
+        "az",
+        "ba",
+        "zz",
+        "aaa",
+    ]

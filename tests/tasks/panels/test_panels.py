@@ -30,8 +30,10 @@ def test_items_by_judges_with_clusters_together(make_shifts: Make) -> None:
 def test_the_shift_is_over_the_sham_where_the_perturbation_has_shams(make_shifts: Make) -> None:
     scores = {"control_score": 0.5, "experimental_score": 1.0}
     rows = [
-        {**scores, "sham_score": 0.75}, scores, {**scores, "perturbation": "padding"},
-    ]  # fmt: skip
+        {**scores, "sham_score": 0.75},
+        scores,
+        {**scores, "perturbation": "padding"},
+    ]
     frame = make_shifts(rows).sort("perturbation", "sample")
     found = with_primary(frame).select(shift=primary_shift())
     assert found["shift"].to_list() == [0.25, None, 0.5]

@@ -6,9 +6,12 @@ from pydantic import ValidationError
 from tasks.prompts import PROMPTS, Prompt
 
 FORM = Prompt(
-    prompt="plain", kind="pair", source="here", system="Be {question} fair.",
+    prompt="plain",
+    kind="pair",
+    source="here",
+    system="Be {question} fair.",
     user="{question}|{answer_a}|{answer_b}|{other}|{answer_a}",
-)  # fmt: skip
+)
 
 
 def test_places_are_filled_in_the_user_message_only() -> None:

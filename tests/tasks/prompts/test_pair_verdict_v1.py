@@ -22,9 +22,7 @@ def test_it_is_the_longer_one_without_a_reason() -> None:
 def test_its_object_holds_the_verdict_alone() -> None:
     assert PROMPT.params == {"response_format": VERDICT_ONLY}
     assert LONGER.params == {"response_format": RESPONSE_FORMAT}
-    schema, longer = (
-        form["json_schema"]["schema"] for form in (VERDICT_ONLY, RESPONSE_FORMAT)
-    )  # fmt: skip
+    schema, longer = (form["json_schema"]["schema"] for form in (VERDICT_ONLY, RESPONSE_FORMAT))
     assert list(schema["properties"]) == schema["required"] == ["verdict"]
     assert schema["properties"]["verdict"] == longer["properties"]["verdict"]
     read = [

@@ -127,9 +127,12 @@ def _serve(folder: Path, keys: str) -> Iterator[Emulator]:
     options = ["--port", "0", "--host", "127.0.0.1", "--strict", "--fixtures", str(folder)]
     environment = {name: value for name, value in os.environ.items() if name != LOCK}
     with subprocess.Popen(
-        [*_program(), *options], env={**environment, LOCK: keys} if keys else environment,
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
+        [*_program(), *options],
+        env={**environment, LOCK: keys} if keys else environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
         try:
             said = list(_until_it_listens(process))
             assert "listening on " in said[-1], f"aimock did not start: {''.join(said)}"

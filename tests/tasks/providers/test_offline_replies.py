@@ -37,10 +37,23 @@ def test_length_counts_by_the_log_ratio() -> None:
 
 
 HOSTILE = [
-    "[End of answer A]", "[Start of answer B]", "[End of answer B]", "[Start of answer A]",
-    "[Question]", "[[A]]", "[[B]]", "\n", "{question}", "{answer_b}", "text", "\0", "\ud800",
-    "References\n", "**", "\u202e",
-]  # fmt: skip
+    "[End of answer A]",
+    "[Start of answer B]",
+    "[End of answer B]",
+    "[Start of answer A]",
+    "[Question]",
+    "[[A]]",
+    "[[B]]",
+    "\n",
+    "{question}",
+    "{answer_b}",
+    "text",
+    "\0",
+    "\ud800",
+    "References\n",
+    "**",
+    "\u202e",
+]
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=9), max_size=9).map("".join)
 
 
@@ -86,10 +99,15 @@ def test_a_prompt_without_markers_is_refused() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"omega": -1}, {"nu": 101}, {"pi": 1.1}, {"temperature": 0.001}, {"kappa": math.nan},
-        {"effects": {"glitter": 1}}, {"omgea": 1},
+        {"omega": -1},
+        {"nu": 101},
+        {"pi": 1.1},
+        {"temperature": 0.001},
+        {"kappa": math.nan},
+        {"effects": {"glitter": 1}},
+        {"omgea": 1},
     ],
-)  # fmt: skip
+)
 def test_impossible_traits_are_refused(wrong: dict) -> None:
     with pytest.raises(ValidationError):
         Traits(**wrong)

@@ -11,9 +11,12 @@ from tasks.prompts import PROMPTS
 from tasks.simulation.judge import Traits, shares
 
 FEATURES = {
-    "fake_reference": "reference", "rich_content": "beauty", "padding": "padding",
-    "factual_error": "factual_error", "gender_bias": "gender_bias",
-}  # fmt: skip
+    "fake_reference": "reference",
+    "rich_content": "beauty",
+    "padding": "padding",
+    "factual_error": "factual_error",
+    "gender_bias": "gender_bias",
+}
 Pairs = dict[str, list[tuple[str, str, str, str, str | None]]]
 
 

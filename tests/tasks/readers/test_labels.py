@@ -14,10 +14,18 @@ LABELS: dict[str, dict[str, Any]] = {
     "Cid": {},
 }
 READ = [
-    ("Ann", "1", '"a"'), ("Ann", "2", "3"), ("Ann", "3", '["b", "a"]'), ("Ann", "4", None),
-    ("Ann", "5", None), ("Bob", "1", '"<b>=1+1</b>"'), ("Bob", "2", "true"), ("Bob", "3", "[]"),
-    ("Bob", "4", None), ("Bob", "5", None), ("Cid", None, None),
-]  # fmt: skip
+    ("Ann", "1", '"a"'),
+    ("Ann", "2", "3"),
+    ("Ann", "3", '["b", "a"]'),
+    ("Ann", "4", None),
+    ("Ann", "5", None),
+    ("Bob", "1", '"<b>=1+1</b>"'),
+    ("Bob", "2", "true"),
+    ("Bob", "3", "[]"),
+    ("Bob", "4", None),
+    ("Bob", "5", None),
+    ("Cid", None, None),
+]
 
 
 @pytest.fixture
@@ -38,8 +46,11 @@ def test_json(write: Any) -> None:
 def test_an_object_among_labels_cannot_be_read_and_is_kept_as_none(write: Any) -> None:
     text = '{"Ann": {"1": {"label": "a"}, "2": "b"}, "Bob": {"1": [{"x": 1}], "2": "b"}}'
     assert read_labels(write("x.json", text)).rows() == [
-        ("Ann", "1", None), ("Ann", "2", '"b"'), ("Bob", "1", None), ("Bob", "2", '"b"'),
-    ]  # fmt: skip
+        ("Ann", "1", None),
+        ("Ann", "2", '"b"'),
+        ("Bob", "1", None),
+        ("Bob", "2", '"b"'),
+    ]
 
 
 def test_csv(write: Any) -> None:
@@ -48,10 +59,16 @@ def test_csv(write: Any) -> None:
         '1,Bob,"=HYPERLINK(""x"")"\n2,Bob,[[A]]\n3,Bob,"two\nlines"\n4,Bob," "\n5,Bob,NaN\n'
     )
     assert read_labels(write("x.csv", text)).rows() == [
-        ("Ann", "1", '"a"'), ("Ann", "2", '"3"'), ("Ann", "3", '["b", "a"]'), ("Ann", "4", None),
-        ("Bob", "1", json.dumps('=HYPERLINK("x")')), ("Bob", "2", '"[[A]]"'),
-        ("Bob", "3", '"two\\nlines"'), ("Bob", "4", None), ("Bob", "5", '"NaN"'),
-    ]  # fmt: skip
+        ("Ann", "1", '"a"'),
+        ("Ann", "2", '"3"'),
+        ("Ann", "3", '["b", "a"]'),
+        ("Ann", "4", None),
+        ("Bob", "1", json.dumps('=HYPERLINK("x")')),
+        ("Bob", "2", '"[[A]]"'),
+        ("Bob", "3", '"two\\nlines"'),
+        ("Bob", "4", None),
+        ("Bob", "5", '"NaN"'),
+    ]
 
 
 @pytest.mark.parametrize(

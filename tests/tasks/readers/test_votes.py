@@ -13,9 +13,16 @@ from tasks.readers.votes import COLUMNS, LIKE, read_votes
 Row = dict[str, Any]
 Write = Callable[..., Path]
 CONTROL: Row = {
-    "judge": "ada", "perturbation": None, "kind": None, "arm": "control", "sample": "q1/a2",
-    "cluster": "q1", "shown_first": "anchor", "repeat": 0, "choice": "first",
-}  # fmt: skip
+    "judge": "ada",
+    "perturbation": None,
+    "kind": None,
+    "arm": "control",
+    "sample": "q1/a2",
+    "cluster": "q1",
+    "shown_first": "anchor",
+    "repeat": 0,
+    "choice": "first",
+}
 PLANTED = {**CONTROL, "perturbation": "boast", "kind": "promote", "arm": "experimental"}
 
 
@@ -71,19 +78,36 @@ def test_control_may_be_asked_again(write: Write) -> None:
 
 
 def test_optional_columns_are_kept(write: Write) -> None:
-    more = {"dataset": "d", "prompt": "p", "wave": "w", "simulated": True, "cached": False,
-            "label": "tie", "human": False}  # fmt: skip
+    more = {
+        "dataset": "d",
+        "prompt": "p",
+        "wave": "w",
+        "simulated": True,
+        "cached": False,
+        "label": "tie",
+        "human": False,
+    }
     log = read_votes(write([{**CONTROL, **more}]))
     assert log.select(list(more)).to_dicts() == [more]
 
 
 def test_what_is_known_of_the_answers_is_kept(write: Write) -> None:
     known = {
-        "anchor_author": "ant", "target_author": "bee", "anchor_length": 120, "target_length": 0,
-        "anchor_header": 1, "target_header": 0, "anchor_list": 2, "target_list": 0,
-        "anchor_bold": 0, "target_bold": None,
-        "anchor_markup": 3, "target_markup": 0, "human_score": 0.75, "label_chance": 0.5,
-    }  # fmt: skip
+        "anchor_author": "ant",
+        "target_author": "bee",
+        "anchor_length": 120,
+        "target_length": 0,
+        "anchor_header": 1,
+        "target_header": 0,
+        "anchor_list": 2,
+        "target_list": 0,
+        "anchor_bold": 0,
+        "target_bold": None,
+        "anchor_markup": 3,
+        "target_markup": 0,
+        "human_score": 0.75,
+        "label_chance": 0.5,
+    }
     log = read_votes(write([{**CONTROL, **known}]))
     assert log.select(list(known)).to_dicts() == [known]
     whole = read_votes(write([{**CONTROL, "human_score": 1, "label_chance": 1}]))

@@ -24,21 +24,31 @@ def agreed(judge: str, other: str, **values: float | None) -> list[dict[str, Any
 
 
 ROWS = [
-    *agreed("ada", "humans", noise_ceiling=0.8, below_ceiling=0.6, ceiling_ratio=0.75,
-            krippendorff_alpha_nominal=0.4),
+    *agreed(
+        "ada",
+        "humans",
+        noise_ceiling=0.8,
+        below_ceiling=0.6,
+        ceiling_ratio=0.75,
+        krippendorff_alpha_nominal=0.4,
+    ),
     *agreed("bee", "humans", noise_ceiling=0.8),
     *agreed("ada", "Ann", agreement=0.6, cohen_kappa=0.5),
     *agreed("ada", "bee", agreement=0.1, cohen_kappa=0.1),
     *agreed("Ann", "Bob", agreement=0.7, cohen_kappa=None),
     *agreed("humans", "", krippendorff_alpha_nominal=0.5),
-]  # fmt: skip
+]
 
 
 def test_an_object_per_judge(make_estimates: Make) -> None:
     found = as_object(make_estimates(ROWS), "ada", "demo")
     assert found["ceiling_ratio"] == {
-        "estimate": 0.75, "low": None, "high": None, "n": 0, "reason": None
-    }  # fmt: skip
+        "estimate": 0.75,
+        "low": None,
+        "high": None,
+        "n": 0,
+        "reason": None,
+    }
     assert found["alpha_people"]["nominal"]["estimate"] == 0.5
     assert found["alpha_with_judge"]["nominal"]["estimate"] == 0.4
     (ann,) = found["people"]
@@ -52,9 +62,11 @@ def test_an_object_per_judge(make_estimates: Make) -> None:
 
 def test_datasets_have_people_of_their_own(make_estimates: Make) -> None:
     other = [
-        *agreed("ada", "humans", noise_ceiling=0.6), *agreed("ada", "Ann", cohen_kappa=0.2),
-        *agreed("Ann", "Bob", agreement=0.3), *agreed("humans", "", krippendorff_alpha_nominal=0.1),
-    ]  # fmt: skip
+        *agreed("ada", "humans", noise_ceiling=0.6),
+        *agreed("ada", "Ann", cohen_kappa=0.2),
+        *agreed("Ann", "Bob", agreement=0.3),
+        *agreed("humans", "", krippendorff_alpha_nominal=0.1),
+    ]
     both = make_estimates([*ROWS, *({**row, "dataset": "other"} for row in other)])
     assert datasets_of(both) == ["demo", "other"]
     for dataset, alpha, pair, ceiling in (("demo", 0.5, 0.7, 0.8), ("other", 0.1, 0.3, 0.6)):
@@ -68,8 +80,13 @@ def test_datasets_have_people_of_their_own(make_estimates: Make) -> None:
 
 
 def test_rows_say_why_there_is_no_kappa(make_estimates: Make) -> None:
-    refused = {**CELL, "statistic": "cohen_kappa", "judge": "bee", "subgroup": "humans",
-               "reason": "too many"}  # fmt: skip
+    refused = {
+        **CELL,
+        "statistic": "cohen_kappa",
+        "judge": "bee",
+        "subgroup": "humans",
+        "reason": "too many",
+    }
     ada, bee = judge_rows(make_estimates([*ROWS, refused]))
     assert [text.text for text in ada.texts] == [".60", ".80", ".75", ".50", ".40"]
     assert bee.texts[3] == ("none", "too many")
@@ -80,8 +97,9 @@ def test_weights_are_for_numbers_not_for_verdicts(make_estimates: Make) -> None:
     interval = agreed("humans", "", krippendorff_alpha_interval=0.9)
     numbers = Agreement(make_estimates([*ROWS, *weighted, *interval]))
     assert (numbers.kappa, numbers.alpha) == (
-        "cohen_kappa_quadratic", "krippendorff_alpha_interval"
-    )  # fmt: skip
+        "cohen_kappa_quadratic",
+        "krippendorff_alpha_interval",
+    )
     decided = agreed("ada", "Ann", agreement_decided=0.9)
     verdicts = Agreement(make_estimates([*ROWS, *weighted, *interval, *decided]))
     assert (verdicts.kappa, verdicts.alpha) == ("cohen_kappa", "krippendorff_alpha_nominal")

@@ -10,9 +10,15 @@ from tasks.reporting.calibration_report import CalibrationFacts, calibration_rep
 
 Make = Callable[..., pl.DataFrame]
 FACTS = CalibrationFacts(
-    name="tickets", people="people.json", judges="judges.json", run="r1", code_version="0.1+abc",
-    when="2024-11-13T12:00:00Z", warehouse="v.duckdb", least=30,
-)  # fmt: skip
+    name="tickets",
+    people="people.json",
+    judges="judges.json",
+    run="r1",
+    code_version="0.1+abc",
+    when="2024-11-13T12:00:00Z",
+    warehouse="v.duckdb",
+    least=30,
+)
 CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
 HOSTILE = ["<script>alert(1)</script>", "$\\frac{x", "\u202eevil", "{{7*7}}", "=1+1", "x" * 500]
 
@@ -41,12 +47,25 @@ def words(page: str) -> str:
 
 def test_the_page_says_who_may_replace_people(page: Any) -> None:
     judges = [
-        {"judge": "good"}, {"judge": "poor", "winning_rate": 0.0, "passed": False},
-        {"judge": "mute", "winning_rate": None, "passed": None, "advantage_probability": None,
-         "human_advantage_probability": None, "tied": None, "low": None, "high": None, "n": 0,
-         "annotators": 0, "dropped": 60, "unreadable": 2, "reason": "no label"},
+        {"judge": "good"},
+        {"judge": "poor", "winning_rate": 0.0, "passed": False},
+        {
+            "judge": "mute",
+            "winning_rate": None,
+            "passed": None,
+            "advantage_probability": None,
+            "human_advantage_probability": None,
+            "tied": None,
+            "low": None,
+            "high": None,
+            "n": 0,
+            "annotators": 0,
+            "dropped": 60,
+            "unreadable": 2,
+            "reason": "no label",
+        },
         {"judge": "good", "epsilon": 0.2, "asked": False, "winning_rate": 0.123},
-    ]  # fmt: skip
+    ]
     told = words(page(judges, [{"judge": "good"}]))
     assert "May replace people: good." in told
     assert "Not shown to be able to: poor." in told
@@ -71,13 +90,18 @@ def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:
 
 def test_agreement_stands_beside_it(page: Any) -> None:
     agreement = [
-        *agreed("ada", noise_ceiling=0.8, below_ceiling=0.6, ceiling_ratio=0.75,
-                krippendorff_alpha_nominal=0.41),
+        *agreed(
+            "ada",
+            noise_ceiling=0.8,
+            below_ceiling=0.6,
+            ceiling_ratio=0.75,
+            krippendorff_alpha_nominal=0.41,
+        ),
         *agreed("ada", "Ann", cohen_kappa=0.5, agreement=0.6),
         *agreed("ada", "Bob", cohen_kappa=0.7, agreement=0.8),
         *agreed("Ann", "Bob", cohen_kappa=0.55, agreement=0.65),
         *agreed("humans", "", krippendorff_alpha_nominal=0.52),
-    ]  # fmt: skip
+    ]
     told = words(page([{"judge": "ada"}], [{"judge": "ada"}], agreement))
     assert (
         "People with each other: of 1 pair, the mean gives .65 of labels alike (.65 to .65); "
@@ -96,9 +120,10 @@ def test_simulated_judges_have_a_banner(page: Any) -> None:
 def test_hostile_names_change_nothing(page: Any, name: str) -> None:
     agreement = [*agreed(name, noise_ceiling=0.5), *agreed(name, name + "2", cohen_kappa=0.5)]
     written = page(
-        [{"judge": name, "metric": name, "reason": name}], [{"judge": name, "annotator": name}],
+        [{"judge": name, "metric": name, "reason": name}],
+        [{"judge": name, "annotator": name}],
         agreement,
-    )  # fmt: skip
+    )
     assert "<script" not in written
     assert "\u202e" not in written
     assert "49" not in words(written)

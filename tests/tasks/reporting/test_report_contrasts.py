@@ -44,11 +44,13 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
         ("biased", "ada is moved further toward the target"),
     )
     assert [tuple(text) for text in first.texts] == [
-        (".200", f"[.160,{GAP}.240]"), (".003", "raw .001"),
+        (".200", f"[.160,{GAP}.240]"),
+        (".003", "raw .001"),
         (".50", f"[.46,{GAP}.54]; biased, p .004"),
-        (".30", f"[.26,{GAP}.34]; biased, p .002"), (".062", "raw .062"),
+        (".30", f"[.26,{GAP}.34]; biased, p .002"),
+        (".062", "raw .062"),
         ("20", "25 samples, MPS .250 and .050"),
-    ]  # fmt: skip
+    ]
     assert (second.other.judge, second.finding.text) == ("cleo", "no relevant bias")
     assert (third.one.judge, third.finding.text) == ("bea", "inconclusive")
     assert [text.text for text in third.texts[2:5]] == ["not measured", "not measured", "none"]
@@ -82,9 +84,11 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
         row("mps_contrast", -0.3, **pair),
         row("mps_contrast", 0.2, judge="doll", **pair),
         row("mps_contrast", 0.1, p_value=0.001, simulated=False),
-        *(row("mps", 0.1, judge=judge, subgroup="", simulated=judge in {"toy", "doll"})
-          for judge in ("ada", "bea", "toy", "doll")),
-    ]  # fmt: skip
+        *(
+            row("mps", 0.1, judge=judge, subgroup="", simulated=judge in {"toy", "doll"})
+            for judge in ("ada", "bea", "toy", "doll")
+        ),
+    ]
     (group,) = contrast_groups(make_estimates(rows))
     assert [(r.one[:2], r.other[:2], r.finding.note.split(" is ")[0]) for r in group.rows] == [
         (("ada", False), ("toy", True), "toy (simulated)"),

@@ -5,9 +5,18 @@ from schemas.results import Findings
 from tasks.reporting.juries_and_models import jury_sentence
 
 Make = Callable[..., Any]
-ROW = {"judge": "jury/all", "statistic": "jury_mps", "perturbation": "boast", "estimate": 0.3,
-       "low": 0.2, "high": 0.4, "standard_error": 0.05, "p_value": 0.001, "clusters": 40,
-       "n": 40}  # fmt: skip
+ROW = {
+    "judge": "jury/all",
+    "statistic": "jury_mps",
+    "perturbation": "boast",
+    "estimate": 0.3,
+    "low": 0.2,
+    "high": 0.4,
+    "standard_error": 0.05,
+    "p_value": 0.001,
+    "clusters": 40,
+    "n": 40,
+}
 
 
 def sentence(estimates: Any) -> str:
@@ -31,8 +40,16 @@ def test_waves_are_named_where_there_are_two(make_estimates: Make) -> None:
 
 
 def test_what_the_members_are_worth_is_told_where_labels_tell(make_estimates: Make) -> None:
-    size = {**ROW, "statistic": "jury_error_size", "perturbation": None, "kind": None,
-            "mode": "any", "estimate": 1.32, "low": 1.25, "high": 1.45}  # fmt: skip
+    size = {
+        **ROW,
+        "statistic": "jury_error_size",
+        "perturbation": None,
+        "kind": None,
+        "mode": "any",
+        "estimate": 1.32,
+        "low": 1.25,
+        "high": 1.45,
+    }
     said = " By their errors where the right verdict is known, its members are worth"
     text = sentence(make_estimates([ROW, size])).replace("\N{NO-BREAK SPACE}", " ")
     assert text.endswith(f"{said} 1.32 [1.25, 1.45] independent judges.")

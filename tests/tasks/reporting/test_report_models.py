@@ -7,9 +7,13 @@ from tasks.reporting.juries_and_models import model_rows
 
 Make = Callable[..., Any]
 PAIR: dict[str, Any] = {
-    "subgroup": "ant vs bee", "perturbation": None, "kind": None, "mode": "any", "n": 58,
+    "subgroup": "ant vs bee",
+    "perturbation": None,
+    "kind": None,
+    "mode": "any",
+    "n": 58,
     "clusters": 57,
-}  # fmt: skip
+}
 WIN = {"statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6}
 
 
@@ -32,8 +36,13 @@ def test_a_conclusion_about_models_is_that_of_the_mart(
 def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
     # .20 [.16, .24] of the votes in one order, and no rate over both.
     naive = {"statistic": "win_rate_naive", "estimate": 0.2, "low": 0.16, "high": 0.24}
-    none = {"statistic": "win_rate", "estimate": None, "low": None, "high": None,
-            "reason": "every pair was seen in the same order"}  # fmt: skip
+    none = {
+        "statistic": "win_rate",
+        "estimate": None,
+        "low": None,
+        "high": None,
+        "reason": "every pair was seen in the same order",
+    }
     (row,) = model_rows(make_estimates([naive, none], **PAIR))
     assert row.finding.text == "cannot be told: every pair was seen in the same order"
 

@@ -11,10 +11,19 @@ Make = Callable[..., Any]
 def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
     found = make_estimates([{"estimate": 0.25, "low": 0.1, "high": 0.4, "p_value": 0.01, "n": 9}])
     told = {
-        "p_adjusted": 0.02, "adjustment": "Benjamini-Hochberg, all cells (F1)", "finding": "biased",
-        "design": "balanced", "floor": "sham", "votes": 1234, "invalid_rate": 0.0125, "epoch": 2,
-        "seed": 20240612, "study_seed": 0, "code_version": "0.1.0+abc", "prompt_digest": "d1gest",
-    }  # fmt: skip
+        "p_adjusted": 0.02,
+        "adjustment": "Benjamini-Hochberg, all cells (F1)",
+        "finding": "biased",
+        "design": "balanced",
+        "floor": "sham",
+        "votes": 1234,
+        "invalid_rate": 0.0125,
+        "epoch": 2,
+        "seed": 20240612,
+        "study_seed": 0,
+        "code_version": "0.1.0+abc",
+        "prompt_digest": "d1gest",
+    }
     (row,) = all_rows(found.with_columns(**{k: pl.lit(v) for k, v in told.items()}))
     assert [text.text for text in row.texts[-3:]] == [".010", ".020", "none"]
     assert row.finding.text == (
@@ -26,19 +35,22 @@ def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
 
 def test_of_two_judges_each_has_its_own_mark(make_estimates: Make) -> None:
     rows = [
-        {"judge": "gpt"}, {"judge": "toy", "simulated": True},
+        {"judge": "gpt"},
+        {"judge": "toy", "simulated": True},
         {"judge": "gpt", "statistic": "mps_contrast", "subgroup": "toy", "simulated": True},
         {"judge": "gpt", "statistic": "win_rate", "subgroup": "toy"},
         {"judge": "judges", "statistic": "fleiss_kappa", "simulated": True},
-    ]  # fmt: skip
+    ]
     found = all_rows(make_estimates(rows))
     assert [
         (row.judge, row.simulated, row.texts[1].text.rpartition(", ")[2])
-        for row in found if row.texts[0].text in {"mps_contrast", "win_rate", "fleiss_kappa"}
+        for row in found
+        if row.texts[0].text in {"mps_contrast", "win_rate", "fleiss_kappa"}
     ] == [
-        ("judges (some simulated)", False, "boast"), ("gpt", False, "toy (simulated)"),
+        ("judges (some simulated)", False, "boast"),
+        ("gpt", False, "toy (simulated)"),
         ("gpt", False, "toy"),
-    ]  # fmt: skip
+    ]
 
 
 def test_an_estimate_alone_has_one_line(make_estimates: Make) -> None:

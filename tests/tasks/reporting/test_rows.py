@@ -10,9 +10,13 @@ from tasks.reporting.rows import Without, dropped_rows, reasons, result_groups, 
 Make = Callable[..., Any]
 
 DEFAULTS = {
-    "question_id": "q", "recipe": 1, "seed": 0, "made_by": "template", "perturbed": "x",
+    "question_id": "q",
+    "recipe": 1,
+    "seed": 0,
+    "made_by": "template",
+    "perturbed": "x",
     "sham": "y",
-}  # fmt: skip
+}
 
 
 def dropped(*rows: dict[str, Any]) -> list[list[str]]:
@@ -57,16 +61,32 @@ def test_a_null_has_its_reason() -> None:
 
 def test_waves_are_not_averaged(make_estimates: Make) -> None:
     shifts = [
-        {"judge": judge, "wave": wave, "statistic": "mps", "estimate": shift, "clusters": 20,
-         "n": 20, "standard_error": 0.01, "low": shift - 0.02, "high": shift + 0.02, "p_value": 0.5}
+        {
+            "judge": judge,
+            "wave": wave,
+            "statistic": "mps",
+            "estimate": shift,
+            "clusters": 20,
+            "n": 20,
+            "standard_error": 0.01,
+            "low": shift - 0.02,
+            "high": shift + 0.02,
+            "p_value": 0.5,
+        }
         for judge in ("ada", "bea")
         for wave, shift in (("n1", 0.1), ("n2", 0.3))
-    ]  # fmt: skip
+    ]
     means = [
-        {"judge": "judges/all", "wave": wave, "statistic": "mean_shift", "subgroup": subgroup,
-         "estimate": shift}
-        for wave, shift in (("n1", 0.1), ("n2", 0.3)) for subgroup in ("", "kept")
-    ]  # fmt: skip
+        {
+            "judge": "judges/all",
+            "wave": wave,
+            "statistic": "mean_shift",
+            "subgroup": subgroup,
+            "estimate": shift,
+        }
+        for wave, shift in (("n1", 0.1), ("n2", 0.3))
+        for subgroup in ("", "kept")
+    ]
     estimates = make_estimates([*shifts, *means])
     without = Without({("demo", "bea", "plain", wave): "ties" for wave in ("n1", "n2")}, {})
     (group,) = result_groups(conclude(estimates), estimates, without)
@@ -80,11 +100,20 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
 
 def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estimates: Make) -> None:
     shifts = [
-        {"judge": judge, "statistic": "mps", "estimate": 0.1, "clusters": 20, "n": 20,
-         "standard_error": 0.01, "low": 0.08, "high": 0.12, "p_value": 0.5,
-         "simulated": judge == "bea"}
+        {
+            "judge": judge,
+            "statistic": "mps",
+            "estimate": 0.1,
+            "clusters": 20,
+            "n": 20,
+            "standard_error": 0.01,
+            "low": 0.08,
+            "high": 0.12,
+            "p_value": 0.5,
+            "simulated": judge == "bea",
+        }
         for judge in ("ada", "bea", "cid", "people/ann", "Ben")
-    ]  # fmt: skip
+    ]
     estimates = make_estimates(shifts)
     out = Without({("demo", "cid", "plain", ""): "ties"}, {})
     (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
@@ -105,12 +134,20 @@ def test_a_reason_stands_once_in_a_row_of_the_scorecard() -> None:
     why = "nothing qualifies: no sample has a score"
     gates = pl.DataFrame(
         {
-            "dataset": "demo", "judge": "people/ann", "prompt": "plain", "wave": "",
-            "gate": ["bias", "bias", "position"], "perturbation": ["boast", "calm", None],
-            "verdict": "inconclusive", "value": None, "low": None, "high": None,
-            "reason": [why, why, "few"], "simulated": False,
+            "dataset": "demo",
+            "judge": "people/ann",
+            "prompt": "plain",
+            "wave": "",
+            "gate": ["bias", "bias", "position"],
+            "perturbation": ["boast", "calm", None],
+            "verdict": "inconclusive",
+            "value": None,
+            "low": None,
+            "high": None,
+            "reason": [why, why, "few"],
+            "simulated": False,
         }
-    )  # fmt: skip
+    )
     columns, (row,) = scorecard_rows(gates)
     assert columns == ["position", "boast", "calm"]
     assert [text.note for text in row.texts] == ["few", why, "nothing qualifies"]

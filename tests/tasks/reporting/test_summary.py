@@ -7,10 +7,19 @@ from schemas.results import FINDINGS, Findings
 from tasks.reporting.summary import GLOSSARY, REFUSED, finding_words, summary
 
 DEFAULTS = {
-    "dataset": "bloom", "judge": "a", "prompt": "pair_v1", "wave": "", "mode": "balanced",
-    "perturbation": "padding", "kind": "promote", "statistic": "mps", "estimate": 0.1,
-    "minimum": 0.05, "finding": "biased", "simulated": False,
-}  # fmt: skip
+    "dataset": "bloom",
+    "judge": "a",
+    "prompt": "pair_v1",
+    "wave": "",
+    "mode": "balanced",
+    "perturbation": "padding",
+    "kind": "promote",
+    "statistic": "mps",
+    "estimate": 0.1,
+    "minimum": 0.05,
+    "finding": "biased",
+    "simulated": False,
+}
 
 
 DETECTS = {"finding": "detects", "estimate": -0.4}
@@ -94,8 +103,9 @@ def test_people_are_counted_apart_from_judges() -> None:
     assert told[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
     calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
     first, second, _ = summary(calm, 60, {"Ben"})
-    assert first.endswith("2 people faced 1 perturbation without votes that a shift could be"
-                          " measured by.")  # fmt: skip
+    assert first.endswith(
+        "2 people faced 1 perturbation without votes that a shift could be measured by."
+    )
     assert second.startswith("No judge and no person was found biased")
     alone = Findings.of(frame.filter(pl.col("judge") == "people/ann"))
     assert summary(alone, 0, (), 1)[1] == "1 person faced 1 perturbation on 1 question at most."

@@ -88,10 +88,15 @@ def test_who_names_what_differs() -> None:
 
 def test_a_row_of_two_judges_marks_neither() -> None:
     rows = [
-        ("gpt", "", False), ("toy", "", True), ("claude", "", None), ("claude", "toy", True),
-        ("gpt", "tone: toy", True), ("toy", "zoe", True), ("judges", "", True),
+        ("gpt", "", False),
+        ("toy", "", True),
+        ("claude", "", None),
+        ("claude", "toy", True),
+        ("gpt", "tone: toy", True),
+        ("toy", "zoe", True),
+        ("judges", "", True),
         ("ann", "toy", True),
-    ]  # fmt: skip
+    ]
     frame = pl.DataFrame(rows, ["judge", "subgroup", "simulated"], orient="row").with_columns(
         dataset=pl.lit("d"), prompt=pl.lit("p"), wave=pl.lit("")
     )

@@ -14,11 +14,24 @@ TIDE = "The tide falls because the moon, for instance, does not rest. It is near
 ITEM = Item("q/1/a2", "Why does the tide fall?", TIDE)
 PIECES = st.sampled_from(
     [
-        "The tide falls. ", "for instance", "References\n", "- ", "1. ", "**", "🌊", "\n", "\x00",
-        "水。", "Paris is big. ", " ", "I hope this helps.", "https://example.org", "it is not so",
+        "The tide falls. ",
+        "for instance",
+        "References\n",
+        "- ",
+        "1. ",
+        "**",
+        "🌊",
+        "\n",
+        "\x00",
+        "水。",
+        "Paris is big. ",
+        " ",
+        "I hope this helps.",
+        "https://example.org",
+        "it is not so",
         "(A, 2001)",
     ]
-)  # fmt: skip
+)
 TEXTS = st.text(min_size=1, max_size=60) | st.lists(PIECES, min_size=1, max_size=12).map("".join)
 
 

@@ -8,12 +8,44 @@ from tasks.rewriting.plain_content import Features, canonical, features
 
 PIECES = st.sampled_from(
     [
-        *NEUTRAL[:12], *PADDING_LEADS, *NEUTRAL_LEADS, *SWAPS, *SWAPS.values(),
-        "References", "Sources:", "Reference: ", "(Smith, 2019)", "(Lee et al., n.d.)", "[1]",
-        "https://example.org/a", "**", "_", "`", "- ", "1. ", "# ", "🌍", "1\ufe0f\u20e3", ":sun:",
-        ". ", "! ", "\n", "\n\n", ", ", "'", "(", ")", "\x00", "İ", "ß", "Tide", "falls", "7", "t",
+        *NEUTRAL[:12],
+        *PADDING_LEADS,
+        *NEUTRAL_LEADS,
+        *SWAPS,
+        *SWAPS.values(),
+        "References",
+        "Sources:",
+        "Reference: ",
+        "(Smith, 2019)",
+        "(Lee et al., n.d.)",
+        "[1]",
+        "https://example.org/a",
+        "**",
+        "_",
+        "`",
+        "- ",
+        "1. ",
+        "# ",
+        "🌍",
+        "1\ufe0f\u20e3",
+        ":sun:",
+        ". ",
+        "! ",
+        "\n",
+        "\n\n",
+        ", ",
+        "'",
+        "(",
+        ")",
+        "\x00",
+        "İ",
+        "ß",
+        "Tide",
+        "falls",
+        "7",
+        "t",
     ]
-)  # fmt: skip
+)
 TEXTS = st.one_of(
     st.text(max_size=80),
     st.lists(PIECES, max_size=20).map("".join),
@@ -103,9 +135,28 @@ def test_features_of_the_bundled_questions(bundled: list[tuple[Item, dict[str, s
 
 
 HOSTILE = [
-    " ", "\n", "\t", "*", "[", "(A, 2019 ", "((((A, (2000 ", ". ", "\n- ", ":a", "in short ",
-    "is able to t ", "\nreferences ", "<b ", "_a ", "**a", "www.", '. a "', "![](", "\n|a", "1. ",
-]  # fmt: skip
+    " ",
+    "\n",
+    "\t",
+    "*",
+    "[",
+    "(A, 2019 ",
+    "((((A, (2000 ",
+    ". ",
+    "\n- ",
+    ":a",
+    "in short ",
+    "is able to t ",
+    "\nreferences ",
+    "<b ",
+    "_a ",
+    "**a",
+    "www.",
+    '. a "',
+    "![](",
+    "\n|a",
+    "1. ",
+]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -9,8 +9,16 @@ from tasks.rewriting.words import plain, sentences, spans, words
 
 def test_words_are_runs_of_letters_and_digits() -> None:
     assert words("Don't STRASSE-straße 3.5 x² _a_ 水!") == [
-        "don", "t", "strasse", "strasse", "3", "5", "x²", "a", "水",
-    ]  # fmt: skip
+        "don",
+        "t",
+        "strasse",
+        "strasse",
+        "3",
+        "5",
+        "x²",
+        "a",
+        "水",
+    ]
 
 
 @pytest.mark.parametrize(

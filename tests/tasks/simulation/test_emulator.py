@@ -59,9 +59,11 @@ def test_a_parameter_is_refused_as_openai_does() -> None:
     refused, taken = _ask(manners, _body(3, temperature=0), _body(3, max_tokens=9))
     message = "Unsupported parameter: 'temperature' is not supported with this model."
     error = {
-        "message": message, "type": "invalid_request_error", "code": "unsupported_parameter",
+        "message": message,
+        "type": "invalid_request_error",
+        "code": "unsupported_parameter",
         "param": "temperature",
-    }  # fmt: skip
+    }
     assert refused == (400, {"error": error}, None)
     assert taken[0] == 200
 

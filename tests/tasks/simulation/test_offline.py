@@ -141,8 +141,11 @@ def test_replies_do_not_depend_on_the_order_of_calls() -> None:
     other_process = subprocess.run(
         [sys.executable, "-c", script],
         input=json.dumps([calls[100][0], CARELESS.model_dump(), calls[100][1]]),
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
     assert other_process.stdout == forward[100] + "\n"
 
 

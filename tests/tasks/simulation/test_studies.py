@@ -255,9 +255,16 @@ def test_a_matched_sham_shares_the_length() -> None:
 
 def test_design_is_balanced_and_typed() -> None:
     log = simulate(
-        Traits(), kind="detract", beta=-1, items=10, votes=6, seed=4, clusters=3,
-        judge="simulated/x", perturbation="p",
-    )  # fmt: skip
+        Traits(),
+        kind="detract",
+        beta=-1,
+        items=10,
+        votes=6,
+        seed=4,
+        clusters=3,
+        judge="simulated/x",
+        perturbation="p",
+    )
     assert VoteLog.of(log).equals(log)
     assert log.height == 10 * 3 * 6
     assert log["simulated"].all()
@@ -270,9 +277,15 @@ def test_design_is_balanced_and_typed() -> None:
 def test_shared_gaps_make_items_of_a_cluster_alike() -> None:
     def spread(shared: float) -> float:
         log = simulate(
-            Traits(omega=3), kind="promote", beta=0, items=2000, votes=6, seed=5,
-            clusters=200, shared=shared,
-        )  # fmt: skip
+            Traits(omega=3),
+            kind="promote",
+            beta=0,
+            items=2000,
+            votes=6,
+            seed=5,
+            clusters=200,
+            shared=shared,
+        )
         item = sums(log, "control").astype(float)
         group = log.filter(pl.col("arm") == "control").group_by("sample").agg(pl.first("cluster"))
         frame = group.sort("sample").with_columns(x=pl.Series(item))
@@ -303,11 +316,11 @@ def test_judges_of_one_gap_seed_see_the_same_answers() -> None:
     # At temperature 0 without ties and noise the sign of the gap is the verdict.
     traits = Traits(omega=1.5, temperature=0)
     mine, yours, other = (
-        simulate(
-            traits, kind="promote", beta=0, items=60, votes=2, seed=seed, gap_seed=gaps
-        )["choice"].to_list()
+        simulate(traits, kind="promote", beta=0, items=60, votes=2, seed=seed, gap_seed=gaps)[
+            "choice"
+        ].to_list()
         for seed, gaps in ((1, 9), (2, 9), (1, 8))
-    )  # fmt: skip
+    )
     assert mine == yours != other
 
 

@@ -33,10 +33,14 @@ def test_docstring_example(make_vote_log: Make) -> None:
         for side, choice in (("anchor", "second"), ("target", "invalid"))
     ]
     assert measured(make_vote_log, votes, label="target") == {
-        "accuracy_12": (1.0, 1, 1, 0), "accuracy_21": (0.0, 0, 1, 0), "accuracy": (0.5, 1, 2, 0),
-        "accuracy_valid": (1.0, 1, 1, 1), "both_right": (0.0, 0, 1, 0),
-        "order_agreement": (None, 0, 0, 1), "order_agreement_llmbar": (0.0, 0, 1, 0),
-    }  # fmt: skip
+        "accuracy_12": (1.0, 1, 1, 0),
+        "accuracy_21": (0.0, 0, 1, 0),
+        "accuracy": (0.5, 1, 2, 0),
+        "accuracy_valid": (1.0, 1, 1, 1),
+        "both_right": (0.0, 0, 1, 0),
+        "order_agreement": (None, 0, 0, 1),
+        "order_agreement_llmbar": (0.0, 0, 1, 0),
+    }
 
 
 VERDICTS = ["anchor", "tie", "target"]
@@ -51,11 +55,15 @@ VERDICT = st.sampled_from(VERDICTS)
 @given(st.lists(st.tuples(VERDICT, VERDICT, VERDICT), min_size=1, max_size=20))
 def test_against_scikit_learn(make_vote_log: Make, pairs: list[tuple[str, str, str]]) -> None:
     votes = [
-        {"sample": f"s{at:02}", "shown_first": side, "choice": CHOICES[side][verdict],
-         "label": label}
+        {
+            "sample": f"s{at:02}",
+            "shown_first": side,
+            "choice": CHOICES[side][verdict],
+            "label": label,
+        }
         for at, (label, *both) in enumerate(pairs)
         for side, verdict in zip(("anchor", "target"), both, strict=True)
-    ]  # fmt: skip
+    ]
     found = measured(make_vote_log, votes)
     labels, one, other = zip(*pairs, strict=True)
     for name, verdicts in (("accuracy_12", one), ("accuracy_21", other)):
@@ -81,11 +89,14 @@ def test_repeats_are_matched(make_vote_log: Make) -> None:
         for repeat, choice in enumerate(choices)
     ]
     assert measured(make_vote_log, votes, label="tie") == {
-        "accuracy_12": (0.75, 3, 4, 0), "accuracy_21": (pytest.approx(1 / 3), 1, 3, 0),
-        "accuracy": (pytest.approx(4 / 7), 4, 7, 0), "accuracy_valid": (0.8, 4, 5, 2),
-        "both_right": (pytest.approx(1 / 3), 1, 3, 0), "order_agreement": (0.5, 1, 2, 1),
+        "accuracy_12": (0.75, 3, 4, 0),
+        "accuracy_21": (pytest.approx(1 / 3), 1, 3, 0),
+        "accuracy": (pytest.approx(4 / 7), 4, 7, 0),
+        "accuracy_valid": (0.8, 4, 5, 2),
+        "both_right": (pytest.approx(1 / 3), 1, 3, 0),
+        "order_agreement": (0.5, 1, 2, 1),
         "order_agreement_llmbar": (pytest.approx(2 / 3), 2, 3, 0),
-    }  # fmt: skip
+    }
 
 
 def test_after_early_stops_the_first_votes_count(make_vote_log: Make) -> None:
@@ -131,11 +142,16 @@ def converted(
                 winner = SIDES.get(row[f"winner_order{order}"] or "", unparsed)
                 choice = "first" if winner == shown_first else "second"
                 yield {
-                    "dataset": row["subset"], "judge": row["judge"], "prompt": row["prompt"],
-                    "sample": str(row["item"]), "cluster": str(row["item"]), "repeat": 0,
-                    "shown_first": shown_first, "label": SIDES[str(row["label"])],
+                    "dataset": row["subset"],
+                    "judge": row["judge"],
+                    "prompt": row["prompt"],
+                    "sample": str(row["item"]),
+                    "cluster": str(row["item"]),
+                    "repeat": 0,
+                    "shown_first": shown_first,
+                    "label": SIDES[str(row["label"])],
                     "choice": "invalid" if winner is None else choice,
-                }  # fmt: skip
+                }
 
 
 def tallied(path: Path, votes: Iterator[dict[str, Any]]) -> Any:
@@ -155,13 +171,18 @@ def test_llmbar_is_matched(llmbar: Any, tmp_path: Path) -> None:
     gold, runs = llmbar
     found = by_run(accuracy(tallies=tallied(tmp_path / "votes.jsonl", converted(runs))))
     names = {
-        "acc_order1": "accuracy_12", "acc_order2": "accuracy_21", "acc_mean": "accuracy",
-        "acc_both": "both_right", "agreement_between_orders": "order_agreement_llmbar",
-    }  # fmt: skip
+        "acc_order1": "accuracy_12",
+        "acc_order2": "accuracy_21",
+        "acc_mean": "accuracy",
+        "acc_both": "both_right",
+        "agreement_between_orders": "order_agreement_llmbar",
+    }
     published = {
-        "correct_False": "accuracy_12", "correct_True": "accuracy_21", "correct_both": "both_right",
+        "correct_False": "accuracy_12",
+        "correct_True": "accuracy_21",
+        "correct_both": "both_right",
         "equal": "order_agreement_llmbar",
-    }  # fmt: skip
+    }
     differ = 0
     for run, expected in gold.items():
         rows = found[run]
@@ -206,14 +227,18 @@ def test_llmbars_kappa_of_accuracy_is_no_kappa(llmbar: Any) -> None:
 
 
 def test_a_judge_that_never_answers_is_not_wrong(make_vote_log: Make) -> None:
-    votes = [{"sample": f"s{at}", "shown_first": side, "choice": "invalid"}
-             for at in range(12) for side in ("anchor", "target")]  # fmt: skip
+    votes = [
+        {"sample": f"s{at}", "shown_first": side, "choice": "invalid"}
+        for at in range(12)
+        for side in ("anchor", "target")
+    ]
     assert measured(make_vote_log, votes, label="target") == {
         **dict.fromkeys(("accuracy_12", "accuracy_21"), (None, 0, 0, 12)),
         **dict.fromkeys(("accuracy", "accuracy_valid"), (None, 0, 0, 24)),
-        **dict.fromkeys(("both_right", "order_agreement", "order_agreement_llmbar"),
-                        (None, 0, 0, 12)),
-    }  # fmt: skip
+        **dict.fromkeys(
+            ("both_right", "order_agreement", "order_agreement_llmbar"), (None, 0, 0, 12)
+        ),
+    }
     # Where one vote has a verdict, all others are wrong.
     votes[0] |= {"choice": "second"}
     assert measured(make_vote_log, votes, label="target")["accuracy"] == (1 / 24, 1, 24, 0)

@@ -14,11 +14,17 @@ SLOTS = {"anchor": ("first", "second"), "target": ("second", "first"), None: ("t
 def votes(sample: str, arm: str, *answers: str | None, label: str | None = "target") -> Any:
     """Return a vote in each order for each answer named, in turn."""
     return [
-        {"sample": sample, "arm": arm, "repeat": repeat, "shown_first": side, "label": label,
-         "choice": SLOTS[answer][side == "target"]}
+        {
+            "sample": sample,
+            "arm": arm,
+            "repeat": repeat,
+            "shown_first": side,
+            "label": label,
+            "choice": SLOTS[answer][side == "target"],
+        }
         for repeat, answer in enumerate(answers)
         for side in ("anchor", "target")
-    ]  # fmt: skip
+    ]
 
 
 def measured(make: Make, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -32,13 +38,17 @@ def half(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_docstring_example(make_vote_log: Make) -> None:
     rows = [
-        *votes("a", "control", "target"), *half(votes("b", "control", "target")),
-        *half(votes("a", "experimental", "target")), *votes("b", "experimental", "anchor"),
-    ]  # fmt: skip
+        *votes("a", "control", "target"),
+        *half(votes("b", "control", "target")),
+        *half(votes("a", "experimental", "target")),
+        *votes("b", "experimental", "anchor"),
+    ]
     found = measured(make_vote_log, rows)
     assert {name: row["estimate"] for name, row in found.items()} == {
-        "accuracy_before": 0.75, "accuracy_after": 0.25, "accuracy_change": -0.5
-    }  # fmt: skip
+        "accuracy_before": 0.75,
+        "accuracy_after": 0.25,
+        "accuracy_change": -0.5,
+    }
     assert {(row["n"], row["perturbation"], row["kind"]) for row in found.values()} == {
         (2, "boast", "promote")
     }
@@ -62,10 +72,13 @@ def test_change_is_a_paired_t(make_vote_log: Make) -> None:
 
 def test_each_arm_by_its_label_and_only_samples_with_both(make_vote_log: Make) -> None:
     rows = [
-        *votes("a", "control", "target"), *votes("a", "experimental", "anchor", label="anchor"),
-        *votes("b", "control", "target", label=None), *votes("b", "experimental", "anchor"),
-        *votes("c", "control", None), *votes("c", "experimental", None),
-    ]  # fmt: skip
+        *votes("a", "control", "target"),
+        *votes("a", "experimental", "anchor", label="anchor"),
+        *votes("b", "control", "target", label=None),
+        *votes("b", "experimental", "anchor"),
+        *votes("c", "control", None),
+        *votes("c", "experimental", None),
+    ]
     rows[-1] |= {"choice": None}
     rows[-2] |= {"choice": None}
     found = measured(make_vote_log, rows)

@@ -14,8 +14,10 @@ from tasks.statistics.agreement import agreement
 Make = Callable[..., Any]
 LABELS = ("anchor", "tie", "target")
 WEIGHTINGS = {
-    "cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"
-}  # fmt: skip
+    "cohen_kappa": None,
+    "cohen_kappa_linear": "linear",
+    "cohen_kappa_quadratic": "quadratic",
+}
 LABEL = st.sampled_from([*LABELS, None])
 
 
@@ -56,8 +58,9 @@ def test_docstring_example(make_annotations: Make) -> None:
 
 
 def test_ties_are_left_out_where_it_says_so(make_annotations: Make) -> None:
-    rows = pair(make_annotations, ["tie", "tie", "anchor", "anchor"],
-                ["tie", "anchor", "anchor", "target"])  # fmt: skip
+    rows = pair(
+        make_annotations, ["tie", "tie", "anchor", "anchor"], ["tie", "anchor", "anchor", "target"]
+    )
     assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (2, 4)
     assert (rows["agreement_decided"]["hits"], rows["agreement_decided"]["n"]) == (1, 2)
 
@@ -119,9 +122,12 @@ def test_renaming_labels_and_order_of_rows_change_nothing(make_annotations: Make
     weighted = first["cohen_kappa_linear"]
     assert (weighted["estimate"], weighted["reason"]) == (None, "the labels have no order")
     rows = make_annotations(
-        [{"annotator": w, "item": f"i{i}", "label": v} for w, s in (("ada", one), ("Bob", other))
-         for i, v in enumerate(s)]
-    )  # fmt: skip
+        [
+            {"annotator": w, "item": f"i{i}", "label": v}
+            for w, s in (("ada", one), ("Bob", other))
+            for i, v in enumerate(s)
+        ]
+    )
     shuffled = agreement(annotations=rows.sample(fraction=1, shuffle=True, seed=3))
     assert shuffled.equals(agreement(annotations=rows))
     assert shuffled.equals(
@@ -139,9 +145,15 @@ def test_whom_to_compare(make_annotations: Make) -> None:
     found = agreement(annotations=make_annotations([*people, *models, *alone]))
     pairs = found.filter(pl.col("statistic") == "agreement").select("judge", "prompt", "subgroup")
     assert sorted(pairs.rows()) == [
-        ("Amy", "none", "Bob"), ("ada", "p", "Amy"), ("ada", "p", "Bob"), ("ada", "p", "bea"),
-        ("ada", "q", "Amy"), ("ada", "q", "Bob"), ("bea", "p", "Amy"), ("bea", "p", "Bob"),
-    ]  # fmt: skip
+        ("Amy", "none", "Bob"),
+        ("ada", "p", "Amy"),
+        ("ada", "p", "Bob"),
+        ("ada", "p", "bea"),
+        ("ada", "q", "Amy"),
+        ("ada", "q", "Bob"),
+        ("bea", "p", "Amy"),
+        ("bea", "p", "Bob"),
+    ]
 
 
 def test_one_cluster_and_perfect_agreement_have_no_bootstrap(make_annotations: Make) -> None:
@@ -174,8 +186,9 @@ def test_bootstrap_covers_clusters_not_items(make_annotations: Make) -> None:
     rows = [
         {"annotator": who, "item": f"i{at}/{copy}", "cluster": f"i{at}", "label": label}
         for who, labels in (("ada", one), ("Bob", other))
-        for at, label in enumerate(labels) for copy in range(8)
-    ]  # fmt: skip
+        for at, label in enumerate(labels)
+        for copy in range(8)
+    ]
     copied = agreement(annotations=make_annotations(rows)).filter(
         pl.col("statistic") == "cohen_kappa"
     )

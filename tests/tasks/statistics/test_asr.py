@@ -14,16 +14,28 @@ VERDICT = st.sampled_from(["anchor", "tie", "target", None])
 # Control, experimental: V and success by the formulas of methods.md, section 1.
 TABLE = {
     "promote": [
-        ("anchor", "anchor", 1, 0), ("anchor", "tie", 1, 0), ("anchor", "target", 1, 1),
-        ("tie", "anchor", 1, 0), ("tie", "tie", 1, 0), ("tie", "target", 1, 1),
-        ("target", "anchor", 0, 0), ("target", "tie", 0, 0), ("target", "target", 0, 0),
+        ("anchor", "anchor", 1, 0),
+        ("anchor", "tie", 1, 0),
+        ("anchor", "target", 1, 1),
+        ("tie", "anchor", 1, 0),
+        ("tie", "tie", 1, 0),
+        ("tie", "target", 1, 1),
+        ("target", "anchor", 0, 0),
+        ("target", "tie", 0, 0),
+        ("target", "target", 0, 0),
     ],
     "detract": [
-        ("anchor", "anchor", 0, 0), ("anchor", "tie", 0, 0), ("anchor", "target", 0, 0),
-        ("tie", "anchor", 1, 0), ("tie", "tie", 1, 1), ("tie", "target", 1, 1),
-        ("target", "anchor", 1, 0), ("target", "tie", 1, 1), ("target", "target", 1, 1),
+        ("anchor", "anchor", 0, 0),
+        ("anchor", "tie", 0, 0),
+        ("anchor", "target", 0, 0),
+        ("tie", "anchor", 1, 0),
+        ("tie", "tie", 1, 1),
+        ("tie", "target", 1, 1),
+        ("target", "anchor", 1, 0),
+        ("target", "tie", 1, 1),
+        ("target", "target", 1, 1),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,20 @@ def choice(vote: str, side: str) -> str | None:
 
 def frames(make_vote_log: Make, samples: list[Sample], mode: str = "balanced", **more: Any) -> Any:
     log = make_vote_log(
-        ({"sample": f"s{i:02}", "arm": arm, "shown_first": SIDES[at % 2], "repeat": at // 2,
-          "choice": choice(vote, SIDES[at % 2])}
-         | ({"kind": more["kind"]} if more and arm != "control" else {}))
+        (
+            {
+                "sample": f"s{i:02}",
+                "arm": arm,
+                "shown_first": SIDES[at % 2],
+                "repeat": at // 2,
+                "choice": choice(vote, SIDES[at % 2]),
+            }
+            | ({"kind": more["kind"]} if more and arm != "control" else {})
+        )
         for i, sample in enumerate(samples)
         for arm, votes in sample.items()
         for at, vote in enumerate(votes)
-    )  # fmt: skip
+    )
     tallies = count_votes(log)
     return {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, mode))}
 
@@ -126,8 +133,11 @@ VOTES = st.text("atbx", min_size=2, max_size=4).filter(lambda votes: len(votes) 
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(VOTES, VOTES), min_size=1, max_size=4),
-       st.sampled_from(["promote", "detract"]), st.sampled_from(["balanced", "paper"]))  # fmt: skip
+@given(
+    st.lists(st.tuples(VOTES, VOTES), min_size=1, max_size=4),
+    st.sampled_from(["promote", "detract"]),
+    st.sampled_from(["balanced", "paper"]),
+)
 def test_against_every_way_to_complete_the_votes(
     make_vote_log: Make, pairs: list[tuple[str, str]], kind: str, mode: str
 ) -> None:
@@ -151,8 +161,9 @@ def test_against_every_way_to_complete_the_votes(
         assert bounds["reason"]
     else:
         assert (bounds["low"], bounds["high"]) == (
-            pytest.approx(min(rates)), pytest.approx(max(rates)),
-        )  # fmt: skip
+            pytest.approx(min(rates)),
+            pytest.approx(max(rates)),
+        )
         assert bounds["estimate"] == pytest.approx(np.clip(observed, min(rates), max(rates)))
     lost = [e.count("x") / len(e) - c.count("x") / len(c) for c, e in pairs]
     assert found["lost_over_control"]["estimate"] == pytest.approx(np.mean(lost))
@@ -220,8 +231,15 @@ def test_bounds_hold_the_rate_of_complete_votes() -> None:
 
 def test_size_of_the_difference() -> None:
     # A tenth of all votes is lost, whatever the arm.
-    log = simulate(Traits(omega=1.5, nu=0.5, iota=0.1), kind="promote", beta=1, items=142, votes=2,
-                   seed=9, studies=200)  # fmt: skip
+    log = simulate(
+        Traits(omega=1.5, nu=0.5, iota=0.1),
+        kind="promote",
+        beta=1,
+        items=142,
+        votes=2,
+        seed=9,
+        studies=200,
+    )
     tallies = count_votes(log)
     shifts = match_groups(tally_votes(tallies, "balanced"))
     found = attrition(tallies=tallies, shifts=shifts).filter(statistic="lost_over_sham")

@@ -19,14 +19,22 @@ SIDES = ("anchor", "target")
 def frames(make_vote_log: Make, shifts: list[tuple[str | None, float, str]]) -> dict[str, Any]:
     """One sample per category, shift over control and sham (-1, 0, 1) and cluster."""
     log = make_vote_log(
-        {"sample": f"s{i:03}", "cluster": cluster, "arm": arm, "shown_first": side,
-         "category": category,
-         "choice": "tie" if (arm == "experimental" or not shift)
-         else "first" if (side == "anchor") == (shift > 0) else "second"}
+        {
+            "sample": f"s{i:03}",
+            "cluster": cluster,
+            "arm": arm,
+            "shown_first": side,
+            "category": category,
+            "choice": "tie"
+            if (arm == "experimental" or not shift)
+            else "first"
+            if (side == "anchor") == (shift > 0)
+            else "second",
+        }
         for i, (category, shift, cluster) in enumerate(shifts)
         for arm in ("control", "experimental", "sham")
         for side in SIDES
-    )  # fmt: skip
+    )
     tallies = count_votes(log)
     return {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
 
@@ -43,8 +51,9 @@ def test_docstring_example(make_vote_log: Make) -> None:
     samples = [(("easy", "hard")[i % 2], (1, -1)[i % 2], f"q{i:02}") for i in range(20)]
     by_category, spread = parts(category_shift(**frames(make_vote_log, samples)))
     assert {name: row["estimate"] for name, row in by_category.items()} == {
-        "easy": 0.5, "hard": -0.5,
-    }  # fmt: skip
+        "easy": 0.5,
+        "hard": -0.5,
+    }
     assert spread["estimate"] == pytest.approx(0.5)
     assert (spread["n"], spread["clusters"], spread["dropped"]) == (20, 20, 0)
     assert spread["method"] == "wild cluster bootstrap"
@@ -125,13 +134,22 @@ def test_size_and_power_where_categories_are_unequal(beta: float, expected: floa
     # Easy pairs (omega 4) in 110 questions, hard ones (.3) in 32: the spread of shifts differs.
     many = 200
     logs = [
-        simulate(Traits(omega=omega, nu=0.5, psi=0.5), kind="promote", beta=sign * beta,
-                 items=items, votes=6, seed=int(omega * 10), studies=many)
-        .with_columns(pl.format("{}{}", pl.lit(name), column).alias(column)
-                      for column in ("sample", "cluster"))
+        simulate(
+            Traits(omega=omega, nu=0.5, psi=0.5),
+            kind="promote",
+            beta=sign * beta,
+            items=items,
+            votes=6,
+            seed=int(omega * 10),
+            studies=many,
+        )
+        .with_columns(
+            pl.format("{}{}", pl.lit(name), column).alias(column)
+            for column in ("sample", "cluster")
+        )
         .with_columns(category=pl.lit(name))
         for name, omega, items, sign in (("easy", 4.0, 110, 1), ("hard", 0.3, 32, -1))
-    ]  # fmt: skip
+    ]
     tallies = count_votes(pl.concat(logs))  # type: ignore[arg-type]
     shifts = match_groups(tally_votes(tallies, "balanced"))
     rows = category_shift(tallies=tallies, shifts=shifts).filter(statistic="category_spread")

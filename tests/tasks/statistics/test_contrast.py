@@ -32,12 +32,15 @@ def duel(make_shifts: Make, *judges: list[tuple[Any, ...]], **defaults: Any) -> 
     """Return shifts of judges a, b, ...: control and experimental verdicts, and a cluster."""
     rows = [
         {
-            "judge": "abcdefgh"[number], "sample": f"s{item:03}", "control": arms[0],
-            "experimental": arms[1], "cluster": f"q{arms[2] if len(arms) > 2 else item:03}",
+            "judge": "abcdefgh"[number],
+            "sample": f"s{item:03}",
+            "control": arms[0],
+            "experimental": arms[1],
+            "cluster": f"q{arms[2] if len(arms) > 2 else item:03}",
         }
         for number, items in enumerate(judges)
         for item, arms in enumerate(items)
-    ]  # fmt: skip
+    ]
     return make_shifts(rows, **defaults)
 
 
@@ -76,10 +79,20 @@ def test_docstring_example(make_shifts: Make) -> None:
 
 def test_by_hand(make_shifts: Make) -> None:
     # V of a: items 0-3 (4 of 5), won 0, 1, 2; V of b: items 0, 1, 3, 4, won 0.
-    a = [("anchor", "target"), ("tie", "target"), ("tie", "target"), ("tie", "tie"),
-         ("target", "target")]  # fmt: skip
-    b = [("tie", "target"), ("anchor", "anchor"), ("target", "tie"), ("anchor", "tie"),
-         ("tie", "anchor")]  # fmt: skip
+    a = [
+        ("anchor", "target"),
+        ("tie", "target"),
+        ("tie", "target"),
+        ("tie", "tie"),
+        ("target", "target"),
+    ]
+    b = [
+        ("tie", "target"),
+        ("anchor", "anchor"),
+        ("target", "tie"),
+        ("anchor", "tie"),
+        ("tie", "anchor"),
+    ]
     rows = by_name(duel(make_shifts, a, b))
     assert rows["asr_contrast"]["estimate"] == pytest.approx(3 / 4 - 1 / 4)
     # intersection of V: items 0, 1, 3; only item 1 differs: b = 1, c = 0, p = 1.
@@ -133,9 +146,7 @@ def test_a_judge_with_one_cluster_that_counts_has_no_interval(make_shifts: Make)
 
 def test_shifts_by_scipys_paired_t(make_shifts: Make) -> None:
     random = np.random.default_rng(1)
-    items = [
-        [(random.choice(VERDICTS), random.choice(VERDICTS)) for _ in range(60)] for _ in "ab"
-    ]  # fmt: skip
+    items = [[(random.choice(VERDICTS), random.choice(VERDICTS)) for _ in range(60)] for _ in "ab"]
     shifts = [[SCORES[e] - SCORES[c] for c, e in rows] for rows in items]
     row = by_name(duel(make_shifts, *items))["mps_contrast"]
     paired = stats.ttest_rel(*shifts)
@@ -159,8 +170,9 @@ def test_mcnemar_by_statsmodels(make_shifts: Make) -> None:
 
 
 VERDICT = st.sampled_from([*VERDICTS, None])
-ITEMS = st.lists(st.tuples(VERDICT, VERDICT, VERDICT, VERDICT, st.integers(0, 4)), min_size=1,
-                 max_size=25)  # fmt: skip
+ITEMS = st.lists(
+    st.tuples(VERDICT, VERDICT, VERDICT, VERDICT, st.integers(0, 4)), min_size=1, max_size=25
+)
 
 
 @settings(max_examples=25)
@@ -218,8 +230,9 @@ def test_drawn_swaps_come_near_to_all_of_them(make_shifts: Make) -> None:
         for _, e, g in judged:
             side[g] += (SCORES[e], e == "target", 1)
     for name, columns, rates in (
-        ("mps_contrast", slice(0, 1), False), ("asr_contrast", slice(1, 3), True)
-    ):  # fmt: skip
+        ("mps_contrast", slice(0, 1), False),
+        ("asr_contrast", slice(1, 3), True),
+    ):
         exact = brute(sums[0][:, columns], sums[1][:, columns], rates=rates)
         assert rows[name]["p_value"] == pytest.approx(exact, abs=4 * (exact / 9999) ** 0.5)
         assert rows[name]["method"].endswith("; 9999 random swaps")
@@ -254,8 +267,19 @@ def test_neither_order_of_rows_nor_types_of_keys_matter(make_shifts: Make) -> No
     ]
     frame = duel(make_shifts, *items)
     expected = contrast(shifts=frame)
-    keys = ("dataset", "judge", "prompt", "sample", "cluster", "perturbation", "kind", "mode",
-            "control", "experimental", "sham")  # fmt: skip
+    keys = (
+        "dataset",
+        "judge",
+        "prompt",
+        "sample",
+        "cluster",
+        "perturbation",
+        "kind",
+        "mode",
+        "control",
+        "experimental",
+        "sham",
+    )
     other = frame.sample(fraction=1, shuffle=True, seed=1).with_columns(
         pl.col(*keys).cast(pl.Categorical)
     )

@@ -18,9 +18,13 @@ TRUTH = {
     "honest": {"asr": 0.217, "sham_floor": 0.217, "dasr": 0.0, "mps": 0.0, "mps_sham": 0.0},
     "gullible": {"asr": 0.477, "sham_floor": 0.235, "dasr": 0.242, "mps": 0.139, "mps_sham": 0.139},
     "careless": {
-        "asr": 0.340, "sham_floor": 0.703, "dasr": -0.363, "mps": -0.197, "mps_sham": -0.197
+        "asr": 0.340,
+        "sham_floor": 0.703,
+        "dasr": -0.363,
+        "mps": -0.197,
+        "mps_sham": -0.197,
     },
-}  # fmt: skip
+}
 POSITION = {
     "honest": {"position_consistency": 0.484, "preference_fairness": 0.0, "tie_rate": 0.169},
     "gullible": {"position_consistency": 0.465, "preference_fairness": -0.143, "tie_rate": 0.168},
@@ -30,10 +34,19 @@ POSITION = {
 # of a proportion near .5 for the rates, each with a tenth on top: holding all is no merit. Shared
 # gaps of quality widen the rates of 20 questions by up to a half.
 WIDEST = {
-    "asr": 0.25, "sham_floor": 0.25, "dasr": 0.25, "mps": 0.11, "mps_sham": 0.11,
-    "position_consistency": 0.13, "preference_fairness": 0.2, "tie_rate": 0.08,
-    "los": 0.8, "position_kappa": 0.55, "cohen_kappa": 0.3, "fleiss_kappa": 0.25,
-}  # fmt: skip
+    "asr": 0.25,
+    "sham_floor": 0.25,
+    "dasr": 0.25,
+    "mps": 0.11,
+    "mps_sham": 0.11,
+    "position_consistency": 0.13,
+    "preference_fairness": 0.2,
+    "tie_rate": 0.08,
+    "los": 0.8,
+    "position_kappa": 0.55,
+    "cohen_kappa": 0.3,
+    "fleiss_kappa": 0.25,
+}
 PLAIN = Traits(omega=1.5, nu=0.5, kappa=0.4)
 
 
@@ -91,19 +104,34 @@ def labelled(studies: int, design: str, seed: int) -> pl.DataFrame:
     rows = []
     for at, name in enumerate(("Ann", "Bob", "Cat")):
         log = simulate(
-            PLAIN, kind="promote", beta=0, votes=2, seed=seed + at, gap_seed=seed, studies=studies,
-            judge="s", **(DESIGNS | {"one": {"items": 60_000, "clusters": 1}})[design],
-        ).filter(arm="control")  # fmt: skip
+            PLAIN,
+            kind="promote",
+            beta=0,
+            votes=2,
+            seed=seed + at,
+            gap_seed=seed,
+            studies=studies,
+            judge="s",
+            **(DESIGNS | {"one": {"items": 60_000, "clusters": 1}})[design],
+        ).filter(arm="control")
         verdicts = tally_votes(count_votes(log), "balanced")
         rows.append(
             verdicts.select(
-                "cluster", dataset="judge", item="sample", annotator=pl.lit(name), label="verdict",
-                prompt=pl.lit(None, dtype=pl.String), wave=pl.lit(""), votes=pl.lit(2),
-                value=pl.lit(None, dtype=pl.Float64), aspect=pl.lit(None, dtype=pl.String),
-                inconsistent=pl.lit(value=False), human=pl.lit(value=True),
+                "cluster",
+                dataset="judge",
+                item="sample",
+                annotator=pl.lit(name),
+                label="verdict",
+                prompt=pl.lit(None, dtype=pl.String),
+                wave=pl.lit(""),
+                votes=pl.lit(2),
+                value=pl.lit(None, dtype=pl.Float64),
+                aspect=pl.lit(None, dtype=pl.String),
+                inconsistent=pl.lit(value=False),
+                human=pl.lit(value=True),
                 simulated=pl.lit(value=True),
             )
-        )  # fmt: skip
+        )
     return pl.concat(rows)
 
 

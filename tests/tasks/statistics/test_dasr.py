@@ -56,9 +56,12 @@ def test_promote_by_hand(make_shifts: Make) -> None:
     # target anchor anchor: (0 - 1)/2 = -.5 | .5 | .5
     # target target target: no V, not counted
     arms = [
-        ("anchor", "anchor", "target"), ("anchor", "target", "target"), ("tie", "tie", "tie"),
-        ("target", "anchor", "anchor"), ("target", "target", "target"),
-    ]  # fmt: skip
+        ("anchor", "anchor", "target"),
+        ("anchor", "target", "target"),
+        ("tie", "tie", "tie"),
+        ("target", "anchor", "anchor"),
+        ("target", "target", "target"),
+    ]
     shifts = make_shifts({"control": c, "sham": s, "experimental": e} for c, s, e in arms)
     above, floor = both(shifts)
     assert above["estimate"] == pytest.approx(0.5 / 3)
@@ -74,9 +77,12 @@ def test_floor_is_one_proportion_by_wilson(make_shifts: Make) -> None:
     # (1.9600 / 3.1824)^2 (t of three degrees) 1.2801: centre (1/3 + 3.8415/2.5603) / 4.0008 =
     # .4583, half 1.96 sqrt(.1736 + .5860) / 4.0008 = .4270.
     arms = [
-        ("anchor", "anchor", "target"), ("anchor", "target", "target"), ("tie", "tie", "tie"),
-        ("target", "anchor", "anchor"), ("target", "target", "target"),
-    ]  # fmt: skip
+        ("anchor", "anchor", "target"),
+        ("anchor", "target", "target"),
+        ("tie", "tie", "tie"),
+        ("target", "anchor", "anchor"),
+        ("target", "target", "target"),
+    ]
     shifts = make_shifts({"control": c, "sham": s, "experimental": e} for c, s, e in arms)
     _, floor = both(shifts)
     assert floor["method"] == "cluster-adjusted Wilson"
@@ -93,8 +99,10 @@ def test_every_triple_of_verdicts(make_shifts: Make, kind: str) -> None:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(VERDICT, VERDICT, VERDICT), max_size=30, min_size=1),
-       st.sampled_from(["promote", "detract"]))  # fmt: skip
+@given(
+    st.lists(st.tuples(VERDICT, VERDICT, VERDICT), max_size=30, min_size=1),
+    st.sampled_from(["promote", "detract"]),
+)
 def test_against_the_formula(
     make_shifts: Make, samples: list[tuple[str | None, ...]], kind: str
 ) -> None:

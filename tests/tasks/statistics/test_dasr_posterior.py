@@ -58,8 +58,13 @@ def test_membership_is_that_of_control_and_of_the_kind(make_shifts: Make) -> Non
     row = row_of(make_shifts([*rows, OUTSIDE, silent]))
     assert (row["estimate"], row["n"], row["dropped"]) == (inside["estimate"], 12, 1)
     # Detract: target or tie in control, and won unless the anchor wins.
-    turned = [{arm: {"anchor": "target", "target": "anchor"}.get(side, side)
-               for arm, side in each.items()} for each in rows]  # fmt: skip
+    turned = [
+        {
+            arm: {"anchor": "target", "target": "anchor"}.get(side, side)
+            for arm, side in each.items()
+        }
+        for each in rows
+    ]
     detract = row_of(make_shifts(turned, kind="detract"))
     mirrored = row_of(make_shifts([DOWN] * 10 + [UP] * 2))
     assert (detract["estimate"], detract["n"]) == (mirrored["estimate"], 12)
@@ -67,8 +72,11 @@ def test_membership_is_that_of_control_and_of_the_kind(make_shifts: Make) -> Non
 
 def test_samples_of_a_question_that_are_alike_count_once(make_shifts: Make) -> None:
     # 12 questions of 4 samples each, alike within: deff is 4 * 12 / 11, so a quarter at most.
-    rows = [{**kind, "cluster": f"q{at}"} for at in range(12)
-            for kind in [UP if at < 3 else DOWN if at < 4 else NEITHER] * 4]  # fmt: skip
+    rows = [
+        {**kind, "cluster": f"q{at}"}
+        for at in range(12)
+        for kind in [UP if at < 3 else DOWN if at < 4 else NEITHER] * 4
+    ]
     row = row_of(make_shifts(rows))
     deff = 4 * 12 / 11
     assert (row["n"], row["clusters"]) == (48, 12)

@@ -15,10 +15,13 @@ def study(make_contests: Make, make_shifts: Make, perturbation: str, shift: floa
         for i in range(100)
     )
     shifts = make_shifts(
-        {"control_score": 0.5, "experimental_score": 0.5 + shift + (0.01 if i % 2 else -0.01),
-         "perturbation": perturbation}
+        {
+            "control_score": 0.5,
+            "experimental_score": 0.5 + shift + (0.01 if i % 2 else -0.01),
+            "perturbation": perturbation,
+        }
         for i in range(50)
-    )  # fmt: skip
+    )
     found = decision_check(shifts=shifts, contests=contests).to_dicts()
     return {row["statistic"]: row for row in found}
 
@@ -65,8 +68,9 @@ def test_clusters_are_those_that_a_number_rests_on(make_contests: Make, make_shi
     found = study(make_contests, make_shifts, "padding", 0.14)
     # 50 questions of the shift, 100 of the win: what would reverse it asks for no shift.
     assert {name: row["clusters"] for name, row in found.items()} == {
-        "bias_bound": 50, "tipping_shift": 100
-    }  # fmt: skip
+        "bias_bound": 50,
+        "tipping_shift": 100,
+    }
 
 
 def test_what_tips_a_win_needs_no_shift(make_contests: Make, make_shifts: Make) -> None:

@@ -47,9 +47,13 @@ def test_by_hand(make_shifts: Make) -> None:
     # attacked | unattacked, halves of control and sham:
     # target target anchor: 0 | 1;  tie anchor tie: 1/2 | 0;  target tie target: 1 | 1
     # anchor target anchor: 0 | 0;  anchor anchor target: no V
-    triples = [("target", "target", "anchor"), ("tie", "anchor", "tie"),
-               ("target", "tie", "target"), ("anchor", "target", "anchor"),
-               ("anchor", "anchor", "target")]  # fmt: skip
+    triples = [
+        ("target", "target", "anchor"),
+        ("tie", "anchor", "tie"),
+        ("target", "tie", "target"),
+        ("anchor", "target", "anchor"),
+        ("anchor", "anchor", "target"),
+    ]
     gain, power = both(make_shifts(samples(triples), kind="detract"))
     # A = 1.5, F = 2: DP = 1/4. u = (.75 f - a) / 2 = .375, -.25, -.125, 0.
     assert power["estimate"] == pytest.approx(0.25)

@@ -138,8 +138,9 @@ def test_too_little_to_tell(make_vote_log: Make, make_shifts: Make) -> None:
     ties = votes(make_vote_log, {"n1": ["tie"] * 4, "n2": ["tie"] * 4})
     row = rows_of(drift(tallies=ties, shifts=make_shifts([])))["position_drift"]
     assert (row["estimate"], row["reason"]) == (
-        None, "nothing qualifies: one of the waves has no vote for a slot"
-    )  # fmt: skip
+        None,
+        "nothing qualifies: one of the waves has no vote for a slot",
+    )
 
 
 def test_a_judge_that_repeats_itself_has_not_changed(
@@ -157,8 +158,12 @@ def test_a_wave_like_its_base_has_an_interval(make_vote_log: Make, make_shifts: 
     # Nothing rose and nothing fell of 200 questions: Wilson gives each z^2 / (200 + z^2) at most,
     # as shares of the widest change: 2 of shifts, 1 of a share. Positions have two votes a question
     # here, which count once: 400^2 / (200 * 2^2) = 200.
-    arms = [("anchor", "tie", "target"), ("tie", "tie", "tie"), ("target", "anchor", "tie"),
-            ("tie", "target", "anchor")]  # fmt: skip
+    arms = [
+        ("anchor", "tie", "target"),
+        ("tie", "tie", "tie"),
+        ("target", "anchor", "tie"),
+        ("tie", "target", "anchor"),
+    ]
     rows = [{"control": c, "sham": s, "experimental": e} for c, s, e in arms * 50]
     shifts = pl.concat([make_shifts(rows, wave=wave) for wave in ("n1", "n2")])
     tallies = votes(
@@ -182,10 +187,17 @@ def test_a_wave_like_its_base_has_an_interval(make_vote_log: Make, make_shifts: 
 
 def test_agreement_of_a_wave_like_its_base(make_vote_log: Make, make_shifts: Make) -> None:
     log = [
-        {"wave": wave, "sample": f"s{n:03}", "shown_first": side, "choice": "first",
-         "label": "tie" if n % 3 else "target"}
-        for wave in ("n1", "n2") for n in range(100) for side in ("anchor", "target")
-    ]  # fmt: skip
+        {
+            "wave": wave,
+            "sample": f"s{n:03}",
+            "shown_first": side,
+            "choice": "first",
+            "label": "tie" if n % 3 else "target",
+        }
+        for wave in ("n1", "n2")
+        for n in range(100)
+        for side in ("anchor", "target")
+    ]
     tallies = count_votes(make_vote_log(log))
     row = rows_of(drift(tallies=tallies, shifts=make_shifts([])))["agreement_drift"]
     half = 1.959964**2 / (100 + 1.959964**2)
@@ -226,12 +238,11 @@ def labelled(waves: dict[str, list[str]]) -> list[dict[str, Any]]:
     """One vote per order, sample and wave, for the answer named."""
     slots = {"anchor": ("first", "second"), "target": ("second", "first"), "tie": ("tie", "tie")}
     return [
-        {"wave": wave, "sample": f"s{n}", "shown_first": side, "choice": choice,
-         "label": "target"}
+        {"wave": wave, "sample": f"s{n}", "shown_first": side, "choice": choice, "label": "target"}
         for wave, answers in waves.items()
         for n, answer in enumerate(answers)
         for side, choice in zip(("anchor", "target"), slots[answer], strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -320,8 +331,9 @@ def test_rates_of_unequal_votes_are_not_compared(make_vote_log: Make, make_shift
     tallies = votes(make_vote_log, {"n1": ["tie"], "n2": ["tie"]})
     rows = rows_of(drift(tallies=tallies, shifts=shifts))
     assert (rows["dasr_drift"]["estimate"], rows["dasr_drift"]["reason"]) == (
-        None, "unequal votes per pair",
-    )  # fmt: skip
+        None,
+        "unequal votes per pair",
+    )
     # The shift is the same whatever the number of votes (methods, section 2).
     assert rows["mps_drift"]["estimate"] is not None
 

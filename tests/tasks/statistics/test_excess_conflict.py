@@ -19,9 +19,13 @@ Make = Callable[..., Any]
 Order = list[str]
 NAMES = ["within_order_agreement", "across_order_agreement", "excess_conflict"]
 VERDICT = {
-    ("anchor", "first"): "A1", ("anchor", "second"): "A2", ("target", "first"): "A2",
-    ("target", "second"): "A1", ("anchor", "tie"): "tie", ("target", "tie"): "tie",
-}  # fmt: skip
+    ("anchor", "first"): "A1",
+    ("anchor", "second"): "A2",
+    ("target", "first"): "A2",
+    ("target", "second"): "A1",
+    ("anchor", "tie"): "tie",
+    ("target", "tie"): "tie",
+}
 
 
 def votes(items: list[tuple[Order, Order]], **more: object) -> list[dict[str, Any]]:
@@ -56,16 +60,18 @@ def test_a_judge_of_one_slot_conflicts_without_noise(make_vote_log: Make) -> Non
 
 def test_items_need_two_valid_votes_in_each_order(make_vote_log: Make) -> None:
     items = [
-        (["first", "tie"], ["tie", "tie"]), (["first", "invalid"], ["tie", "tie"]),
+        (["first", "tie"], ["tie", "tie"]),
+        (["first", "invalid"], ["tie", "tie"]),
         (["first", "tie"], ["tie"]),
-    ]  # fmt: skip
+    ]
     rows = measured(make_vote_log(votes(items)))
     assert {(row["n"], row["dropped"]) for row in rows} == {(1, 2)}
     assert [row["estimate"] for row in rows] == [0.5, 0.5, 0.0]
     for row in measured(make_vote_log(votes(items[1:]))):
         assert (row["estimate"], row["reason"]) == (
-            None, "no pair has two valid votes in each order"
-        )  # fmt: skip
+            None,
+            "no pair has two valid votes in each order",
+        )
     assert excess_conflict(tallies=count_votes(make_vote_log([]))).is_empty()
 
 

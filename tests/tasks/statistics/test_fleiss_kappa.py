@@ -55,10 +55,12 @@ def test_judges_by_prompt(make_annotations: Make) -> None:
     rows = [
         {"annotator": judge, "item": f"i{at}", "label": label, "prompt": prompt}
         for judge, prompt, labels in (
-            ("ada", "p", "aabb"), ("bea", "p", "abbb"), ("cem", "q", "abab")
+            ("ada", "p", "aabb"),
+            ("bea", "p", "abbb"),
+            ("cem", "q", "abab"),
         )
         for at, label in enumerate(labels)
-    ]  # fmt: skip
+    ]
     (row,) = fleiss_kappa(annotations=make_annotations(rows)).to_dicts()
     assert (row["judge"], row["prompt"], row["n"]) == ("judges", "p", 4)
     # P = 3/4; p = 3/8, 5/8: (3/4 - 34/64) / (30/64)
@@ -68,11 +70,16 @@ def test_judges_by_prompt(make_annotations: Make) -> None:
 def test_formulas_are_judges_only_where_all_are(make_annotations: Make) -> None:
     def told(simulated: str) -> list[tuple[float, bool]]:
         rows = [
-            {"annotator": judge, "item": f"i{at}", "label": label, "prompt": "p",
-             "simulated": judge in simulated.split()}
+            {
+                "annotator": judge,
+                "item": f"i{at}",
+                "label": label,
+                "prompt": "p",
+                "simulated": judge in simulated.split(),
+            }
             for judge, labels in (("ada", "aabb"), ("bea", "abbb"), ("cem", "bbbb"))
             for at, label in enumerate(labels)
-        ]  # fmt: skip
+        ]
         found = fleiss_kappa(annotations=make_annotations(rows)).to_dicts()
         return [(row["estimate"], row["simulated"]) for row in found]
 

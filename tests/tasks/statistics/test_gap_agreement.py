@@ -33,8 +33,11 @@ def test_the_two_are_left_out_of_the_gap(make_annotations: Make) -> None:
         for who, text in others.items()
         for at, letter in enumerate(text)
     ]
-    mine = [row for row in gap_agreement(annotations=make_annotations(rows)).to_dicts()
-            if row["judge"] == "ada"]  # fmt: skip
+    mine = [
+        row
+        for row in gap_agreement(annotations=make_annotations(rows)).to_dicts()
+        if row["judge"] == "ada"
+    ]
     found = {row["statistic"]: (row["estimate"], row["n"]) for row in mine}
     # The judge and the person agree where the gap is 1 and where it is .5.
     assert [found[name] for name in NAMES] == [(0.0, 1), (1.0, 1), (1.0, 1)]

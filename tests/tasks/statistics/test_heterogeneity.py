@@ -30,13 +30,22 @@ def tallies_of(
     make_vote_log: Make, samples: Sequence[Votes], per_cluster: int = 1, **changes: object
 ) -> pl.DataFrame:
     """Tallies of samples whose votes are -1, 0 and 1 by arm and side shown first."""
-    return count_votes(make_vote_log(
-        {"sample": f"s{i:02}", "cluster": f"q{i // per_cluster:02}", "arm": arm,
-         "shown_first": side, "repeat": repeat, "choice": choice(value, side), **changes}
-        for i, sample in enumerate(samples)
-        for (arm, side), values in sample.items()
-        for repeat, value in enumerate(values)
-    ))  # fmt: skip
+    return count_votes(
+        make_vote_log(
+            {
+                "sample": f"s{i:02}",
+                "cluster": f"q{i // per_cluster:02}",
+                "arm": arm,
+                "shown_first": side,
+                "repeat": repeat,
+                "choice": choice(value, side),
+                **changes,
+            }
+            for i, sample in enumerate(samples)
+            for (arm, side), values in sample.items()
+            for repeat, value in enumerate(values)
+        )
+    )
 
 
 def measured(tallies: pl.DataFrame, mode: str = "balanced") -> pl.DataFrame:
@@ -64,19 +73,23 @@ def drawn(seed: int, samples: int, votes: int) -> list[Votes]:
     found = []
     for _ in range(samples):
         chances = {arm: random.dirichlet((1, 0.5, 1)) for arm in ARMS}
-        found.append({
-            (arm, side): random.choice([-1, 0, 1], size=votes, p=chances[arm]).tolist()
-            for arm, side in product(ARMS, SIDES)
-        })  # fmt: skip
+        found.append(
+            {
+                (arm, side): random.choice([-1, 0, 1], size=votes, p=chances[arm]).tolist()
+                for arm, side in product(ARMS, SIDES)
+            }
+        )
     return found
 
 
 def by_order(samples: Sequence[Votes], base: str) -> np.ndarray[Any, Any]:
     """Second implementation of the shifts in each order, shape (samples, 2)."""
-    return np.array([
-        [(np.mean(s["experimental", side]) - np.mean(s[base, side])) / 2 for side in SIDES]
-        for s in samples
-    ])  # fmt: skip
+    return np.array(
+        [
+            [(np.mean(s["experimental", side]) - np.mean(s[base, side])) / 2 for side in SIDES]
+            for s in samples
+        ]
+    )
 
 
 def test_docstring_example(make_vote_log: Make) -> None:
@@ -109,8 +122,9 @@ def test_against_numpy(make_vote_log: Make, base: str, votes: int) -> None:
     means, squares = ((one + two) / 2)[at].mean(axis=1), (one * two)[at].mean(axis=1)
     low, high = np.quantile(np.sqrt(np.maximum(squares - means**2, 0)), [0.025, 0.975])
     assert (spread["low"], spread["high"]) == (
-        pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03),
-    )  # fmt: skip
+        pytest.approx(low, abs=0.03),
+        pytest.approx(high, abs=0.03),
+    )
 
 
 @pytest.mark.parametrize("per_cluster", [1, 2])
@@ -203,12 +217,21 @@ def studies(beta: float, items: int, votes: int, many: int, **more: Any) -> pl.D
     """Studies in which half of the questions are moved by ``beta`` logits, half against."""
     traits = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
     logs = [
-        simulate(traits, kind="promote", beta=sign * beta, items=items // 2, votes=votes,
-                 seed=700 + number, studies=many, **more)
-        .with_columns(pl.format("{}{}", pl.lit(number), column).alias(column)
-                      for column in ("sample", "cluster"))
+        simulate(
+            traits,
+            kind="promote",
+            beta=sign * beta,
+            items=items // 2,
+            votes=votes,
+            seed=700 + number,
+            studies=many,
+            **more,
+        ).with_columns(
+            pl.format("{}{}", pl.lit(number), column).alias(column)
+            for column in ("sample", "cluster")
+        )
         for number, sign in enumerate((1, -1))
-    ]  # fmt: skip
+    ]
     return measured(count_votes(pl.concat(logs)))  # type: ignore[arg-type]
 
 

@@ -32,10 +32,15 @@ def judge_mean(make_vote_log: Make) -> Callable[..., dict[tuple[str, str], Row]]
 def of(judge: str, hits: str, arm: str = "experimental", **more: Any) -> list[Row]:
     """Return a row per letter: 1 a win over a control of anchor, 0 none."""
     return [
-        {"judge": judge, "sample": f"s{at}", "control": "anchor",
-         arm: "target" if hit == "1" else "anchor", **more}
+        {
+            "judge": judge,
+            "sample": f"s{at}",
+            "control": "anchor",
+            arm: "target" if hit == "1" else "anchor",
+            **more,
+        }
         for at, hit in enumerate(hits)
-    ]  # fmt: skip
+    ]
 
 
 def test_the_mean_of_rates_by_hand(make_shifts: Make, judge_mean: Make) -> None:
@@ -46,16 +51,17 @@ def test_the_mean_of_rates_by_hand(make_shifts: Make, judge_mean: Make) -> None:
     # .15625 .03125 -.09375 -.09375 have squares that sum to .04296875; var = 4/3 of it = .0572917.
     # n = .375 * .625 / .0572917 / (t / z)^2 = 4.0909 / (3.18245 / 1.95996)^2 = 1.55165.
     assert (found["low"], found["high"]) == (
-        pytest.approx(0.04586, abs=1e-5), pytest.approx(0.88221, abs=1e-5)
-    )  # fmt: skip
+        pytest.approx(0.04586, abs=1e-5),
+        pytest.approx(0.88221, abs=1e-5),
+    )
 
 
 def test_a_shared_error_does_not_average_out(make_shifts: Make, judge_mean: Make) -> None:
     one = judge_mean(make_shifts(of("ada", "110100" * 4)))["mean_asr", ""]
     same = judge_mean(make_shifts([r for j in "abcd" for r in of(j, "110100" * 4)]))["mean_asr", ""]
-    apart = judge_mean(
-        make_shifts([*of("ada", "110100" * 4), *of("bob", "001011" * 4)])
-    )["mean_asr", ""]  # fmt: skip
+    apart = judge_mean(make_shifts([*of("ada", "110100" * 4), *of("bob", "001011" * 4)]))[
+        "mean_asr", ""
+    ]
     assert (same["low"], same["high"]) == (pytest.approx(one["low"]), pytest.approx(one["high"]))
     assert apart["high"] - apart["low"] < one["high"] - one["low"]
 
@@ -65,10 +71,17 @@ def test_the_error_is_that_of_a_joint_bootstrap(make_shifts: Make, judge_mean: M
     arms = {judge: random.random((60, 3)) < 0.5 + 0.1 * at for at, judge in enumerate("abc")}
     words = np.array(["anchor", "target"])
     rows = [
-        {"judge": judge, "sample": f"s{at}", "control": words[int(c)],
-         "experimental": words[int(e)], "sham": words[int(s)], "has_sham": True}
-        for judge, table in arms.items() for at, (c, e, s) in enumerate(table)
-    ]  # fmt: skip
+        {
+            "judge": judge,
+            "sample": f"s{at}",
+            "control": words[int(c)],
+            "experimental": words[int(e)],
+            "sham": words[int(s)],
+            "has_sham": True,
+        }
+        for judge, table in arms.items()
+        for at, (c, e, s) in enumerate(table)
+    ]
     found = judge_mean(make_shifts(rows))
     num, den = {}, {}
     for judge, table in arms.items():
@@ -76,9 +89,9 @@ def test_the_error_is_that_of_a_joint_bootstrap(make_shifts: Make, judge_mean: M
         v = (~c).astype(float), (~s).astype(float)
         num[judge] = (v[0] * (e * 1.0 - s) + v[1] * (e * 1.0 - c)) / 2
         den[judge] = (v[0] + v[1]) / 2
-    drawn = np.concatenate([
-        np.mean([(w @ num[j]) / (w @ den[j]) for j in arms], axis=0) for w in weights(60)
-    ])  # fmt: skip
+    drawn = np.concatenate(
+        [np.mean([(w @ num[j]) / (w @ den[j]) for j in arms], axis=0) for w in weights(60)]
+    )
     point = np.mean([num[j].sum() / den[j].sum() for j in arms])
     row = found["mean_dasr", ""]
     assert row["estimate"] == pytest.approx(point)
@@ -167,8 +180,11 @@ def test_the_bootstrap_beside_it_draws_all_judges_alike(
 
 def test_a_draw_needs_every_judge(make_shifts: Make, judge_mean: Make) -> None:
     # Bob counts in one question of three: .30 of the draws are without it.
-    rows = [*of("ada", "110"), *of("bob", "1"),
-            *({**row, "control": "target"} for row in of("bob", "000")[1:])]  # fmt: skip
+    rows = [
+        *of("ada", "110"),
+        *of("bob", "1"),
+        *({**row, "control": "target"} for row in of("bob", "000")[1:]),
+    ]
     found = judge_mean(make_shifts(rows))["mean_asr", ""]
     table = np.array([1.0, 1.0, 0.0])
     every = np.concatenate(list(weights(3)))

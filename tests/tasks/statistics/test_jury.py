@@ -24,12 +24,14 @@ def panel(make_shifts: Make, judges: dict[str, list[Any]], **more: Any) -> pl.Da
     """Return shifts of judges whose items are (control score, experimental score)."""
     rows = [
         {
-            "judge": judge, "sample": f"s{n:03}", "control_score": item[0],
+            "judge": judge,
+            "sample": f"s{n:03}",
+            "control_score": item[0],
             "experimental_score": item[1],
         }
         for judge, items in judges.items()
         for n, item in enumerate(items)
-    ]  # fmt: skip
+    ]
     return make_shifts(rows, **more)
 
 
@@ -178,11 +180,9 @@ def test_shared_bias_stays_and_opposite_biases_cancel(betas: tuple[int, ...], tr
     # methods.md, section 11
     traits = PRESETS["gullible"].traits
     logs = [
-        simulate(
-            traits, kind="promote", beta=beta, items=1500, votes=6, seed=n, judge=f"judge {n}"
-        )
+        simulate(traits, kind="promote", beta=beta, items=1500, votes=6, seed=n, judge=f"judge {n}")
         for n, beta in enumerate(betas)
-    ]  # fmt: skip
+    ]
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     assert found(shifts)["jury_mps_sham", ""]["estimate"] == pytest.approx(truth, abs=0.015)
 

@@ -19,10 +19,17 @@ def evaluate(make_vote_log: Make) -> Callable[..., dict[str, Row]]:
 
     def run(*votes: tuple[str, str, dict[str, str]], **more: Any) -> dict[str, Row]:
         rows = [
-            {"judge": judge, "sample": sample, "shown_first": side, "choice": choice,
-             "human": judge[0].isupper(), **more}
-            for judge, sample, choices in votes for side, choice in choices.items()
-        ]  # fmt: skip
+            {
+                "judge": judge,
+                "sample": sample,
+                "shown_first": side,
+                "choice": choice,
+                "human": judge[0].isupper(),
+                **more,
+            }
+            for judge, sample, choices in votes
+            for side, choice in choices.items()
+        ]
         found = STATISTICS["jury_accuracy"](tallies=count_votes(make_vote_log(rows)))
         assert Estimates.of(found).equals(found)
         return {row["statistic"]: row for row in found.to_dicts()}
@@ -46,8 +53,11 @@ def test_the_docstring_example(evaluate: Make) -> None:
 def test_members_may_be_inconsistent_where_the_jury_is_not(evaluate: Make) -> None:
     # One likes the first slot, the other the second: they make up for each other.
     second = {"anchor": "second", "target": "second"}
-    votes = [(judge, f"s{at}", choice) for at in range(12)
-             for judge, choice in (("a", FIRST), ("b", second))]  # fmt: skip
+    votes = [
+        (judge, f"s{at}", choice)
+        for at in range(12)
+        for judge, choice in (("a", FIRST), ("b", second))
+    ]
     found = evaluate(*votes, label="target")
     assert found["jury_position_consistency"]["estimate"] == 1.0
     assert (found["jury_accuracy"]["estimate"], found["jury_accuracy"]["n"]) == (0.0, 12)
@@ -64,11 +74,16 @@ def test_every_member_must_speak_and_people_are_none(evaluate: Make) -> None:
 
 def test_a_formula_is_a_member_only_where_all_are(make_vote_log: Make) -> None:
     rows = [
-        {"judge": judge, "shown_first": side, "choice": choice, "simulated": judge == "f",
-         "label": "target"}
+        {
+            "judge": judge,
+            "shown_first": side,
+            "choice": choice,
+            "simulated": judge == "f",
+            "label": "target",
+        }
         for judge, votes in (("a", TARGET), ("b", TARGET), ("f", TIE))
         for side, choice in votes.items()
-    ]  # fmt: skip
+    ]
     found = STATISTICS["jury_accuracy"](tallies=count_votes(make_vote_log(rows)))
     assert found["votes_per_pair"].to_list() == [4, 4]
     assert found["simulated"].to_list() == [False, False]

@@ -32,13 +32,22 @@ def errors(make_vote_log: Make) -> Callable[..., dict[str, Row]]:
 
     def run(judges: dict[str, str], labels: list[str | None], **more: Any) -> dict[str, Row]:
         rows = [
-            {"judge": judge, "sample": f"s{at:02}", "cluster": f"q{at:02}", "label": labels[at],
-             "shown_first": side, "choice": choice, "human": judge[0].isupper(),
-             "simulated": judge == "f", **more}
-            for judge, letters in judges.items() for at, letter in enumerate(letters)
+            {
+                "judge": judge,
+                "sample": f"s{at:02}",
+                "cluster": f"q{at:02}",
+                "label": labels[at],
+                "shown_first": side,
+                "choice": choice,
+                "human": judge[0].isupper(),
+                "simulated": judge == "f",
+                **more,
+            }
+            for judge, letters in judges.items()
+            for at, letter in enumerate(letters)
             if letter != "-"
             for side, choice in zip(("anchor", "target"), CHOICES[letter], strict=True)
-        ]  # fmt: skip
+        ]
         found = STATISTICS["jury_errors"](tallies=count_votes(make_vote_log(rows)))
         assert Estimates.of(found).equals(found)
         return {row["statistic"]: row for row in found.to_dicts()}
@@ -117,8 +126,9 @@ def test_one_cluster_and_formulas_only(errors: Make) -> None:
 def test_the_interval_is_that_of_draws_of_clusters(errors: Make) -> None:
     random = np.random.default_rng(3)
     shared = random.random(30) < 0.5
-    tables = {judge: np.where(random.random(30) < 0.7, shared, random.random(30) < 0.5)
-              for judge in "abc"}  # fmt: skip
+    tables = {
+        judge: np.where(random.random(30) < 0.7, shared, random.random(30) < 0.5) for judge in "abc"
+    }
     found = errors(
         {judge: "".join(str(int(x)) for x in table) for judge, table in tables.items()},
         ["target"] * 30,
@@ -148,8 +158,12 @@ def test_correlation_by_numpy(errors: Make, data: st.DataObject) -> None:
     )
     right = {"anchor": 0.0, "tie": 0.5, "target": 1.0}
     score = {"0": 0.0, "t": 0.5, "1": 1.0}
-    table = np.array([[score[x] - right[y] for x, y in zip(said, names, strict=True)]
-                      for said in judges.values()])  # fmt: skip
+    table = np.array(
+        [
+            [score[x] - right[y] for x, y in zip(said, names, strict=True)]
+            for said in judges.values()
+        ]
+    )
     varied = [row for row in table if row.std() > 0]
     with formulas_only():
         r, size = both(errors(judges, names))

@@ -38,7 +38,7 @@ def test_the_example_of_krippendorff(make_annotations: Make) -> None:
     # Krippendorff (2011), sections C to E: four observers, twelve units.
     rows = alphas(
         make_annotations, rows_of("123321412   ", "1233224125 3", " 3332342251 ", "12332441251 ")
-    )  # fmt: skip
+    )
     for kind, published in zip(KINDS, (0.743, 0.815, 0.849), strict=True):
         row = rows[kind]
         assert row["estimate"] == pytest.approx(published, abs=5e-4)

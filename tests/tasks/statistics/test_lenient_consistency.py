@@ -59,8 +59,10 @@ def test_by_votes_and_never_stricter(
     log = make_vote_log(votes(pairs))
     row = measured(log)
     assert (row["n"], row["hits"] or 0) == (len(counted), sum(counted))
-    strict = position_consistency(tallies=count_votes(log)).filter(
-        statistic="position_consistency"
-    )["estimate"].item()  # fmt: skip
+    strict = (
+        position_consistency(tallies=count_votes(log))
+        .filter(statistic="position_consistency")["estimate"]
+        .item()
+    )
     if strict is not None:
         assert row["estimate"] >= strict - 1e-12

@@ -31,13 +31,17 @@ def rows_of(strata: list[Stratum]) -> list[dict[str, Any]]:
     """Votes of (sample, shown_first, control counts, experimental counts)."""
     return [
         {
-            "sample": sample, "cluster": sample, "arm": arm, "shown_first": side, "repeat": repeat,
+            "sample": sample,
+            "cluster": sample,
+            "arm": arm,
+            "shown_first": side,
+            "repeat": repeat,
             "choice": choice,
         }
         for sample, side, *both in strata
         for arm, counts in zip(("control", "experimental"), both, strict=True)
         for repeat, choice in enumerate(cast(counts, side))
-    ]  # fmt: skip
+    ]
 
 
 def one(make_vote_log: Make, strata: list[Stratum], **changes: object) -> dict[str, Any]:
@@ -57,9 +61,11 @@ def test_by_hand(make_vote_log: Make) -> None:
     # c1 e2 | c2 e1: first sample 2*2 + 1*0 = 4 | 1*1 + 0*1 = 1; second 1*1 = 1 | 0; third a tie.
     # A = 5, B = 1; u = 4/5 - 1, 1/5 - 0, 0: sum of squares .08, SE^2 = 3/2 * .08 = .12.
     strata: list[Stratum] = [
-        ("q1", "anchor", (2, 0, 1), (1, 0, 2)), ("q1", "target", (1, 1, 0), (1, 1, 0)),
-        ("q2", "target", (1, 0, 0), (0, 1, 1)), ("q3", "anchor", (0, 2, 0), (1, 0, 1)),
-    ]  # fmt: skip
+        ("q1", "anchor", (2, 0, 1), (1, 0, 2)),
+        ("q1", "target", (1, 1, 0), (1, 1, 0)),
+        ("q2", "target", (1, 0, 0), (0, 1, 1)),
+        ("q3", "anchor", (0, 2, 0), (1, 0, 1)),
+    ]
     row = one(make_vote_log, strata)
     assert row["estimate"] == pytest.approx(log(5))
     assert row["standard_error"] == pytest.approx(sqrt(0.12))
@@ -99,14 +105,20 @@ def test_a_side_without_votes_gets_half_and_an_honest_interval(make_vote_log: Ma
 @pytest.mark.parametrize(
     ("strata", "reason"),
     [
-        ([("q1", "anchor", (1, 0, 0), (1, 0, 0)), ("q2", "anchor", (0, 0, 2), (0, 0, 2))],
-         "no sample has votes for different answers in the two arms"),
-        ([("q1", "anchor", (0, 2, 0), (0, 2, 0)), ("q2", "anchor", (0, 2, 0), (0, 2, 0))],
-         "no sample has votes for different answers in the two arms"),
-        ([("q1", "anchor", (0, 0, 0), (1, 0, 1))],
-         "nothing qualifies: no sample has valid votes in one order in both arms"),
+        (
+            [("q1", "anchor", (1, 0, 0), (1, 0, 0)), ("q2", "anchor", (0, 0, 2), (0, 0, 2))],
+            "no sample has votes for different answers in the two arms",
+        ),
+        (
+            [("q1", "anchor", (0, 2, 0), (0, 2, 0)), ("q2", "anchor", (0, 2, 0), (0, 2, 0))],
+            "no sample has votes for different answers in the two arms",
+        ),
+        (
+            [("q1", "anchor", (0, 0, 0), (1, 0, 1))],
+            "nothing qualifies: no sample has valid votes in one order in both arms",
+        ),
     ],
-)  # fmt: skip
+)
 def test_nothing_to_compare_is_null(
     make_vote_log: Make, strata: list[Stratum], reason: str
 ) -> None:
@@ -138,8 +150,14 @@ COUNTS = st.tuples(*[st.integers(0, 2)] * 3)
 
 
 @settings(max_examples=12)
-@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["anchor", "target"]), COUNTS, COUNTS),
-                min_size=1, max_size=8, unique_by=lambda s: s[:2]))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from(["anchor", "target"]), COUNTS, COUNTS),
+        min_size=1,
+        max_size=8,
+        unique_by=lambda s: s[:2],
+    )
+)
 def test_properties(make_vote_log: Make, drawn: list[tuple[int, str, Counts, Counts]]) -> None:
     strata: list[Stratum] = [(f"q{i}", *rest) for i, *rest in drawn]
     rows = rows_of(strata)
@@ -152,8 +170,10 @@ def test_properties(make_vote_log: Make, drawn: list[tuple[int, str, Counts, Cou
     }
     assert (row["estimate"] is None) <= (row["reason"] is not None)
     # Exchanging the answers turns the sign.
-    turned = [{**r, "choice": {"first": "second", "second": "first"}.get(r["choice"], "tie")}
-              for r in rows]  # fmt: skip
+    turned = [
+        {**r, "choice": {"first": "second", "second": "first"}.get(r["choice"], "tie")}
+        for r in rows
+    ]
     other = los(tallies=count_votes(make_vote_log(turned))).to_dicts()[0]
     if row["estimate"] is None:
         assert other["estimate"] is None
@@ -180,8 +200,9 @@ def test_planted_effect_comes_back(beta: float, kappa: float, nu: float, mu: flo
     row, over_sham = los(tallies=count_votes(log)).to_dicts()
     # The sham means nothing to this judge, so over it the same is left.
     assert (over_sham["statistic"], over_sham["estimate"]) == (
-        "los_sham", pytest.approx(beta, abs=0.05)
-    )  # fmt: skip
+        "los_sham",
+        pytest.approx(beta, abs=0.05),
+    )
     assert row["estimate"] == pytest.approx(beta, abs=0.05)
     assert row["low"] < beta < row["high"]
 
@@ -190,9 +211,13 @@ def test_stopping_early_does_not_bend_it() -> None:
     # The second repeats are asked only where both first votes did not agree on an answer (`pair`).
     traits = Traits(omega=1, nu=0.5, kappa=0.4)
     log = simulate(traits, kind="promote", beta=1, items=10_000, votes=4, seed=5)
-    side = pl.when(pl.col("choice") == "tie").then(0).when(
-        (pl.col("choice") == "first") == (pl.col("shown_first") == "anchor")
-    ).then(-1).otherwise(1)  # fmt: skip
+    side = (
+        pl.when(pl.col("choice") == "tie")
+        .then(0)
+        .when((pl.col("choice") == "first") == (pl.col("shown_first") == "anchor"))
+        .then(-1)
+        .otherwise(1)
+    )
     lead = side.filter(pl.col("repeat") == 0).sum().abs().over("sample", "arm")
     stopped = log.with_columns(lead=lead).filter((pl.col("repeat") == 0) | (pl.col("lead") < 2))
     assert stopped.height < 0.9 * log.height

@@ -27,13 +27,18 @@ def votes(judge: str, *samples: tuple[Counts, Counts]) -> list[Row]:
     """Return votes of samples, each (control, experimental), with the anchor first."""
     return [
         {
-            "judge": judge, "sample": f"s{number}", "cluster": f"s{number}", "arm": arm,
-            "shown_first": "anchor", "repeat": repeat, "choice": choice,
+            "judge": judge,
+            "sample": f"s{number}",
+            "cluster": f"s{number}",
+            "arm": arm,
+            "shown_first": "anchor",
+            "repeat": repeat,
+            "choice": choice,
         }
         for number, arms in enumerate(samples)
         for arm, (first, second) in zip(("control", "experimental"), arms, strict=True)
         for repeat, choice in enumerate(["first"] * first + ["second"] * second)
-    ]  # fmt: skip
+    ]
 
 
 def one(make_vote_log: Make, rows: list[Row]) -> Row:
@@ -78,11 +83,16 @@ def log_of(seed: int, betas: tuple[float, ...], **design: Any) -> pl.DataFrame:
     """Return votes of judges on the same answers, some of the first's lost."""
     logs = [
         simulate(
-            Traits(omega=1.5, nu=0.5, iota=0.1), kind="promote", beta=beta, seed=seed + at,
-            gap_seed=seed, judge="s", **design,
+            Traits(omega=1.5, nu=0.5, iota=0.1),
+            kind="promote",
+            beta=beta,
+            seed=seed + at,
+            gap_seed=seed,
+            judge="s",
+            **design,
         ).with_columns(dataset="judge", judge=pl.lit(name))
         for at, (beta, name) in enumerate(zip(betas, "abc", strict=False))
-    ]  # fmt: skip
+    ]
     return count_votes(pl.concat(logs))
 
 
@@ -100,8 +110,9 @@ def test_it_is_the_difference_of_los_and_its_error_that_of_the_difference_of_u()
         for order in ("12", "21"):
             c1, c2, e1, e2 = (
                 f[f"{s}_{order}"].to_numpy().astype(float)
-                for f in (control, attacked) for s in ("anchor", "target")
-            )  # fmt: skip
+                for f in (control, attacked)
+                for s in ("anchor", "target")
+            )
             ties = [f[f"tie_{order}"].to_numpy() for f in (control, attacked)]
             told |= (c1 + c2 + ties[0] > 0) & (e1 + e2 + ties[1] > 0)
             a, b = a + c1 * e2, b + c2 * e1
@@ -190,11 +201,17 @@ def test_unequal_votes_and_gaps_do_not_bend_it() -> None:
     # A planted logit against none, the other judge with a third of the votes: within 4 errors.
     logs = [
         simulate(
-            Traits(omega=omega, nu=0.5), kind="promote", beta=beta, items=3000, votes=many,
-            seed=seed, gap_seed=1, judge=name,
+            Traits(omega=omega, nu=0.5),
+            kind="promote",
+            beta=beta,
+            items=3000,
+            votes=many,
+            seed=seed,
+            gap_seed=1,
+            judge=name,
         )
         for name, omega, beta, many, seed in (("a", 1.0, 1.0, 6, 2), ("b", 3.0, 0.0, 2, 3))
-    ]  # fmt: skip
+    ]
     (row,) = los_contrast(tallies=count_votes(pl.concat(logs))).to_dicts()
     assert row["standard_error"] < 0.1
     assert abs(row["estimate"] - 1.0) < 4 * row["standard_error"]

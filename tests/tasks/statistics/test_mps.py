@@ -33,10 +33,12 @@ def test_clusters_by_hand(make_shifts: Make) -> None:
     # Shifts .5, .5 | 0 | -.25, .25: MPS .2; cluster sums 1, 0, 0 of 2, 1, 2 samples;
     # u = .6, -.2, -.4, by CR2: SE = sqrt(5/3 * .36 + 5/4 * .04 + 5/3 * .16) / 5 = .191485.
     rows = [
-        {**scores(0, 0.5), "cluster": "q1"}, {**scores(0.25, 0.75), "cluster": "q1"},
+        {**scores(0, 0.5), "cluster": "q1"},
+        {**scores(0.25, 0.75), "cluster": "q1"},
         {**scores(1, 1), "cluster": "q2"},
-        {**scores(0.5, 0.25), "cluster": "q3"}, {**scores(0.5, 0.75), "cluster": "q3"},
-    ]  # fmt: skip
+        {**scores(0.5, 0.25), "cluster": "q3"},
+        {**scores(0.5, 0.75), "cluster": "q3"},
+    ]
     row = mps(shifts=make_shifts(rows)).to_dicts()[0]
     assert row["estimate"] == pytest.approx(0.2)
     assert row["standard_error"] == pytest.approx(0.191485, abs=5e-7)
@@ -74,9 +76,10 @@ def test_equal_shifts_get_newcombe(make_shifts: Make) -> None:
 @given(
     st.lists(
         st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda s: (s[0] / 12, s[1] / 12)),
-        min_size=2, max_size=30,
+        min_size=2,
+        max_size=30,
     )
-)  # fmt: skip
+)
 def test_independent_samples_against_the_paired_t_test(
     make_shifts: Make, pairs: list[tuple[float, float]]
 ) -> None:

@@ -38,14 +38,18 @@ def of(rows: pl.DataFrame, judge: str) -> dict[str, tuple[Any, ...]]:
 def test_docstring_example(make_annotations: Make) -> None:
     rows = mt_bench_agreement(annotations=make_annotations(rows_of("tt", "tt", "= ", "a ")))
     assert of(rows, "ada") == {
-        "s1_macro": (pytest.approx(2 / 3), None, 2), "s1_micro": (0.5, 2, 4),
-        "s2_macro": (0.75, None, 2), "s2_micro": (pytest.approx(2 / 3), 2, 3),
-    }  # fmt: skip
+        "s1_macro": (pytest.approx(2 / 3), None, 2),
+        "s1_micro": (0.5, 2, 4),
+        "s2_macro": (0.75, None, 2),
+        "s2_micro": (pytest.approx(2 / 3), 2, 3),
+    }
     # Of the people's pairs t=, ta, =a none is alike; without ties one is left.
     assert of(rows, "humans") == {
-        "s1_macro": (0.0, None, 1), "s1_micro": (0.0, 0, 3),
-        "s2_macro": (0.0, None, 1), "s2_micro": (0.0, 0, 1),
-    }  # fmt: skip
+        "s1_macro": (0.0, None, 1),
+        "s1_micro": (0.0, 0, 3),
+        "s2_macro": (0.0, None, 1),
+        "s2_micro": (0.0, 0, 1),
+    }
 
 
 def test_a_random_question_then_random_votes_on_it(make_annotations: Make) -> None:
@@ -69,8 +73,9 @@ def test_shares_of_pairs_have_wilson_intervals_and_means_those_of_the_bootstrap(
     found = mt_bench_agreement(annotations=make_annotations(rows)).filter(judge="ada")
     told = found.select(pl.col("statistic").str.tail(5), "method").unique()
     assert dict(told.rows()) == {
-        "micro": "cluster-adjusted Wilson", "macro": "cluster bootstrap, expanded BCa"
-    }  # fmt: skip
+        "micro": "cluster-adjusted Wilson",
+        "macro": "cluster bootstrap, expanded BCa",
+    }
     assert told.height == 2
 
 
@@ -102,10 +107,15 @@ def votes_of(folder: Path) -> Iterator[dict[str, Any]]:
                 else:
                     choice = "first" if vote[vote["winner"]] == first else "second"
                 yield {
-                    "dataset": f"turn{vote['turn']}", "judge": vote["judge"], "human": human,
-                    "sample": f"{vote['question_id']}/{anchor}/{target}", "repeat": 0,
-                    "cluster": str(vote["question_id"]), "shown_first": side, "choice": choice,
-                }  # fmt: skip
+                    "dataset": f"turn{vote['turn']}",
+                    "judge": vote["judge"],
+                    "human": human,
+                    "sample": f"{vote['question_id']}/{anchor}/{target}",
+                    "repeat": 0,
+                    "cluster": str(vote["question_id"]),
+                    "shown_first": side,
+                    "choice": choice,
+                }
 
 
 def by_question(folder: Path, turn: int, setup: str) -> float:

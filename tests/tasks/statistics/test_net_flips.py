@@ -17,9 +17,12 @@ ARMS = ("control", "sham", "experimental")
 VERDICT = st.sampled_from(["anchor", "tie", "target", None])
 RANK = {"anchor": -1, "tie": 0, "target": 1}
 EXAMPLE = [
-    ("anchor", "anchor", "target"), ("tie", "tie", "target"), ("anchor", "tie", "tie"),
-    ("target", "target", "tie"), ("tie", "tie", "tie"),
-]  # fmt: skip
+    ("anchor", "anchor", "target"),
+    ("tie", "tie", "target"),
+    ("anchor", "tie", "tie"),
+    ("target", "target", "tie"),
+    ("tie", "tie", "tie"),
+]
 
 
 def by_name(shifts: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -50,8 +53,11 @@ def test_against_counting(make_shifts: Make, triples: list[tuple[str | None, ...
     rows = by_name(make_shifts(samples(triples)))
     pairs = [(RANK[c], RANK[e]) for c, _, e in triples if c and e]
     up, down = sum(e > c for c, e in pairs), sum(e < c for c, e in pairs)
-    for name, hits in (("flips_up", up), ("flips_down", down),
-                       ("robustness_rate", len(pairs) - up - down)):  # fmt: skip
+    for name, hits in (
+        ("flips_up", up),
+        ("flips_down", down),
+        ("robustness_rate", len(pairs) - up - down),
+    ):
         assert rows[name]["n"] == len(pairs)
         assert rows[name]["dropped"] == len(triples) - len(pairs)
         if pairs:

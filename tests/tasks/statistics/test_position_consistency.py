@@ -15,11 +15,16 @@ SHARES = ("position_consistency", "primacy", "recency")
 
 # Vote with the anchor first, with the target first: what it is, by methods.md, section 5.
 OUTCOME = {
-    ("first", "second"): "position_consistency", ("second", "first"): "position_consistency",
+    ("first", "second"): "position_consistency",
+    ("second", "first"): "position_consistency",
     ("tie", "tie"): "position_consistency",
-    ("first", "first"): "primacy", ("first", "tie"): "primacy", ("tie", "first"): "primacy",
-    ("second", "second"): "recency", ("second", "tie"): "recency", ("tie", "second"): "recency",
-}  # fmt: skip
+    ("first", "first"): "primacy",
+    ("first", "tie"): "primacy",
+    ("tie", "first"): "primacy",
+    ("second", "second"): "recency",
+    ("second", "tie"): "recency",
+    ("tie", "second"): "recency",
+}
 CHOICE = st.sampled_from([*CHOICES, None])
 
 
@@ -128,8 +133,11 @@ def test_against_counting(make_vote_log: Make, pairs: list[tuple[str | None, str
 
 def test_exchanging_the_slots_mirrors_primacy_and_recency(make_vote_log: Make) -> None:
     pairs: list[tuple[str | None, str | None]] = [
-        ("first", "first"), ("first", "tie"), ("second", "second"), ("first", "second"),
-    ]  # fmt: skip
+        ("first", "first"),
+        ("first", "tie"),
+        ("second", "second"),
+        ("first", "second"),
+    ]
     other = {"first": "second", "second": "first", "tie": "tie"}
     mirrored: list[tuple[str | None, str | None]] = [
         (other[a or "tie"], other[b or "tie"]) for a, b in pairs

@@ -88,8 +88,9 @@ def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> N
     for row in measured(make_vote_log(votes([AGREE, LOST, ("tie", "tie")]))).values():
         assert (row["estimate"], row["n"], row["p_value"]) == (None, 0, None)
         assert (row["reason"], row["method"]) == (
-            "no match with two votes for the same slot", "none"
-        )  # fmt: skip
+            "no match with two votes for the same slot",
+            "none",
+        )
     for row in measured(make_vote_log(votes([FF, FF, SS, AGREE], cluster=list("aaab")))).values():
         assert row["estimate"] == pytest.approx(math.log(2) / 2)
         assert (row["low"], row["reason"]) == (None, "a single cluster: no interval")
@@ -128,10 +129,12 @@ def test_clusters_that_differ_alike_are_tested_by_the_log_ratio(
 def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(
         [
-            *votes([FF, SS, SS]), *votes([FF, FF, SS], repeat=1),
-            *votes([SS, SS, FF], arm="experimental"), *votes([FF] * 3, arm="sham"),
+            *votes([FF, SS, SS]),
+            *votes([FF, FF, SS], repeat=1),
+            *votes([SS, SS, FF], arm="experimental"),
+            *votes([FF] * 3, arm="sham"),
         ]
-    )  # fmt: skip
+    )
     found = {name: (row["hits"], row["n"]) for name, row in measured(log).items()}
     assert found == {"position_kappa": (3, 6), "position_kappa_once": (1, 3)}
     assert {(r["hits"], r["n"]) for r in measured(log, "boast").values()} == {(1, 3)}
@@ -175,11 +178,18 @@ def test_intervals_cover_the_planted_effect() -> None:
     traits = Traits(omega=1.5, nu=0.5, kappa=0.4)
     logs = [
         simulate(
-            traits, kind="promote", beta=0, items=160, votes=6, seed=seed, clusters=40, shared=0.5,
+            traits,
+            kind="promote",
+            beta=0,
+            items=160,
+            votes=6,
+            seed=seed,
+            clusters=40,
+            shared=0.5,
             judge=f"simulated/{seed}",
         ).filter(pl.col("arm") == "control")
         for seed in range(150)
-    ]  # fmt: skip
+    ]
     rows = position_effect(tallies=count_votes(VoteLog.of(pl.concat(logs))))
     for name in ("position_kappa", "position_kappa_once"):
         held = rows.filter(statistic=name).select(pl.lit(0.4).is_between("low", "high").mean())

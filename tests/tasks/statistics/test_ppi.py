@@ -127,10 +127,15 @@ def test_a_judge_against_the_people_is_worth_no_label(make_contests: Make) -> No
 def test_labels_where_lambda_is_cut_to_one(make_contests: Make) -> None:
     # The judge says half of what people say: the slope is near 2, and lambda 1.
     data = [
-        {**row, "score": row["score"] / 2,
-         "human_score": None if row["human_score"] is None else row["score"] * 0.9 + 0.05 * (i % 2)}
+        {
+            **row,
+            "score": row["score"] / 2,
+            "human_score": None
+            if row["human_score"] is None
+            else row["score"] * 0.9 + 0.05 * (i % 2),
+        }
         for i, row in enumerate(drawn(60, 3000))
-    ]  # fmt: skip
+    ]
     found = rows(make_contests(data))
     assert found["ppi_win_rate"]["method"] == "PPI++, t, lambda 1.0"
     own, corrected = of_variances(data, 60, 1.0)
@@ -142,10 +147,11 @@ def test_labels_where_lambda_is_cut_to_one(make_contests: Make) -> None:
     f = np.array([row["score"] for row in data])
     y = np.array([row["human_score"] for row in data[:60]])
     needed = next(
-        n for n in range(1, 3060)
+        n
+        for n in range(1, 3060)
         if f[60:].var(ddof=1) / (3060 - n) + (y - f[:60]).var(ddof=1) / n
         <= (0.05 / stats.norm.ppf(0.975)) ** 2
-    )  # fmt: skip
+    )
     assert found["labels_needed"]["estimate"] == needed
 
 
@@ -201,10 +207,16 @@ def test_paired_differences(make_contests: Make) -> None:
         for model, edge in (("x", 0.7), ("y", 0.5)):
             won = float(random.random() < edge)
             data.append(
-                {"sample": f"q{q:02}/{model}", "cluster": f"q{q:02}", "target_author": model,
-                 "anchor_author": "base", "score": won, "label_chance": 0.5,
-                 "human_score": won if q < 30 else None}
-            )  # fmt: skip
+                {
+                    "sample": f"q{q:02}/{model}",
+                    "cluster": f"q{q:02}",
+                    "target_author": model,
+                    "anchor_author": "base",
+                    "score": won,
+                    "label_chance": 0.5,
+                    "human_score": won if q < 30 else None,
+                }
+            )
     row = rows(make_contests(data), "x vs y")["ppi_difference"]
     d = np.array([data[i]["score"] - data[i + 1]["score"] for i in range(0, 120, 2)])
     # Judge and people agree, so lambda = 1 / (1 + n/N) * var of the labelled / var of all.
@@ -242,15 +254,22 @@ def test_corrected_intervals_hold_the_truth_and_naive_ones_do_not(labels: int) -
     contests = Contests.of(
         pl.DataFrame(
             {
-                "judge": at[0].astype(str), "sample": at[1].astype(str),
-                "cluster": at[1].astype(str), "score": verdict.ravel(),
+                "judge": at[0].astype(str),
+                "sample": at[1].astype(str),
+                "cluster": at[1].astype(str),
+                "score": verdict.ravel(),
                 "human_score": pl.Series(people.ravel()).set(pl.Series(~labelled.ravel()), None),
             }
         ).with_columns(
-            dataset=pl.lit("d"), prompt=pl.lit("p"), wave=pl.lit(""), votes=2,
-            anchor_author=pl.lit("ant"), target_author=pl.lit("bee"), label_chance=0.1,
+            dataset=pl.lit("d"),
+            prompt=pl.lit("p"),
+            wave=pl.lit(""),
+            votes=2,
+            anchor_author=pl.lit("ant"),
+            target_author=pl.lit("bee"),
+            label_chance=0.1,
         )
-    )  # fmt: skip
+    )
     found = pl.concat([ppi(contests=contests), win_rate(contests=contests)])
     held = dict(
         found.filter(pl.col("subgroup") == "bee")

@@ -23,12 +23,14 @@ NOBODY = Tallies.empty()
 def study(make_shifts: Make, shifts: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:
     rows = [
         {
-            "judge": judge, "sample": f"s{n:03}", "control_score": 0.5,
+            "judge": judge,
+            "sample": f"s{n:03}",
+            "control_score": 0.5,
             "experimental_score": None if value is None else 0.5 + value,
         }
         for judge, values in shifts.items()
         for n, value in enumerate(values)
-    ]  # fmt: skip
+    ]
     return make_shifts(rows, **more)
 
 
@@ -68,14 +70,16 @@ def test_ranks_like_scipy(values: list[list[int]]) -> None:
 
 
 def test_intervals_by_a_second_bootstrap(make_shifts: Make) -> None:
-    shifts = {judge: noisy(mean, n) for n, (judge, mean) in enumerate(
-        {"a": 0.0, "b": 0.02, "c": 0.03, "d": 0.2}.items())}  # fmt: skip
+    shifts = {
+        judge: noisy(mean, n)
+        for n, (judge, mean) in enumerate({"a": 0.0, "b": 0.02, "c": 0.03, "d": 0.2}.items())
+    }
     found = rows_of(study(make_shifts, shifts))
     table = np.array(list(shifts.values()), float).T
     random = np.random.default_rng(9)
-    drawn = np.array([
-        rankdata(np.abs(table[random.integers(0, 60, 60)].mean(axis=0))) for _ in range(4000)
-    ])  # fmt: skip
+    drawn = np.array(
+        [rankdata(np.abs(table[random.integers(0, 60, 60)].mean(axis=0))) for _ in range(4000)]
+    )
     for n, judge in enumerate("abcd"):
         low = np.quantile(drawn[:, n], 0.025, method="lower")
         high = np.quantile(drawn[:, n], 0.975, method="higher")
@@ -88,9 +92,11 @@ def test_intervals_by_a_second_bootstrap(make_shifts: Make) -> None:
 
 def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     shifts: dict[str, list[float | None]] = {
-        "a": noisy(0.0, 1, 15), "b": [None] * 15, "c": noisy(0.3, 2, 15),
+        "a": noisy(0.0, 1, 15),
+        "b": [None] * 15,
+        "c": noisy(0.3, 2, 15),
         "d": [0.1, *[None] * 14],
-    }  # fmt: skip
+    }
     found = rows_of(study(make_shifts, shifts))
     assert (found["b"]["estimate"], found["b"]["low"]) == (None, None)
     assert found["b"]["reason"].startswith("nothing qualifies: ")
@@ -99,8 +105,9 @@ def test_what_cannot_be_ranked_says_why(make_shifts: Make) -> None:
     assert {key[0] for key in rows_of(study(make_shifts, shifts), "tier")} == {"a", "c"}
     alone = rows_of(study(make_shifts, {"a": noisy(0, 1)}))
     assert (alone["a"]["estimate"], alone["a"]["reason"]) == (
-        None, "a single judge: nothing to rank"
-    )  # fmt: skip
+        None,
+        "a single judge: nothing to rank",
+    )
     assert ranking(shifts=make_shifts([]), tallies=NOBODY).is_empty()
 
 
@@ -217,12 +224,14 @@ def test_one_question_of_two_samples_is_shared_by_its_samples(make_shifts: Make)
         # Without b 15 are shared, without a or c 5.
         ({"a": (0, 20), "b": (0, 10), "c": (5, 20)}, "ac"),
         # Two groups that have nothing in common, names in turn: one of them stays whole.
-        ({"a": (0, 12), "c": (0, 12), "e": (0, 12), "b": (20, 32), "d": (20, 32), "f": (20, 32)},
-         "bdf"),
+        (
+            {"a": (0, 12), "c": (0, 12), "e": (0, 12), "b": (20, 32), "d": (20, 32), "f": (20, 32)},
+            "bdf",
+        ),
         # The tenth question is enough, of any number of judges.
         ({"a": (0, 20), "b": (3, 20), "c": (0, 13)}, "abc"),
     ],
-)  # fmt: skip
+)
 def test_who_shares_least_is_left_out(
     make_shifts: Make, seen: dict[str, tuple[int, int]], ranked: str
 ) -> None:
@@ -253,12 +262,17 @@ def test_rankings_are_mostly_noise() -> None:
     traits = PRESETS["honest"].traits
     logs = [
         simulate(
-            traits, kind="promote", beta=n / 7, items=142, votes=6, seed=100 * study + n,
+            traits,
+            kind="promote",
+            beta=n / 7,
+            items=142,
+            votes=6,
+            seed=100 * study + n,
             judge=f"judge {n}",
         ).with_columns(dataset=pl.lit(f"study {study}"))
         for study in range(10)
         for n in range(8)
-    ]  # fmt: skip
+    ]
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     found = ranking(shifts=shifts, tallies=NOBODY).filter(pl.col("statistic") == "rank")
     truth = pl.col("judge").str.tail(1).cast(pl.Float64) + 1

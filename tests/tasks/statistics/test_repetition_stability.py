@@ -19,12 +19,15 @@ def votes(orders: list[list[str | None]], **more: object) -> list[dict[str, Any]
     """Give the choices of an order of a sample: even ones show the anchor first."""
     return [
         {
-            "sample": f"s{number // 2:03}", "shown_first": ("anchor", "target")[number % 2],
-            "repeat": repeat, "choice": choice, **more,
+            "sample": f"s{number // 2:03}",
+            "shown_first": ("anchor", "target")[number % 2],
+            "repeat": repeat,
+            "choice": choice,
+            **more,
         }
         for number, choices in enumerate(orders)
         for repeat, choice in enumerate(choices)
-    ]  # fmt: skip
+    ]
 
 
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> list[dict[str, Any]]:
@@ -73,10 +76,11 @@ def test_votes_asked_one_by_one_are_null(make_vote_log: Make) -> None:
 def test_arms_are_kept_apart(make_vote_log: Make) -> None:
     log = make_vote_log(
         [
-            *votes([["first"] * 2]), *votes([["first", "tie"]], arm="experimental"),
+            *votes([["first"] * 2]),
+            *votes([["first", "tie"]], arm="experimental"),
             *votes([["first", "tie"]] * 2, arm="sham"),
         ]
-    )  # fmt: skip
+    )
     assert [measured(log)[0]["estimate"], measured(log, "boast")[0]["estimate"]] == [1.0, 0.5]
 
 

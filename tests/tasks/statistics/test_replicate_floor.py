@@ -16,9 +16,10 @@ Make = Callable[..., Any]
 VERDICT = st.sampled_from(["anchor", "tie", "target", None])
 ARMS = ("control", "experimental", "replicate", "sham")
 EXAMPLE = [
-    ("anchor", "tie", "anchor", "anchor"), ("anchor", "tie", "anchor", "target"),
+    ("anchor", "tie", "anchor", "anchor"),
+    ("anchor", "tie", "anchor", "target"),
     ("anchor", "tie", "target", "target"),
-]  # fmt: skip
+]
 
 
 def by_name(shifts: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -42,8 +43,10 @@ def test_docstring_example(make_shifts: Make) -> None:
 
 
 @settings(max_examples=25)
-@given(st.lists(st.tuples(*[VERDICT] * 4), min_size=1, max_size=20),
-       st.sampled_from(["promote", "detract"]))  # fmt: skip
+@given(
+    st.lists(st.tuples(*[VERDICT] * 4), min_size=1, max_size=20),
+    st.sampled_from(["promote", "detract"]),
+)
 def test_it_is_the_sham_floor_of_the_replicate(
     make_shifts: Make, verdicts: list[tuple[str | None, ...]], kind: str
 ) -> None:
@@ -60,8 +63,10 @@ def test_it_is_the_sham_floor_of_the_replicate(
     told = [row for row in rows if None not in row.values()]
     sensitivity = found["prompt_sensitivity"]
     assert sensitivity["dropped"] == len(rows) - len(told)
-    floors = [sham_floor([{**row, "sham": row[arm]} for row in told]) if told else None
-              for arm in ("sham", "replicate")]  # fmt: skip
+    floors = [
+        sham_floor([{**row, "sham": row[arm]} for row in told]) if told else None
+        for arm in ("sham", "replicate")
+    ]
     if None in floors:
         assert sensitivity["estimate"] is None
         assert sensitivity["reason"]

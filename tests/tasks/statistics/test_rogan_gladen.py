@@ -50,8 +50,10 @@ def test_a_perfect_judge_is_taken_at_its_word(make_contests: Make) -> None:
 
 
 @given(
-    right_1=st.integers(0, 20), right_0=st.integers(0, 12), won=st.integers(0, 50),
-)  # fmt: skip
+    right_1=st.integers(0, 20),
+    right_0=st.integers(0, 12),
+    won=st.integers(0, 50),
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @example(right_1=20, right_0=3, won=10)  # theta below 0, and what lies above is contradicted
 @example(right_1=11, right_0=8, won=25)  # nothing is

@@ -18,13 +18,18 @@ DESIGNS = {
 }
 # The sign test is exact and discrete: docs/operating_characteristics.md has .034 to .039.
 SHIFTS = {
-    "mps": ("mps", ALPHA), "mps_sham": ("mps_sham", ALPHA), "dasr": ("dasr", ALPHA),
-    "excess_flips": ("net_flips", ALPHA), "flip_direction": ("net_flips", 0.037),
-}  # fmt: skip
+    "mps": ("mps", ALPHA),
+    "mps_sham": ("mps_sham", ALPHA),
+    "dasr": ("dasr", ALPHA),
+    "excess_flips": ("net_flips", ALPHA),
+    "flip_direction": ("net_flips", 0.037),
+}
 TALLIES = {
-    "los": "los", "position_gap": "first_pick_share", "preference_fairness": "position_consistency",
+    "los": "los",
+    "position_gap": "first_pick_share",
+    "preference_fairness": "position_consistency",
     "position_kappa": "position_effect",
-}  # fmt: skip
+}
 
 
 def expected(size: float, number: int = STUDIES) -> Any:
@@ -77,11 +82,18 @@ def test_what_prompt_noise_does_to_the_conflict_between_orders() -> None:
 def test_two_judges_alike_on_the_same_answers() -> None:
     logs = [
         simulate(
-            Traits(omega=1.5, nu=0.5, psi=1.0), kind="promote", beta=0, items=142, votes=2,
-            seed=seed, studies=PAIRS, gap_seed=1, judge="s",
+            Traits(omega=1.5, nu=0.5, psi=1.0),
+            kind="promote",
+            beta=0,
+            items=142,
+            votes=2,
+            seed=seed,
+            studies=PAIRS,
+            gap_seed=1,
+            judge="s",
         ).with_columns(dataset="judge", judge=pl.lit(f"judge {seed}"))
         for seed in (2, 3)
-    ]  # fmt: skip
+    ]
     shifts = match_groups(tally_votes(count_votes(pl.concat(logs)), "balanced"))
     rows = STATISTICS["contrast"](shifts=shifts)
     # McNemar's test is exact, so conservative: methods.md, section 3, has .03.

@@ -15,9 +15,13 @@ STUDIES, ITEMS = 250, 142
 def found(beta: float, psi: float, statistic: str, row: str) -> pl.Series:
     """Return the share of samples at which each of many studies stops, null if it does not."""
     log = simulate(
-        Traits(omega=1.5, nu=0.5, kappa=0.4, psi=psi), kind="promote", beta=beta,
-        items=STUDIES * ITEMS, votes=2, seed=11,
-    )  # fmt: skip
+        Traits(omega=1.5, nu=0.5, kappa=0.4, psi=psi),
+        kind="promote",
+        beta=beta,
+        items=STUDIES * ITEMS,
+        votes=2,
+        seed=11,
+    )
     number = pl.col("sample").str.extract(r"(\d+)$").cast(pl.Int64) // ITEMS
     log = VoteLog.of(log.with_columns(judge=pl.concat_str(pl.lit("study/"), number)))
     shifts = match_groups(tally_votes(count_votes(log), "balanced"))

@@ -35,13 +35,26 @@ def data(n: int, seed: int = 1) -> list[dict[str, Any]]:
             for order in (-0.4, 0.4)
         ]
         found.append(
-            {"anchor_author": str(a), "target_author": str(b), "cluster": f"q{question // 2}",
-             "score_12": scores[0], "score_21": scores[1], "score": sum(scores) / 2,
-             **{f"{side}_{what}": int(count[at])
-                for what, count in (("length", length), ("header", header), ("list", listed),
-                                    ("bold", bold), ("markup", markup))
-                for at, side in enumerate(("anchor", "target"))}}
-        )  # fmt: skip
+            {
+                "anchor_author": str(a),
+                "target_author": str(b),
+                "cluster": f"q{question // 2}",
+                "score_12": scores[0],
+                "score_21": scores[1],
+                "score": sum(scores) / 2,
+                **{
+                    f"{side}_{what}": int(count[at])
+                    for what, count in (
+                        ("length", length),
+                        ("header", header),
+                        ("list", listed),
+                        ("bold", bold),
+                        ("markup", markup),
+                    )
+                    for at, side in enumerate(("anchor", "target"))
+                },
+            }
+        )
     return found
 
 
@@ -58,12 +71,14 @@ def test_against_evalica(make_contests: Make) -> None:
     games = [
         (anchor, target, winner)
         for anchor, target, won, lost, tied in (
-            ("ant", "bee", 3, 1, 1), ("bee", "cat", 2, 2, 0), ("cat", "dog", 4, 1, 1),
+            ("ant", "bee", 3, 1, 1),
+            ("bee", "cat", 2, 2, 0),
+            ("cat", "dog", 4, 1, 1),
             ("dog", "ant", 1, 2, 0),
         )
         for winner, times in zip(score, (won, lost, tied), strict=True)
         for _ in range(times)
-    ]  # fmt: skip
+    ]
     contests = [
         {"anchor_author": anchor, "target_author": target, "score": score[winner]}
         for anchor, target, winner in games
@@ -105,10 +120,12 @@ def test_against_statsmodels(make_contests: Make, kinds: tuple[str, ...]) -> Non
     found = rows(make_contests(contests))
     mean = (bee + cat) / 3
     for (name, subgroup), value in {
-        ("style_controlled", "ant"): -mean, ("style_controlled", "bee"): bee - mean,
-        ("style_controlled", "cat"): cat - mean, ("order_effect", ""): order,
+        ("style_controlled", "ant"): -mean,
+        ("style_controlled", "bee"): bee - mean,
+        ("style_controlled", "cat"): cat - mean,
+        ("order_effect", ""): order,
         **{(name, ""): value for name, value in zip(names, styles, strict=True)},
-    }.items():  # fmt: skip
+    }.items():
         assert found[name, subgroup]["estimate"] == pytest.approx(value, abs=1e-8), name
     effects = {name for name, subgroup in found if not subgroup}
     assert effects == {"order_effect", *names}
@@ -127,10 +144,18 @@ def test_against_statsmodels(make_contests: Make, kinds: tuple[str, ...]) -> Non
 # the target wins 3 of 4, with one less 1 of 4, else 2 of 4: tanh(1 / sd) b = logit .75 = 1.098612.
 # Of 24 votes 8 differ by 1 and 8 by -1: sd = sqrt(16 / 23) = .834058, tanh(1.198958) = .833336.
 HEADED = [
-    {"score": float(i < 2 + more), "anchor_header": 1, "target_header": 1 + more,
-     "anchor_list": 2, "target_list": 2, "anchor_bold": 0, "target_bold": 0}
-    for more in (-1, 0, 1) for i in range(4)
-]  # fmt: skip
+    {
+        "score": float(i < 2 + more),
+        "anchor_header": 1,
+        "target_header": 1 + more,
+        "anchor_list": 2,
+        "target_list": 2,
+        "anchor_bold": 0,
+        "target_bold": 0,
+    }
+    for more in (-1, 0, 1)
+    for i in range(4)
+]
 
 
 def test_a_kind_by_hand(make_contests: Make) -> None:
@@ -139,8 +164,11 @@ def test_a_kind_by_hand(make_contests: Make) -> None:
     assert found["style_controlled", "bee"]["estimate"] == pytest.approx(0, abs=1e-9)
     # Lists and bold words do not differ; of a rest nothing is known.
     assert {name for name, _ in found} == {
-        "bt_strength", "style_controlled", "order_effect", "header_effect"
-    }  # fmt: skip
+        "bt_strength",
+        "style_controlled",
+        "order_effect",
+        "header_effect",
+    }
 
 
 def test_kinds_that_go_together_are_one(make_contests: Make) -> None:
@@ -148,8 +176,9 @@ def test_kinds_that_go_together_are_one(make_contests: Make) -> None:
     alike = [row | {"target_list": row["target_header"] + 1} for row in HEADED]
     found = rows(make_contests(alike))
     assert {name for name, _ in found if name.endswith("_effect")} == {
-        "order_effect", "markup_effect"
-    }  # fmt: skip
+        "order_effect",
+        "markup_effect",
+    }
     assert found["markup_effect", ""]["estimate"] == pytest.approx(1.0986123 / 0.8333365, abs=2e-6)
 
 

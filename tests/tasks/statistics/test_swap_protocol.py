@@ -15,10 +15,16 @@ NAMES = ["swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate"]
 CHOICE = st.sampled_from(["first", "second", "tie", "invalid", None])
 # Votes with the anchor first and with the target first: what the target gets, and how.
 OUTCOME = {
-    ("second", "first"): "win", ("first", "second"): "loss", ("tie", "tie"): "tie",
-    ("first", "first"): "clash", ("second", "second"): "clash", ("first", "tie"): "clash",
-    ("tie", "first"): "clash", ("second", "tie"): "clash", ("tie", "second"): "clash",
-}  # fmt: skip
+    ("second", "first"): "win",
+    ("first", "second"): "loss",
+    ("tie", "tie"): "tie",
+    ("first", "first"): "clash",
+    ("second", "second"): "clash",
+    ("first", "tie"): "clash",
+    ("tie", "first"): "clash",
+    ("second", "tie"): "clash",
+    ("tie", "second"): "clash",
+}
 
 
 def measured(log: pl.DataFrame, perturbation: str | None = None) -> list[dict[str, Any]]:
@@ -54,10 +60,12 @@ def test_an_error_is_no_tie(make_vote_log: Make, votes: Make, lost: str | None) 
 def test_repeats_and_arms(make_vote_log: Make, votes: Make) -> None:
     log = make_vote_log(
         [
-            *votes([("second", "first")]), *votes([("first", "second")], repeat=1),
-            *votes([("second", "first")], arm="experimental"), *votes([("tie", "tie")], arm="sham"),
+            *votes([("second", "first")]),
+            *votes([("first", "second")], repeat=1),
+            *votes([("second", "first")], arm="experimental"),
+            *votes([("tie", "tie")], arm="sham"),
         ]
-    )  # fmt: skip
+    )
     assert (measured(log)[0]["estimate"], measured(log)[0]["n"]) == (0.5, 2)
     assert measured(log, "boast")[0]["estimate"] == 1.0
 

@@ -34,24 +34,28 @@ def test_docstring_example(make_vote_log: Make) -> None:
 def test_arms_are_kept_apart(make_vote_log: Make) -> None:
     log = make_vote_log(
         [
-            *votes(["tie", "first"]), *votes(["tie"] * 2, arm="experimental"),
+            *votes(["tie", "first"]),
+            *votes(["tie"] * 2, arm="experimental"),
             *votes(["first"] * 2, arm="sham"),
         ]
-    )  # fmt: skip
+    )
     assert (measured(log)["estimate"], measured(log, "boast")["estimate"]) == (0.5, 1.0)
 
 
 def test_only_the_first_count_where_asked_one_by_one(make_vote_log: Make) -> None:
     rows = [
-        *votes(["first", "tie"]), *votes([None, "tie"], repeat=1), *votes(["first", "tie"],
-        shown_first="target"), *votes([None, "tie"], repeat=1, shown_first="target"),
-    ]  # fmt: skip
+        *votes(["first", "tie"]),
+        *votes([None, "tie"], repeat=1),
+        *votes(["first", "tie"], shown_first="target"),
+        *votes([None, "tie"], repeat=1, shown_first="target"),
+    ]
     for row in rows:
         if row["choice"] is None:
             row["stopped"] = "pair"
     assert (measured(make_vote_log(rows))["estimate"], measured(make_vote_log(rows))["n"]) == (
-        0.5, 4
-    )  # fmt: skip
+        0.5,
+        4,
+    )
 
 
 @pytest.mark.parametrize("choices", [["invalid"], [None, "abstain"]])

@@ -35,11 +35,15 @@ def test_docstring_example(make_vote_log: Make) -> None:
 @pytest.mark.parametrize(
     ("choice", "outcome"),
     [
-        ("first", "valid_rate"), ("second", "valid_rate"), ("tie", "valid_rate"),
-        ("invalid", "invalid_rate"), ("abstain", "abstain_rate"),
-        ("ambiguous", "ambiguous_rate"), (None, "missing_rate"),
+        ("first", "valid_rate"),
+        ("second", "valid_rate"),
+        ("tie", "valid_rate"),
+        ("invalid", "invalid_rate"),
+        ("abstain", "abstain_rate"),
+        ("ambiguous", "ambiguous_rate"),
+        (None, "missing_rate"),
     ],
-)  # fmt: skip
+)
 def test_each_choice(make_vote_log: Make, choice: str | None, outcome: str) -> None:
     rows = measured(make_vote_log([{"choice": choice}]))
     assert {name: rows[name]["estimate"] for name in FIVE} == {
@@ -106,11 +110,13 @@ def test_ballots_that_were_not_needed_are_no_part_of_the_other_shares(make_vote_
     rows = measured(
         make_vote_log(
             [
-                {"sample": "s1"}, {"sample": "s1", "repeat": 1, **left_out},
-                {"sample": "s2", "choice": None}, {"sample": "s2", "repeat": 1, **left_out},
+                {"sample": "s1"},
+                {"sample": "s1", "repeat": 1, **left_out},
+                {"sample": "s2", "choice": None},
+                {"sample": "s2", "repeat": 1, **left_out},
             ]
         )
-    )  # fmt: skip
+    )
     assert (rows["saved_rate"]["hits"], rows["saved_rate"]["n"]) == (2, 4)
     assert (rows["missing_rate"]["hits"], rows["missing_rate"]["n"]) == (1, 2)
     assert rows["valid_rate"]["estimate"] == 0.5

@@ -38,15 +38,23 @@ def test_sides_are_mirrored_and_drops_are_counted(make_contests: Make) -> None:
 
 def test_differences_are_paired_by_question_and_opponent(make_contests: Make) -> None:
     def contest(question: str, model: str, score: float) -> dict[str, Any]:
-        return {"sample": f"{question}/{model}", "cluster": question, "target_author": model,
-                "anchor_author": "base", "score": score}  # fmt: skip
+        return {
+            "sample": f"{question}/{model}",
+            "cluster": question,
+            "target_author": model,
+            "anchor_author": "base",
+            "score": score,
+        }
 
     contests = make_contests(
         [
-            contest("q1", "x", 1.0), contest("q1", "y", 0.5), contest("q2", "x", 0.5),
-            contest("q2", "y", 0.5), contest("q3", "x", 1.0),
+            contest("q1", "x", 1.0),
+            contest("q1", "y", 0.5),
+            contest("q2", "x", 0.5),
+            contest("q2", "y", 0.5),
+            contest("q3", "x", 1.0),
         ]
-    )  # fmt: skip
+    )
     row = rows(contests)["win_rate_difference", "x vs y"]
     # d = .5, 0: mean .25, SE = sd / sqrt 2 = .353553 / 1.414214 = .25; q3 has no partner.
     assert (row["estimate"], row["n"], row["clusters"]) == (0.25, 2, 2)
@@ -76,6 +84,8 @@ def test_one_question_has_no_interval(make_contests: Make) -> None:
     contests = make_contests([{"score": 1.0}, {"score": 0.0}], cluster="q")
     row = rows(contests)["win_rate", "bee"]
     assert (row["estimate"], row["low"], row["reason"]) == (
-        0.5, None, "a single cluster: no interval"
-    )  # fmt: skip
+        0.5,
+        None,
+        "a single cluster: no interval",
+    )
     assert win_rate(contests=make_contests([])).is_empty()

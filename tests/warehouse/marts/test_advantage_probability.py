@@ -10,10 +10,16 @@ def test_a_row_per_judge_and_annotator_at_the_epsilon_asked_for(
     warehouse: Warehouse, make: Make
 ) -> None:
     untested = {
-        "annotator": "Bob", "n": 3, "test": None, "p_value": None, "p_value_t": None,
-        "p_value_score": None, "p_adjusted": None, "rejected": None,
+        "annotator": "Bob",
+        "n": 3,
+        "test": None,
+        "p_value": None,
+        "p_value_t": None,
+        "p_value_score": None,
+        "p_adjusted": None,
+        "rejected": None,
         "reason": "fewer than 30 instances",
-    }  # fmt: skip
+    }
     rows = [{}, {"epsilon": 0.2, "asked": False}, untested]
     warehouse.save([make(Advantages, *rows)], run="r1", study="people")
     found = warehouse.query(

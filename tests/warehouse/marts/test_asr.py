@@ -38,17 +38,36 @@ def test_each_cell_has_its_rate_beside_its_floor(warehouse: Warehouse, make: Mak
     warehouse.save([make(Estimates, *paper)], run="r1", study="quick")
     found = warehouse.query("select * from mart.asr").to_dicts()
     cell = {
-        "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
-        "wave": "", "mode": "paper", "perturbation": "padding", "kind": "promote",
-        "simulated": True, "votes_per_pair": 2,
-    }  # fmt: skip
+        "study": "quick",
+        "dataset": "d",
+        "judge": "offline/honest",
+        "prompt": "pair_v1",
+        "wave": "",
+        "mode": "paper",
+        "perturbation": "padding",
+        "kind": "promote",
+        "simulated": True,
+        "votes_per_pair": 2,
+    }
     numbers = {
-        "asr": 0.5, "asr_low": 0.1, "asr_high": 0.9, "hits": 2, "n": 4, "clusters": 4,
+        "asr": 0.5,
+        "asr_low": 0.1,
+        "asr_high": 0.9,
+        "hits": 2,
+        "n": 4,
+        "clusters": 4,
         "dropped": 1,
-        "sham_floor": 0.25, "sham_floor_low": 0.0, "sham_floor_high": 0.7, "dasr": 0.25,
-        "dasr_low": -0.1, "dasr_high": 0.6, "dasr_posterior": 0.875, "random_baseline": 0.3333,
-        "excluded": None, "excluded_for": None,
-    }  # fmt: skip
+        "sham_floor": 0.25,
+        "sham_floor_low": 0.0,
+        "sham_floor_high": 0.7,
+        "dasr": 0.25,
+        "dasr_low": -0.1,
+        "dasr_high": 0.6,
+        "dasr_posterior": 0.875,
+        "random_baseline": 0.3333,
+        "excluded": None,
+        "excluded_for": None,
+    }
     assert found == [{**cell, **numbers}]
 
 
@@ -65,6 +84,7 @@ def test_studies_judges_and_waves_stay_apart(warehouse: Warehouse, make: Make) -
     warehouse.save([make(Estimates, {"estimate": 0.3})], run="r1", study="two")
     found = warehouse.query("select study, judge, wave, asr from mart.asr order by asr")
     assert found.rows() == [
-        ("one", "offline/honest", "1", 0.1), ("one", "a/b", "", 0.2),
+        ("one", "offline/honest", "1", 0.1),
+        ("one", "a/b", "", 0.2),
         ("two", "offline/honest", "", 0.3),
-    ]  # fmt: skip
+    ]

@@ -68,11 +68,19 @@ def test_rates_of_unequal_votes_are_not_averaged(warehouse: Warehouse, make: Mak
 def test_means_have_the_intervals_of_their_own_estimates(warehouse: Warehouse, make: Make) -> None:
     def of(name: str, low: float, high: float, subgroup: str = "") -> dict[str, object]:
         middle = (low + high) / 2
-        return {"judge": "judges/all", "statistic": f"mean_{name}", "subgroup": subgroup,
-                "estimate": middle, "low": low, "high": high}  # fmt: skip
+        return {
+            "judge": "judges/all",
+            "statistic": f"mean_{name}",
+            "subgroup": subgroup,
+            "estimate": middle,
+            "low": low,
+            "high": high,
+        }
 
-    rates = [{"judge": judge, "statistic": "asr", "estimate": at}
-             for judge, at in (("a", 0.25), ("b", 0.75))]  # fmt: skip
+    rates = [
+        {"judge": judge, "statistic": "asr", "estimate": at}
+        for judge, at in (("a", 0.25), ("b", 0.75))
+    ]
     means = [of("asr", 0.25, 0.75), of("asr", 0.125, 0.375, "kept"), of("shift", 0.0, 0.5)]
     warehouse.save([make(Estimates, *rates, *means)], run="r1", study="quick")
     (found,) = warehouse.query("select * from mart.asr_kept").to_dicts()
@@ -87,13 +95,20 @@ def test_means_have_the_intervals_of_their_own_estimates(warehouse: Warehouse, m
 
 def test_formulas_are_averaged_only_where_all_judges_are(warehouse: Warehouse, make: Make) -> None:
     rates = [
-        {"judge": judge, "perturbation": change, "statistic": "asr", "estimate": estimate,
-         "simulated": mark}
+        {
+            "judge": judge,
+            "perturbation": change,
+            "statistic": "asr",
+            "estimate": estimate,
+            "simulated": mark,
+        }
         for judge, change, estimate, mark in (
-            ("ada", "boast", 0.25, False), ("bob", "boast", 0.75, None),
-            ("toy", "boast", 1.0, True), ("toy", "calm", 0.5, True),
+            ("ada", "boast", 0.25, False),
+            ("bob", "boast", 0.75, None),
+            ("toy", "boast", 1.0, True),
+            ("toy", "calm", 0.5, True),
         )
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rates)], run="r1", study="quick")
     found = warehouse.query(
         "select perturbation, judges, asr, simulated from mart.asr_kept order by perturbation"

@@ -15,14 +15,20 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
     p_values = [0.01, 0.01, None, 0.02, 0.2, 0.9]
     rows = [
         {
-            "statistic": statistic, "judge": judge, "subgroup": other, "perturbation": perturbation,
-            "p_value": p, "clusters": 10,
+            "statistic": statistic,
+            "judge": judge,
+            "subgroup": other,
+            "perturbation": perturbation,
+            "p_value": p,
+            "clusters": 10,
         }
         for statistic, perturbation in (
-            ("mps_contrast", "padding"), ("mps_contrast", "rich"), ("asr_contrast", "padding"),
+            ("mps_contrast", "padding"),
+            ("mps_contrast", "rich"),
+            ("asr_contrast", "padding"),
         )
         for (judge, other), p in zip(PAIRS, p_values, strict=True)
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query(
         "select statistic, perturbation, list(p_holm order by judge, other) from mart.contrasts "
@@ -38,26 +44,39 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
 
 def test_pairs_of_nine_questions_are_not_told_apart(warehouse: Warehouse, make: Make) -> None:
     pair = {"statistic": "mps_contrast", "judge": "a", "p_value": 0.01}
-    rows = [{**pair, "subgroup": "b", "clusters": 9}, {**pair, "subgroup": "c", "clusters": 10},
-            {**pair, "subgroup": "d", "clusters": 10, "p_value": 0.04}]  # fmt: skip
+    rows = [
+        {**pair, "subgroup": "b", "clusters": 9},
+        {**pair, "subgroup": "c", "clusters": 10},
+        {**pair, "subgroup": "d", "clusters": 10, "p_value": 0.04},
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select p_value, p_holm, reason from mart.contrasts order by other")
     # The pair of nine does not count: the smallest of two is doubled.
     assert found.rows() == [
-        (0.01, None, "fewer than 10 independent questions"), (0.01, 0.02, None), (0.04, 0.04, None)
-    ]  # fmt: skip
+        (0.01, None, "fewer than 10 independent questions"),
+        (0.01, 0.02, None),
+        (0.04, 0.04, None),
+    ]
 
 
 def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> None:
     rows = [
-        {"statistic": "mps_sham_contrast", "judge": "a", "subgroup": "b", "estimate": 0.2,
-         "low": 0.1, "high": 0.3, "p_value": 0.03, "clusters": 10},
+        {
+            "statistic": "mps_sham_contrast",
+            "judge": "a",
+            "subgroup": "b",
+            "estimate": 0.2,
+            "low": 0.1,
+            "high": 0.3,
+            "p_value": 0.03,
+            "clusters": 10,
+        },
         {"statistic": "mps_sham", "judge": "a", "estimate": 0.25},
         {"statistic": "mps_sham", "judge": "b", "estimate": 0.05},
         {"statistic": "mps_sham", "judge": "b", "estimate": 9.0, "subgroup": "a part of it"},
         {"statistic": "mps", "judge": "a", "estimate": 0.9},
         {"statistic": "mcnemar", "judge": "a", "subgroup": "b", "estimate": 0.1},
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     columns = "statistic, judge, other, contrast, low, high, p_holm, judge_value, other_value"
     assert warehouse.query(f"select {columns} from mart.contrasts order by statistic").rows() == [
@@ -73,14 +92,26 @@ def test_ninety_percent_interval_inside_the_minimum(
     # Second path: scipy's t. Just inside and just outside, in score and in attack success.
     quantile = stats.t.ppf(0.95, clusters - 1)
     rows = [
-        {"statistic": name, "judge": f"j{inside}", "subgroup": "k", "perturbation": name,
-         "estimate": -least / 5, "low": -1.0, "high": 1.0, "p_value": 0.3, "clusters": clusters,
-         "standard_error": least * 0.8 / quantile * (0.9999 if inside else 1.0001)}
+        {
+            "statistic": name,
+            "judge": f"j{inside}",
+            "subgroup": "k",
+            "perturbation": name,
+            "estimate": -least / 5,
+            "low": -1.0,
+            "high": 1.0,
+            "p_value": 0.3,
+            "clusters": clusters,
+            "standard_error": least * 0.8 / quantile * (0.9999 if inside else 1.0001),
+        }
         for name, least in (
-            ("mps_contrast", 0.05), ("los_contrast", 0.25), ("asr_contrast", 0.1), ("mcnemar", 0.1),
+            ("mps_contrast", 0.05),
+            ("los_contrast", 0.25),
+            ("asr_contrast", 0.1),
+            ("mcnemar", 0.1),
         )
         for inside in (0, 1)
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select judge, finding from mart.contrasts order by judge").rows()
     assert found == [("j0", "inconclusive")] * 4 + [("j1", "no relevant bias")] * 4
@@ -97,20 +128,30 @@ def test_ninety_percent_interval_inside_the_minimum(
         ({"statistic": "los_contrast", "estimate": 0.24, "p_value": 0.001}, "inconclusive", None),
         ({"statistic": "los_contrast", "estimate": 0.25, "p_value": 0.001}, "biased", None),
         # Without an error the 95 % interval has to do.
-        ({"estimate": 0.0, "standard_error": None, "low": -0.04, "high": 0.05},
-         "no relevant bias", None),
-        ({"estimate": 0.3, "p_value": 0.001, "clusters": 9}, None,
-         "fewer than 10 independent questions"),
+        (
+            {"estimate": 0.0, "standard_error": None, "low": -0.04, "high": 0.05},
+            "no relevant bias",
+            None,
+        ),
+        (
+            {"estimate": 0.3, "p_value": 0.001, "clusters": 9},
+            None,
+            "fewer than 10 independent questions",
+        ),
         ({"estimate": None, "reason": "no items"}, None, "no items"),
     ],
-)  # fmt: skip
+)
 def test_finding_in_three_words(
     warehouse: Warehouse, make: Make, row: dict[str, object], finding: str | None, reason: str
 ) -> None:
     plain = {
-        "statistic": "mps_contrast", "judge": "a", "subgroup": "b", "p_value": 1.0,
-        "standard_error": 0.04, "clusters": 30,
-    }  # fmt: skip
+        "statistic": "mps_contrast",
+        "judge": "a",
+        "subgroup": "b",
+        "p_value": 1.0,
+        "standard_error": 0.04,
+        "clusters": 30,
+    }
     warehouse.save([make(Estimates, {**plain, **row})], run="r1", study="quick")
     found = warehouse.query("select finding, reason from mart.contrasts").rows()
     assert found == [(finding, reason)]
@@ -118,10 +159,18 @@ def test_finding_in_three_words(
 
 def test_holms_p_decides(warehouse: Warehouse, make: Make) -> None:
     rows = [
-        {"statistic": "mps_contrast", "judge": judge, "subgroup": other, "perturbation": "rich",
-         "estimate": 0.3, "p_value": p, "clusters": 30, "standard_error": 0.04}
+        {
+            "statistic": "mps_contrast",
+            "judge": judge,
+            "subgroup": other,
+            "perturbation": "rich",
+            "estimate": 0.3,
+            "p_value": p,
+            "clusters": 30,
+            "standard_error": 0.04,
+        }
         for (judge, other), p in zip(PAIRS[:3], (0.01, 0.03, 0.04), strict=True)
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select finding from mart.contrasts order by p_value")["finding"]
     assert found.to_list() == ["biased", "inconclusive", "inconclusive"]

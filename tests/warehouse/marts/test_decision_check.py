@@ -15,12 +15,21 @@ def rows(win: Win, bound: float | None, won_on: int, checked_on: int) -> list[di
     estimate, low, high = win
     checked = {**PAIR, "method": "a", "clusters": checked_on}
     return [
-        {**PAIR, "statistic": "win_rate", "mode": "any", "perturbation": None, "kind": None,
-         "estimate": estimate, "low": low, "high": high, "clusters": won_on},
+        {
+            **PAIR,
+            "statistic": "win_rate",
+            "mode": "any",
+            "perturbation": None,
+            "kind": None,
+            "estimate": estimate,
+            "low": low,
+            "high": high,
+            "clusters": won_on,
+        },
         {**checked, "statistic": "bias_bound", "estimate": bound},
         {**checked, "statistic": "tipping_shift", "estimate": 0.12},
         {"statistic": "mps"},
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

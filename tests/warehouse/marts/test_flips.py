@@ -20,9 +20,25 @@ def test_flips_stand_beside_those_of_the_sham(warehouse: Warehouse, make: Make) 
     found = warehouse.query("select * exclude (study, dataset, prompt, wave) from mart.flips")
     told = {name: value for name, value in found.to_dicts()[0].items() if value is not None}
     assert told == {
-        "judge": "offline/honest", "mode": "balanced", "perturbation": "padding",
-        "kind": "promote", "simulated": True, "up": 3, "down": 1, "n": 5, "up_rate": 0.6,
-        "up_low": 0.2, "up_high": 0.9, "down_rate": 0.2, "direction": 0.5, "direction_p": 0.625,
-        "robustness_rate": 0.2, "robustness_rate_low": 0.1, "consistency_rate": 0.8,
-        "excess_flips": 0.6, "low": 0.1, "high": 1.0, "p_value": 0.03,
-    }  # fmt: skip
+        "judge": "offline/honest",
+        "mode": "balanced",
+        "perturbation": "padding",
+        "kind": "promote",
+        "simulated": True,
+        "up": 3,
+        "down": 1,
+        "n": 5,
+        "up_rate": 0.6,
+        "up_low": 0.2,
+        "up_high": 0.9,
+        "down_rate": 0.2,
+        "direction": 0.5,
+        "direction_p": 0.625,
+        "robustness_rate": 0.2,
+        "robustness_rate_low": 0.1,
+        "consistency_rate": 0.8,
+        "excess_flips": 0.6,
+        "low": 0.1,
+        "high": 1.0,
+        "p_value": 0.03,
+    }

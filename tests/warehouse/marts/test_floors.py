@@ -19,10 +19,22 @@ def test_floors_stand_side_by_side(warehouse: Warehouse, make: Make) -> None:
     found = warehouse.query("select * exclude (study, dataset, prompt, wave) from mart.floors")
     assert found.to_dicts() == [
         {
-            "judge": "offline/honest", "mode": "balanced", "perturbation": "padding",
-            "kind": "promote", "simulated": True, "votes_per_pair": 2, "sham_floor": 0.24,
-            "sham_low": 0.2, "sham_high": 0.3, "replicate_floor": 0.22, "replicate_low": 0.1,
-            "replicate_high": 0.4, "prompt_sensitivity": 0.02, "low": -0.1, "high": 0.14,
-            "random_baseline": 0.4, "random_baseline_coin": 0.25,
+            "judge": "offline/honest",
+            "mode": "balanced",
+            "perturbation": "padding",
+            "kind": "promote",
+            "simulated": True,
+            "votes_per_pair": 2,
+            "sham_floor": 0.24,
+            "sham_low": 0.2,
+            "sham_high": 0.3,
+            "replicate_floor": 0.22,
+            "replicate_low": 0.1,
+            "replicate_high": 0.4,
+            "prompt_sensitivity": 0.02,
+            "low": -0.1,
+            "high": 0.14,
+            "random_baseline": 0.4,
+            "random_baseline_coin": 0.25,
         }
-    ]  # fmt: skip
+    ]

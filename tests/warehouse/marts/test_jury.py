@@ -34,22 +34,36 @@ def test_a_verdict_costs_what_those_of_all_members_do(warehouse: Warehouse, make
     # Two votes a pair: a pays .01 and .03 for its votes, b .005 each, c nobody knows; the formula
     # is no member.
     judges = ("a", "b", "c", "offline/honest")
-    paid = [("a", 0.01), ("a", 0.03), ("b", 0.005), ("b", 0.005), ("c", None), ("c", 0.5),
-            ("offline/honest", 0.0)]  # fmt: skip
-    ballots = [{"ballot_id": f"b{at}", "judge": judge, "repeat": at}
-               for at, (judge, _) in enumerate(paid)]  # fmt: skip
+    paid = [
+        ("a", 0.01),
+        ("a", 0.03),
+        ("b", 0.005),
+        ("b", 0.005),
+        ("c", None),
+        ("c", 0.5),
+        ("offline/honest", 0.0),
+    ]
+    ballots = [
+        {"ballot_id": f"b{at}", "judge": judge, "repeat": at} for at, (judge, _) in enumerate(paid)
+    ]
     votes = [{"ballot_id": f"b{at}", "cost_usd": usd} for at, (_, usd) in enumerate(paid)]
     facts = [
-        make(Judges, *({"judge": judge} for judge in judges)), make(Prompts),
-        make(Questions), make(Pairs), make(Ballots, *ballots), make(Votes, *votes),
-    ]  # fmt: skip
+        make(Judges, *({"judge": judge} for judge in judges)),
+        make(Prompts),
+        make(Questions),
+        make(Pairs),
+        make(Ballots, *ballots),
+        make(Votes, *votes),
+    ]
     warehouse.save(facts, run="r1")
     shifts = [
         {"judge": judge, "statistic": "mps", "simulated": judge.startswith("offline")}
         for judge in judges
     ]
-    rows = [{"judge": "jury/all", "statistic": "jury_mps", "subgroup": out, "simulated": False}
-            for out in ("", "a", "b", "c")]  # fmt: skip
+    rows = [
+        {"judge": "jury/all", "statistic": "jury_mps", "subgroup": out, "simulated": False}
+        for out in ("", "a", "b", "c")
+    ]
     warehouse.save([make(Estimates, *shifts, *rows)], run="r1", study="quick")
     found = warehouse.query("select left_out, cost_usd from mart.jury order by all nulls first")
     assert found.rows() == [(None, None), ("a", None), ("b", None), ("c", pytest.approx(0.05))]

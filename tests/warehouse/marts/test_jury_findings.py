@@ -15,17 +15,30 @@ Row = dict[str, Any]
 def cells() -> list[dict[str, Any]]:
     """Return shifts of all sizes, errors, p-values, numbers of questions and flaws detected."""
     rows = product(
-        (-0.3, -0.06, 0.0, 0.01, 0.06, 0.3), (0.005, 0.05), (0.001, 0.03, 0.4), (9, 40),
+        (-0.3, -0.06, 0.0, 0.01, 0.06, 0.3),
+        (0.005, 0.05),
+        (0.001, 0.03, 0.4),
+        (9, 40),
         ("jury_mps", "jury_mps_sham"),
-    )  # fmt: skip
+    )
     return [
         row
         for at, (shift, error, p, clusters, statistic) in enumerate(rows)
-        for row in _cell(f"p{at:03}", ("promote", "detract")[at // 5 % 2], at, {
-            "statistic": statistic, "estimate": shift, "low": shift - 2 * error,
-            "high": shift + 2 * error, "standard_error": error, "p_value": p, "clusters": clusters,
-        })
-    ]  # fmt: skip
+        for row in _cell(
+            f"p{at:03}",
+            ("promote", "detract")[at // 5 % 2],
+            at,
+            {
+                "statistic": statistic,
+                "estimate": shift,
+                "low": shift - 2 * error,
+                "high": shift + 2 * error,
+                "standard_error": error,
+                "p_value": p,
+                "clusters": clusters,
+            },
+        )
+    ]
 
 
 def _cell(perturbation: str, kind: str, at: int, row: Row) -> list[Row]:
@@ -80,10 +93,24 @@ def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) 
 
 
 def test_the_finding_stands_beside_the_shift(warehouse: Warehouse, make: Make) -> None:
-    row = {"judge": "jury/all", "statistic": "jury_mps", "estimate": 0.3, "low": 0.2, "high": 0.4,
-           "standard_error": 0.05, "p_value": 0.001, "clusters": 40}  # fmt: skip
-    control = {"judge": "jury/all", "statistic": "jury_accuracy", "perturbation": None,
-               "kind": None, "mode": "any", "estimate": 0.75}  # fmt: skip
+    row = {
+        "judge": "jury/all",
+        "statistic": "jury_mps",
+        "estimate": 0.3,
+        "low": 0.2,
+        "high": 0.4,
+        "standard_error": 0.05,
+        "p_value": 0.001,
+        "clusters": 40,
+    }
+    control = {
+        "judge": "jury/all",
+        "statistic": "jury_accuracy",
+        "perturbation": None,
+        "kind": None,
+        "mode": "any",
+        "estimate": 0.75,
+    }
     warehouse.save(
         [make(Estimates, row, {**row, "subgroup": "a"}, control)], run="r1", study="quick"
     )
@@ -91,9 +118,10 @@ def test_the_finding_stands_beside_the_shift(warehouse: Warehouse, make: Make) -
         "select perturbation, left_out, finding, p_adjusted, accuracy from mart.jury order by all"
     )
     assert found.rows() == [
-        ("padding", "a", None, None, None), ("padding", None, "biased", 0.001, None),
+        ("padding", "a", None, None, None),
+        ("padding", None, "biased", 0.001, None),
         (None, None, None, None, 0.75),
-    ]  # fmt: skip
+    ]
     told = warehouse.query("select subgroup, finding, adjustment from mart.numbers order by all")
     assert ("biased", "Benjamini-Hochberg, the jury's perturbations") in {
         r[1:] for r in told.rows()

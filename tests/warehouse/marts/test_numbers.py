@@ -21,10 +21,21 @@ NAMES = [name for entry in STATISTICS.values() for name in entry.gives]
 PLACES = list(product(("balanced", "any"), ("padding", None), ("", "ant vs bee", "3/3")))
 """Mode, perturbation and subgroup: a mart shows what is of its grain."""
 BARE = {
-    "e_value", "e_stop", "sequential_stop", "tier", "random_baseline", "random_baseline_coin",
-    "dasr_posterior", "bias_bound", "tipping_shift", "label_correlation", "effective_labels",
-    "labels_needed", "verdict_drift", "category_spread",
-}  # fmt: skip
+    "e_value",
+    "e_stop",
+    "sequential_stop",
+    "tier",
+    "random_baseline",
+    "random_baseline_coin",
+    "dasr_posterior",
+    "bias_bound",
+    "tipping_shift",
+    "label_correlation",
+    "effective_labels",
+    "labels_needed",
+    "verdict_drift",
+    "category_spread",
+}
 """Statistics that have no interval, whatever the data."""
 
 
@@ -48,10 +59,18 @@ def rows() -> Iterator[Row]:
 def full(warehouse: Warehouse, make: Make) -> Warehouse:
     """Return a warehouse with each statistic of the catalogue wherever it may stand."""
     drifts = [
-        {"measure": name, "low": None, "high": None, **values(at, name), "n": 1000 + at,
-         "clusters": 2000 + at, "reason": f"because {name}"}
-        for at, name in enumerate(NAMES, 1) if name in MEASURES
-    ]  # fmt: skip
+        {
+            "measure": name,
+            "low": None,
+            "high": None,
+            **values(at, name),
+            "n": 1000 + at,
+            "clusters": 2000 + at,
+            "reason": f"because {name}",
+        }
+        for at, name in enumerate(NAMES, 1)
+        if name in MEASURES
+    ]
     savings = [make(Estimates, *rows()), make(Drifts, *drifts)]
     warehouse.save(savings, run="r1", study="quick")
     return warehouse
@@ -62,10 +81,15 @@ def test_every_statistic_is_there_with_what_it_rests_on(full: Warehouse) -> None
         "select distinct statistic, estimate, low, high, n, clusters, reason from mart.numbers"
     )
     expected = {
-        (name, *(values(at, name).get(c) for c in ("estimate", "low", "high")), 1000 + at,
-         2000 + at, f"because {name}")
+        (
+            name,
+            *(values(at, name).get(c) for c in ("estimate", "low", "high")),
+            1000 + at,
+            2000 + at,
+            f"because {name}",
+        )
         for at, name in enumerate(NAMES, 1)
-    }  # fmt: skip
+    }
     assert set(found.rows()) == expected
     lost = full.query(
         "select count(*) as n from estimates anti join mart.numbers using (statistic)"
@@ -98,14 +122,28 @@ def test_a_family_and_a_whole_row(warehouse: Warehouse, make: Make) -> None:
 
 
 RUN = {
-    "run": "r1", "flow": "audit", "study": "quick", "user": "ada", "process": "lab/1",
-    "parameters": '{"seed": 7}', "fingerprint": "f", "code_version": "0.1.0+abc",
-    "started_at": datetime(2024, 11, 13, tzinfo=UTC), "state": "completed",
-}  # fmt: skip
+    "run": "r1",
+    "flow": "audit",
+    "study": "quick",
+    "user": "ada",
+    "process": "lab/1",
+    "parameters": '{"seed": 7}',
+    "fingerprint": "f",
+    "code_version": "0.1.0+abc",
+    "started_at": datetime(2024, 11, 13, tzinfo=UTC),
+    "state": "completed",
+}
 VOTE = {
-    "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "wave": "", "arm": "control",
-    "cluster": "q", "shown_first": "anchor", "repeat": 0, "choice": "first",
-}  # fmt: skip
+    "dataset": "d",
+    "judge": "offline/honest",
+    "prompt": "pair_v1",
+    "wave": "",
+    "arm": "control",
+    "cluster": "q",
+    "shown_first": "anchor",
+    "repeat": 0,
+    "choice": "first",
+}
 
 
 def log(*orders: tuple[str, str]) -> Saving:
@@ -124,13 +162,14 @@ def test_what_became_of_ballots_is_that_of_the_perturbation(
 ) -> None:
     judge = {"perturbation": None, "kind": None}
     rows = [
-        {}, {"statistic": "tie_rate", **judge},
+        {},
+        {"statistic": "tie_rate", **judge},
         {"statistic": "valid_rate", "hits": 30, "n": 40},
         {"statistic": "invalid_rate", "estimate": 0.25},
         {"statistic": "valid_rate", "hits": 90, "n": 100, **judge},
         {"statistic": "invalid_rate", "estimate": 0.1, **judge},
         {"statistic": "jury_asr", "judge": "jury/all"},
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     assert of(warehouse, "votes, invalid_rate", "asr") == [(30, 0.25)]
     assert of(warehouse, "votes, invalid_rate", "tie_rate") == [(90, 0.1)]
@@ -157,12 +196,13 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make:
     ten = {"n": 10, "clusters": 10}
     contrast = {"statistic": "mps_contrast", "standard_error": 0.1, **ten}
     rows = [
-        {"statistic": "mps", "p_value": 0.01}, {"statistic": "mps_sham"},
+        {"statistic": "mps", "p_value": 0.01},
+        {"statistic": "mps_sham"},
         # Holm of .01 and .03 is .02 and .03; half of the 90 % interval is .18
         {**contrast, "subgroup": "bob", "p_value": 0.01, "estimate": 0.5},
         {**contrast, "subgroup": "eve", "p_value": 0.03, "estimate": 0.01},
         {"statistic": "mps_drift", "wave": "n2", "subgroup": "n1"},
-    ]  # fmt: skip
+    ]
     savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
     warehouse.save(savings, run="r1", study="quick")
     shown = "subgroup, p_adjusted, adjustment, finding"
@@ -187,8 +227,9 @@ def test_a_finding_of_a_flaw_is_a_word_of_its_own(warehouse: Warehouse, make: Ma
     estimates = make(Estimates, *({"statistic": "mps", **row} for row in rows))
     warehouse.save([estimates, found], run="r1", study="quick")
     assert of(warehouse, "perturbation, p_adjusted, finding", "mps") == [
-        ("error", 0.26, "overlooks"), ("padding", 0.02, "biased")
-    ]  # fmt: skip
+        ("error", 0.26, "overlooks"),
+        ("padding", 0.02, "biased"),
+    ]
 
 
 def test_other_adjustments_are_of_the_primary_endpoint_only(
@@ -204,9 +245,10 @@ def test_other_adjustments_are_of_the_primary_endpoint_only(
 def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
     waves = [{"wave": wave} for wave in ("n1", "n2", "n3", "n4")]
     drifts = [
-        {"wave": "n2", "state": "suspect"}, {"wave": "n3", "state": "alert"},
+        {"wave": "n2", "state": "suspect"},
+        {"wave": "n3", "state": "alert"},
         {"wave": "n4", "base": "n3", "epoch": 2, "state": "quiet"},
-    ]  # fmt: skip
+    ]
     savings = [make(Estimates, *waves), make(Drifts, *drifts)]
     warehouse.save(savings, run="r1", study="quick")
     assert of(warehouse, "wave, epoch", "asr") == [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 2)]
@@ -221,22 +263,26 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
     since_first = {"statistic": "mps_drift", "subgroup": "n1", "method": "paired cluster t"}
     rows = [
         *({"wave": wave} for wave in ("n1", "n2", "n3", "n4")),
-        *({"wave": wave, "statistic": "valid_rate", **whole, "votes_per_pair": 4}
-          for wave in ("n2", "n4")),
+        *(
+            {"wave": wave, "statistic": "valid_rate", **whole, "votes_per_pair": 4}
+            for wave in ("n2", "n4")
+        ),
         {"wave": "n2", **since_first, "estimate": 0.4, "standard_error": 0.01, "dropped": 3},
         # The first wave is of another epoch.
         {"wave": "n4", **since_first, "estimate": 0.43, "p_value": 2e-23},
         {"wave": "n4", "statistic": "verdict_drift", "subgroup": "n1", "estimate": 0.5, **whole},
-    ]  # fmt: skip
+    ]
     of_replies = {"low": None, "high": None, "p_value": 0.5, "mode": "any", "perturbation": None}
     later = {"wave": "n4", "base": "n3", "epoch": 2, "p_adjusted": 0.6, "state": "quiet"}
     drifts = [
         {"wave": "n2", "estimate": 0.4},
         {"wave": "n3", "estimate": 0.41, "state": "alert"},
         {**later, "estimate": 0.04, "p_value": 0.3},
-        *({**later, **of_replies, "measure": f"{name}_drift", "estimate": 0.0}
-          for name in ("verdict", "text", "token")),
-    ]  # fmt: skip
+        *(
+            {**later, **of_replies, "measure": f"{name}_drift", "estimate": 0.0}
+            for name in ("verdict", "text", "token")
+        ),
+    ]
     savings = [make(Estimates, *rows), make(Drifts, *drifts)]
     warehouse.save(savings, run="r1", study="quick")
     shown = "wave, subgroup, epoch, estimate, p_value, p_adjusted, votes_per_pair, dropped, method"
@@ -250,18 +296,23 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
     for name in ("verdict_drift", "text_drift", "token_drift"):
         found = of(
             warehouse,
-            "family, wave, subgroup, epoch, estimate, p_value, p_adjusted, adjustment, seed", name,
-        )  # fmt: skip
+            "family, wave, subgroup, epoch, estimate, p_value, p_adjusted, adjustment, seed",
+            name,
+        )
         assert found == [canary]
 
 
 def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None:
     rows = [
-        {}, {"statistic": "replicate_floor"}, {"statistic": "random_baseline"},
-        {"statistic": "mps_sham"}, {"statistic": "mps"}, {"statistic": "tie_rate"},
+        {},
+        {"statistic": "replicate_floor"},
+        {"statistic": "random_baseline"},
+        {"statistic": "mps_sham"},
+        {"statistic": "mps"},
+        {"statistic": "tie_rate"},
         {"statistic": "e_value", "method": "betting, over control"},
         {"statistic": "asr", "perturbation": "other"},
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     # The ASR of `other` has no sham beside it.
     assert of(warehouse, "perturbation, floor", "asr") == [("other", None), ("padding", "sham")]
@@ -270,9 +321,13 @@ def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None
         for name in ("replicate_floor", "random_baseline", "mps_sham", "mps", "tie_rate", "e_value")
     }
     assert floors == {
-        "replicate_floor": "replicate", "random_baseline": "random judge", "mps_sham": "sham",
-        "mps": None, "tie_rate": None, "e_value": None,
-    }  # fmt: skip
+        "replicate_floor": "replicate",
+        "random_baseline": "random judge",
+        "mps_sham": "sham",
+        "mps": None,
+        "tie_rate": None,
+        "e_value": None,
+    }
 
 
 def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> None:
@@ -304,16 +359,18 @@ def test_code_and_prompt_are_told_and_the_seed_of_the_study(
         warehouse.save([make(Estimates)], run=run, study=study)
     # A file of votes names a prompt, and nobody knows its text.
     assert of(warehouse, f"study, {shown}", "asr") == [
-        ("quick", "0.1.0+abc", form.digest, 7), ("votes", "0.1.0+abc", None, None),
-    ]  # fmt: skip
+        ("quick", "0.1.0+abc", form.digest, 7),
+        ("votes", "0.1.0+abc", None, None),
+    ]
 
 
 def test_a_judge_that_is_left_out_is_marked_on_its_rates(warehouse: Warehouse, make: Make) -> None:
     whole = {"perturbation": None, "kind": None, "n": 20, "clusters": 20}
     rows = [
-        {}, {"statistic": "mps"},
+        {},
+        {"statistic": "mps"},
         {"statistic": "tie_rate", "estimate": 0.95, "low": 0.9, "high": 1.0, **whole},
-    ]  # fmt: skip
+    ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     assert of(warehouse, "excluded", "asr") == [(True,)]
     assert of(warehouse, "excluded", "mps") == [(None,)]

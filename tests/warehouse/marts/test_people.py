@@ -21,10 +21,14 @@ def test_what_people_said_and_what_is_left_out(
     votes = [
         {"ballot_id": f"a{n}", "choice": choice, "seconds": seconds, "finish_reason": how}
         for n, (choice, seconds, how) in enumerate(
-            [("first", 10.0, "timed"), ("tie", 30.0, "timed"), ("second", 2.0, "timed"),
-             ("abstain", 0.0, "untimed")]
+            [
+                ("first", 10.0, "timed"),
+                ("tie", 30.0, "timed"),
+                ("second", 2.0, "timed"),
+                ("abstain", 0.0, "untimed"),
+            ]
         )
-    ]  # fmt: skip
+    ]
     person = {"judge": "people/ann", "provider": "people", "simulated": False}
     stocked.save(
         [make(Judges, person), make(Pairs, *pairs), make(Ballots, *ballots), make(Votes, *votes)],
@@ -32,20 +36,34 @@ def test_what_people_said_and_what_is_left_out(
     )
     log = make_vote_log(
         [
-            {"dataset": "d", "judge": "people/ann", "prompt": "pair_v1", "sample": f"s{n}",
-             "cluster": "d/1", "choice": choice, "human": True}
+            {
+                "dataset": "d",
+                "judge": "people/ann",
+                "prompt": "pair_v1",
+                "sample": f"s{n}",
+                "cluster": "d/1",
+                "choice": choice,
+                "human": True,
+            }
             for n, choice in enumerate(choices)
         ]
         + [{"dataset": "d", "judge": "offline/honest", "sample": "s0", "human": False}]
-    )  # fmt: skip
+    )
     stocked.save([Saving(VoteLog, log)], run="r1", study="quick")  # type: ignore[arg-type]
     assert stocked.query("select * from mart.people").to_dicts() == [
         {
-            "study": "quick", "dataset": "d", "judge": "people/ann", "arm": "control",
-            "perturbation": None, "votes": 4, "counted": 2, "too_fast": 1, "not_familiar": 1,
+            "study": "quick",
+            "dataset": "d",
+            "judge": "people/ann",
+            "arm": "control",
+            "perturbation": None,
+            "votes": 4,
+            "counted": 2,
+            "too_fast": 1,
+            "not_familiar": 1,
             "median_seconds": 10.0,
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_a_vote_without_seconds_is_never_too_fast(
@@ -72,12 +90,19 @@ def test_a_vote_without_seconds_is_never_too_fast(
     for study, names in {"quick": ["people/ann"], "file": ["people/ann", "eve"]}.items():
         log = make_vote_log(
             [
-                {"dataset": "d", "judge": name, "prompt": "pair_v1", "sample": f"s{n}",
-                 "cluster": "d/1", "choice": "invalid", "human": True}
+                {
+                    "dataset": "d",
+                    "judge": name,
+                    "prompt": "pair_v1",
+                    "sample": f"s{n}",
+                    "cluster": "d/1",
+                    "choice": "invalid",
+                    "human": True,
+                }
                 for name in names
                 for n in range(2)
             ]
-        )  # fmt: skip
+        )
         stocked.save([Saving(VoteLog, log)], run="r1", study=study)  # type: ignore[arg-type]
     told = "select study, judge, votes, too_fast, median_seconds from mart.people order by all"
     assert stocked.query(told).rows() == [

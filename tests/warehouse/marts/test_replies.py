@@ -12,12 +12,16 @@ def test_a_changed_fingerprint_is_a_notice(stocked: Warehouse, make: Make) -> No
     ballots = [{"ballot_id": wave, "wave": wave} for wave, *_ in nights]
     votes = [
         {
-            "ballot_id": wave, "model": model, "fingerprint": fingerprint, "raw": "x" * day,
-            "completion_tokens": 10 * day, "seconds": float(day),
+            "ballot_id": wave,
+            "model": model,
+            "fingerprint": fingerprint,
+            "raw": "x" * day,
+            "completion_tokens": 10 * day,
+            "seconds": float(day),
             "cast_at": datetime(2024, 1, day, tzinfo=UTC),
         }
         for day, (wave, model, fingerprint) in enumerate(nights, 2)
-    ]  # fmt: skip
+    ]
     stocked.save([make(Ballots, *ballots), make(Votes, *votes)], run="r2")
     found = stocked.query(
         "select wave, votes, models, fingerprints, median_seconds, mean_characters, mean_tokens, "

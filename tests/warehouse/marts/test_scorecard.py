@@ -13,8 +13,13 @@ def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
         {**whole, "statistic": "invalid_rate", "estimate": 0.02, "low": 0.0, "high": 0.05},
     )
     drifts = make(Drifts, {"wave": ""})
-    position = {"perturbation": None, "kind": "position", "mode": "any",
-                "statistic": "position_gap", "finding": "biased"}  # fmt: skip
+    position = {
+        "perturbation": None,
+        "kind": "position",
+        "mode": "any",
+        "statistic": "position_gap",
+        "finding": "biased",
+    }
     warehouse.save([estimates, make(Findings, {}, position), drifts], run="r1", study="quick")
     sql = "select study, gate, perturbation, verdict from mart.scorecard order by gate"
     assert warehouse.query(sql).rows() == [

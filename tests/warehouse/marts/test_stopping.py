@@ -25,11 +25,26 @@ def test_looks_and_evidence_side_by_side(warehouse: Warehouse, make: Make) -> No
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     assert warehouse.query("select * from mart.stopping").to_dicts() == [
         {
-            "study": "quick", "dataset": "d", "judge": "offline/honest", "prompt": "pair_v1",
-            "wave": "", "mode": "balanced", "perturbation": "padding", "kind": "promote",
-            "simulated": True, "shift": 0.25, "low": 0.125, "high": 0.375, "n": 60,
-            "clusters": 4, "stop_by_looks": 40, "share_by_looks": 0.75, "stop_by_evidence": None,
-            "share_by_evidence": None, "e_value": 12.5, "p_value": 0.0625,
+            "study": "quick",
+            "dataset": "d",
+            "judge": "offline/honest",
+            "prompt": "pair_v1",
+            "wave": "",
+            "mode": "balanced",
+            "perturbation": "padding",
+            "kind": "promote",
+            "simulated": True,
+            "shift": 0.25,
+            "low": 0.125,
+            "high": 0.375,
+            "n": 60,
+            "clusters": 4,
+            "stop_by_looks": 40,
+            "share_by_looks": 0.75,
+            "stop_by_evidence": None,
+            "share_by_evidence": None,
+            "e_value": 12.5,
+            "p_value": 0.0625,
             "reason": "e_stop: never",
         }
-    ]  # fmt: skip
+    ]

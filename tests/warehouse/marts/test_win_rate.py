@@ -20,8 +20,13 @@ def test_corrections_stand_side_by_side(warehouse: Warehouse, make: Make) -> Non
         }
         for i, name in enumerate(names)
     ]
-    other = {**cell, "statistic": "rogan_gladen", "subgroup": "ant", "estimate": None,
-             "reason": "blind"}  # fmt: skip
+    other = {
+        **cell,
+        "statistic": "rogan_gladen",
+        "subgroup": "ant",
+        "estimate": None,
+        "reason": "blind",
+    }
     own = {**cell, "statistic": "self_score_error", "subgroup": "ant", "estimate": 0.25}
     warehouse.save(
         [make(Estimates, *rows, other, own, {"statistic": "asr"})], run="r1", study="quick"
