@@ -15,7 +15,7 @@ import polars as pl
 from booth._seats import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
-from tasks.kit.stage import ALL_ROOMS, code_digest
+from tasks.kit.code_digest import ALL_ROOMS, code_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 

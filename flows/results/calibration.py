@@ -36,7 +36,7 @@ from tasks.calibration.calibrate import (
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
 from tasks.counting.masks import count_masks
-from tasks.kit.stage import code_digest
+from tasks.kit.code_digest import code_digest
 from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
 from warehouse.peek import require_file

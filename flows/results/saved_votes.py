@@ -17,7 +17,7 @@ from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks.conclude import conclude
-from tasks.kit.stage import code_digest
+from tasks.kit.code_digest import code_digest
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from flows.running.process_identity import noted
 from schemas.keys import content_key
 from tasks.engine.redaction import redact
-from tasks.kit.stage import ALL_ROOMS, code_digest
+from tasks.kit.code_digest import ALL_ROOMS, code_digest
 from warehouse.store import SIGN_SECONDS, Warehouse, WarehouseBusyError, WarehouseError
 
 NOTHING_ASKED = {

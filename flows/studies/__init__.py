@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
+from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
 from tasks.kit.home import own_folder
-from tasks.kit.stage import code_digest
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,6 +22,7 @@ from prefect.serializers import PickleSerializer
 from prefect.settings import get_current_settings
 
 from schemas.digests import frame_digest
+from tasks.kit.code_digest import reachable_digest
 
 PICKLED, FRAME = b"-", b"+"
 DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 @dataclass
 class Content(CachePolicy):
-    """Key on the task, on all code of its room and the schemas, and on what its inputs hold.
+    """Key on the task, on the code that it can reach, and on what its inputs hold.
 
     Prefect's own ``INPUTS`` hashes how a frame lies in memory, and its default also the run.
     """
@@ -47,7 +47,7 @@ class Content(CachePolicy):
         **_: Any,
     ) -> str:
         """Return the cache key of a task run."""
-        return _key(task_ctx.task.name, inputs)
+        return _key(task_ctx.task.fn, task_ctx.task.name, inputs)
 
 
 class Compressed(PickleSerializer):
@@ -129,7 +129,7 @@ def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> pl.DataFrame:
-        file = results_folder() / _key(function.__qualname__, [args, kwargs])
+        file = results_folder() / _key(function, function.__qualname__, [args, kwargs])
         with suppress(OSError, pl.exceptions.PolarsError):
             frame = pl.read_ipc(io.BytesIO(file.read_bytes()))
             file.touch()
@@ -155,9 +155,10 @@ def _write_whole(file: Path, frame: pl.DataFrame) -> None:
             raise
 
 
-def _key(name: str, inputs: Any) -> str:
+def _key(function: Callable[..., Any], name: str, inputs: Any) -> str:
     """Return the cache key of what a function of this name makes of its inputs."""
-    parts = [name, code_digest(), pl.__version__, _plain(inputs)]
+    code = reachable_digest(function.__module__)
+    parts = [name, code, pl.__version__, _plain(inputs)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -173,18 +174,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"a stage cannot be cached on a {type(value).__name__}; pass plain values.")
-
-
-ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
-ROOMS = Path(__file__).parents[2]
-
-
-@cache
-def code_digest(rooms: tuple[str, ...] = ("schemas", "tasks")) -> str:
-    """Return a digest of all files in ``rooms``; without others those that results depend on."""
-    digest = hashlib.sha256()
-    for room in rooms:
-        for file in sorted((ROOMS / room).rglob("*")):
-            if file.suffix in {".py", ".toml", ".j2", ".sql"}:
-                digest.update(str(file.relative_to(ROOMS)).encode() + file.read_bytes())
-    return digest.hexdigest()

@@ -15,7 +15,6 @@ from tasks.kit.stage import (
     DAYS_VARIABLE,
     Compressed,
     Content,
-    code_digest,
     errand,
     prune_results,
     remembered,
@@ -29,7 +28,7 @@ class Design(NamedTuple):
 
 
 def _key(name: str = "tally", **inputs: Any) -> str:
-    context: Any = SimpleNamespace(task=SimpleNamespace(name=name))
+    context: Any = SimpleNamespace(task=SimpleNamespace(name=name, fn=_key))
     return Content().compute_key(context, inputs, {})
 
 
@@ -130,7 +129,7 @@ def test_what_has_no_plain_content_is_refused(value: object) -> None:
 
 def test_a_key_depends_on_the_code_and_on_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     before = _key(x=1)
-    monkeypatch.setattr(staging, "code_digest", lambda: "other code")
+    monkeypatch.setattr(staging, "reachable_digest", lambda _: "other code")
     other_code = _key(x=1)
     monkeypatch.undo()
     monkeypatch.setattr(pl, "__version__", "0.0.1")
@@ -149,35 +148,6 @@ def test_a_stage_is_cached_by_content_and_an_errand_never() -> None:
     assert never.cache_policy == NO_CACHE
     assert never.persist_result is False
     assert cached.fn(2) == never.fn(2) == 4
-
-
-def test_the_code_is_all_of_tasks_and_schemas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    digests = []
-
-    def look() -> None:
-        code_digest.cache_clear()
-        digests.append(code_digest())
-
-    monkeypatch.setattr(staging, "ROOMS", tmp_path)
-    for path in ("tasks/deep/a.py", "tasks/b.toml", "schemas/c.py", "tasks/d.j2"):
-        file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("1")
-        look()
-        file.write_text("2")
-        look()
-    (tmp_path / "tasks/b.toml").rename(tmp_path / "tasks/c.toml")
-    look()
-    assert len(set(digests)) == len(digests)
-    for path in ("tasks/notes.txt", "tasks/a.pyc", "flows.py"):
-        (tmp_path / path).write_text("3")
-        look()
-        assert digests[-1] == digests[8]
-    monkeypatch.undo()
-    code_digest.cache_clear()
-    assert code_digest() not in digests
 
 
 def test_a_frame_is_remembered_for_equal_inputs_only(
