@@ -13,10 +13,10 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 BATCH = 250

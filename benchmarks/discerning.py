@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
@@ -11,7 +12,6 @@ from tasks.conclude import conclude
 from tasks.conclusions.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 FLAWS = ("factual_error", "gender_bias")

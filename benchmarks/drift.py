@@ -12,13 +12,13 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.kit.defaults import BUDGET, NIGHTS
 from tasks.simulation.judge import Traits, probabilities
-from tasks.simulation.studies import simulate
 
 NIGHTS_OF_A_MONTH = 30
 JUDGES, PERTURBATIONS = 6, 10

@@ -14,13 +14,13 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 BATCH = 50

@@ -19,13 +19,13 @@ from discerning import discernment
 from hidden import HIDDEN
 from studies import in_one_order
 
+from benchmarks.simulated_studies import Kind, simulate
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.conclusions.position_bias import position_findings
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import Kind, simulate
 from tasks.statistics import STATISTICS
 
 BATCH = 100

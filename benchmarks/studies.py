@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import PRESETS, Kind, simulate
 from tasks.statistics import STATISTICS
 
 WANTED: list[str] = []

@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 from characteristics import show
 from studies import frames, measured
 
+from benchmarks.simulated_studies import simulate
 from tasks.counting.arms import mean_shift
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 
 DESIGNS: dict[str, tuple[int, ...]] = {
     "100, 50, 20, nine of 5": (100, 50, 20, *(5,) * 9),

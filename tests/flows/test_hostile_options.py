@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from flows import serve
 from flows.cli import audit, calibrate, measure, query
 from flows.cli.main import main
@@ -27,7 +28,6 @@ from flows.serving.access import Access
 from flows.studies import LARGEST, make_study
 from schemas.judging import Verdicts, VoteLog
 from tasks.aggregate import count_votes, tally_votes
-from tasks.simulation.studies import PRESETS, simulate
 from warehouse.store import Saving, Warehouse
 
 SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
@@ -187,7 +187,7 @@ def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyP
 
     stopped: list[int] = []
     monkeypatch.setattr(audit, "_audit", confirm)
-    monkeypatch.setattr("flows.cli.leave", stopped.append)
+    monkeypatch.setattr("flows.cli.main.leave", stopped.append)
     done = CliRunner().invoke(main, ["audit", *WORDS["audit"]])
     assert stopped == [130]
     assert done.stderr.startswith("voirdire: stopped.")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from benchmarks.simulated_studies import simulate
 from flows.cli.measure import measures_of
 from flows.cli.measure_tables import show_gates, show_rows, show_summary
 from flows.cli.terminal import legend, lost_lines, print_rows, result_table
@@ -29,7 +30,6 @@ from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, report
 from tasks.reporting.comparison_rows import all_rows
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from warehouse.store import Saving, Warehouse
 
 TRAITS = Traits(omega=1.5, nu=0.5, iota=0.05)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import CHOICES, Tallies, VoteLog
 from tasks.aggregate import (
     count_votes,
@@ -16,7 +17,6 @@ from tasks.aggregate import (
     tally_votes,
 )
 from tasks.annotate import annotate
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

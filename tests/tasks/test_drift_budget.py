@@ -3,12 +3,12 @@
 import numpy as np
 import polars as pl
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.simulation.judge import Traits, probabilities
-from tasks.simulation.studies import simulate
 
 CELLS, NIGHTS, ITEMS = 60, 8, 24
 

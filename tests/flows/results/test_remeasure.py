@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from polars.testing import assert_frame_equal
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.cli.measure import estimates_of
 from flows.results import remeasure as remeasuring
@@ -19,7 +20,6 @@ from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
-from tasks.simulation.studies import PRESETS, simulate
 from warehouse.peek import standing
 from warehouse.store import Saving, Warehouse
 
@@ -111,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flows.cli.leave", sys.exit)
+    monkeypatch.setattr("flows.cli.main.leave", sys.exit)
     monkeypatch.setattr(remeasuring, "drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"

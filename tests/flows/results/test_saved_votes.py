@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from polars.testing import assert_frame_equal
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.cli.measure import estimates_of
 from flows.results.drift import drift_in
@@ -19,7 +20,6 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.readers.votes import read_votes
-from tasks.simulation.studies import PRESETS, simulate
 from warehouse.store import Warehouse
 
 Make = Callable[..., Any]

@@ -4,12 +4,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, measure
 from tasks.conclusions.exclusions import exclude, kept
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 20}

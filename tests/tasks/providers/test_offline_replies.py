@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from benchmarks.simulated_studies import PRESETS
 from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
 from tasks.simulation.judge import MALFORMED, WHO, Exhibit, Traits, answer, gap, read_prompt
-from tasks.simulation.studies import PRESETS
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]

@@ -14,12 +14,12 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclusions.contrasts import contrasts
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.contrast import ONE_SIDED, contrast
 
 Make = Callable[..., Any]

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics import STATISTICS
 
 STUDIES, VOTES = 400, 6

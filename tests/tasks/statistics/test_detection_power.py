@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.intervals import wilson
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps_sham import mps_sham

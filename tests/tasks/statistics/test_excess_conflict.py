@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics.excess_conflict import excess_conflict
 
 Make = Callable[..., Any]

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics.heterogeneity import heterogeneity
 from tasks.statistics.mps_sham import mps_sham
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.panels.error_correlation import effective_size
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.jury import ALL, jury, jury_of
 from tasks.statistics.mps import mps
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import StratifiedTable
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.los import los
 
 Make = Callable[..., Any]

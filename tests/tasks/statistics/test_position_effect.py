@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics.position_effect import position_effect
 
 Make = Callable[..., Any]

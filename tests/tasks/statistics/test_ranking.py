@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.ranking import ranking, ranks
 
 Make = Callable[..., Any]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulated_studies import PRESETS, simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.simulation.studies import PRESETS, simulate
 from tasks.statistics.dasr import dasr
 from tasks.statistics.replicate_floor import replicate_floor
 

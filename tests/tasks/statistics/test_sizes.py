@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 STUDIES, PAIRS = 500, 400

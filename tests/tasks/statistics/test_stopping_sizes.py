@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
+from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import simulate
 from tasks.statistics import STATISTICS
 
 STUDIES, ITEMS = 250, 142

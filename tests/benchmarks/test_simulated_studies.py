@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
+from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
-from tasks.simulation.studies import PRESETS, Kind, simulate
 from tasks.statistics import STATISTICS
 
 ITEMS, VOTES = 20_000, 6
