@@ -74,7 +74,7 @@ def measure_anew(
 def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
     """Measure and save, as the run of this row; return what was done."""
     study = row["study"]
-    parameters = Study.model_validate_json(row["parameters"])
+    parameters = Study.stored(row["parameters"])
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
     people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
@@ -187,7 +187,7 @@ def _run_row(
             f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
         )
     (last,) = found
-    study = Study.model_validate_json(last["parameters"])
+    study = Study.stored(last["parameters"])
     if too_fast_seconds is not None:
         study = study.model_copy(update={"too_fast_seconds": too_fast_seconds})
     began = datetime.now(UTC)

@@ -172,3 +172,13 @@ def test_what_cannot_be_measured_is_named(
     result = remeasure(Warehouse(warehouse.path.with_name(file)), study)
     assert result.exit_code == 2
     assert pl.Series([result.output.replace("\n", " ")]).str.contains(said).all()
+
+
+def test_a_study_that_an_earlier_version_stored_is_measured(warehouse: Warehouse) -> None:
+    with warehouse._visit(write=True) as connection:
+        connection.execute(
+            """update runs set parameters = replace(parameters, '"mode"', '"gone": 1, "mode"')"""
+        )
+    assert '"gone": 1' in warehouse.query("select parameters from runs limit 1").item()
+    done = remeasure(warehouse, STUDY.name)
+    assert done.exit_code == 0, done.output
