@@ -13,7 +13,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.results.drift import drift_of
 from flows.results.people import left_out_line, of_people, people_in
-from flows.running.dead_runs import mark_dead_runs
+from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from flows.running import dead_runs
-from flows.running.dead_runs import mark_dead_runs
 from flows.running.process_identity import noted
 from flows.running.record import Record
+from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import HOST, host_of
 from flows.studies import Study
 from warehouse.store import Warehouse
