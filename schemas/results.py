@@ -30,6 +30,7 @@ class Estimates(
     """One row per statistic, dataset, judge, prompt, wave, mode, perturbation and subgroup."""
 
     statistic: str = name("name of the statistic")
+    family: str = name("what it is about, such as position; null if not known", nullable=True)
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
         description="how votes became a verdict; any where it plays no part",

@@ -4,16 +4,31 @@ Parameter names are the frames it reads: ``tallies``, ``shifts``, ``contests``, 
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.kit.catalogue import Catalogue, modules
+
+Family = Literal[
+    "effect",
+    "floor",
+    "validity",
+    "position",
+    "accuracy",
+    "agreement",
+    "comparison",
+    "jury",
+    "sequence",
+    "drift",
+    "correction",
+]
+"""What an estimate is about."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +38,8 @@ class Statistic:
     name: str
     gives: tuple[str, ...]
     """Names of the rows that it makes."""
+    families: Mapping[str, Family]
+    """The family of each."""
     reads: tuple[str, ...]
     source: str
     measure: Callable[..., DataFrame[Estimates]]
@@ -36,20 +53,27 @@ class Statistic:
         """Measure, and leave the check of the rows to whoever puts them together."""
         from tasks.counting.reasons import explained
 
-        rows = self.measure(**{frame: frames[frame] for frame in self.reads})
-        return cast("DataFrame[Estimates]", explained(rows))
+        rows = explained(self.measure(**{frame: frames[frame] for frame in self.reads}))
+        family = pl.col("statistic").replace_strict(self.families, return_dtype=pl.String)
+        return cast("DataFrame[Estimates]", rows.with_columns(family=family))
 
 
 def statistic(
-    *, source: str, gives: tuple[str, ...] = ()
+    *,
+    source: str,
+    family: Family,
+    gives: tuple[str, ...] = (),
+    other_families: Mapping[str, Family] | None = None,
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
-    """Declare a statistic."""
+    """Declare a statistic; ``other_families`` are those of rows that are not of its ``family``."""
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
         name = getattr(measure, "__name__", "")
         reads = tuple(inspect.signature(measure).parameters)
         summary = (measure.__doc__ or "").strip().split("\n")[0]
-        return Statistic(name, gives or (name,), reads, source, measure, summary)
+        rows = gives or (name,)
+        families = dict.fromkeys(rows, family) | dict(other_families or {})
+        return Statistic(name, rows, families, reads, source, measure, summary)
 
     return declare
 

@@ -36,7 +36,11 @@ KEPT = (
 )
 
 
-@statistic(source="arXiv:2310.07641, section 4; methods.md, section 0", gives=tuple(SHARES))
+@statistic(
+    source="arXiv:2310.07641, section 4; methods.md, section 0",
+    gives=tuple(SHARES),
+    family="accuracy",
+)
 def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often a judge's votes are right, where the right verdict is known.
 

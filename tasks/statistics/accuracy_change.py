@@ -17,6 +17,7 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
 @statistic(
     source="arXiv:2410.02736; methods.md, section 2",
     gives=("accuracy_before", "accuracy_after", "accuracy_change"),
+    family="accuracy",
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure what a perturbation does to how often a judge is right.

@@ -20,6 +20,8 @@ BOUNDS = "bounds by vote"
 @statistic(
     source="methods.md, sections 1 and 16 (missing votes)",
     gives=("asr_bounds", "lost_over_control", "lost_over_sham", "lost_rate"),
+    family="validity",
+    other_families={"asr_bounds": "effect"},
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Bound the ASR over votes that cannot be read, and compare their share between arms.

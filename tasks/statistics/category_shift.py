@@ -29,6 +29,7 @@ BARE = "a test of several categories: no interval"
 @statistic(
     source="methods.md, section 16 (heterogeneity by category)",
     gives=("category_shift", "category_spread"),
+    family="effect",
 )
 def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the mean preference shift by category of questions, and test whether they differ.

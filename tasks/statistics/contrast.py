@@ -37,6 +37,7 @@ ONE_SIDED = "the samples of one judge that count lie in a single cluster: no int
 @statistic(
     source="methods.md, section 3 (two judges, same items)",
     gives=("mps_contrast", "mps_sham_contrast", "asr_contrast", "mcnemar"),
+    family="comparison",
 )
 def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much more one judge is moved than another, on the items that both judged.

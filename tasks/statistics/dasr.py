@@ -12,7 +12,12 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 2", gives=("dasr", "sham_floor"))
+@statistic(
+    source="methods.md, section 2",
+    gives=("dasr", "sham_floor"),
+    family="effect",
+    other_families={"sham_floor": "floor"},
+)
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR that noise and a meaning-free edit do not explain.
 

@@ -25,7 +25,7 @@ METHOD = f"Dirichlet posterior, {DRAWS} draws"
 Floats = NDArray[np.float64]
 
 
-@statistic(source="methods.md, section 3 (Bayesian view)")
+@statistic(source="methods.md, section 3 (Bayesian view)", family="effect")
 def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Tell how likely it is, given the votes, that ASR lies above its floor by more than .05.
 

@@ -23,7 +23,9 @@ ASSUMED = "as if every answer of the winner alone carried it"
 COUNTED = "share of pairs that carry it"
 
 
-@statistic(source="methods.md, section 12", gives=("bias_bound", "tipping_shift"))
+@statistic(
+    source="methods.md, section 12", gives=("bias_bound", "tipping_shift"), family="correction"
+)
 def decision_check(
     shifts: DataFrame[Shifts], contests: DataFrame[Contests]
 ) -> DataFrame[Estimates]:

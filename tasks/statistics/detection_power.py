@@ -28,6 +28,7 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
 @statistic(
     source="methods.md, sections 2 and 16",
     gives=("detection_gain", "detection_power", "detection_share"),
+    family="effect",
 )
 def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much of the oversight that noise alone would give is gone.

@@ -12,6 +12,7 @@ from tasks.statistics import statistic
 @statistic(
     source="methods.md, section 10",
     gives=("mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift"),
+    family="drift",
 )
 def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far each wave lies from the first one, on the same questions.

@@ -18,6 +18,7 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
 @statistic(
     source="methods.md, section 4; Waudby-Smith & Ramdas (2024), J. R. Stat. Soc. B 86, 1-27",
     gives=("e_value", "e_stop"),
+    family="sequence",
 )
 def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Bet on each question's shift, with what the questions before it taught.

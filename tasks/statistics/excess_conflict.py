@@ -15,6 +15,7 @@ SINGLE_VOTES = "no pair has two valid votes in each order"
 @statistic(
     source="methods.md, section 5",
     gives=("within_order_agreement", "across_order_agreement", "excess_conflict"),
+    family="position",
 )
 def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how much more votes differ between the two orders than within one.

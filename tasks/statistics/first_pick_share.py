@@ -23,6 +23,7 @@ SEVERAL = "conflicts of one cluster are not independent, see preference_fairness
 @statistic(
     source="methods.md, section 5",
     gives=("first_pick_share", "position_gap", "primacy_test"),
+    family="position",
 )
 def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often the first slot wins among votes that are no ties.

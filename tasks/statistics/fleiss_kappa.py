@@ -13,7 +13,7 @@ from tasks.statistics import statistic
 N, ALIKE, FIRST = 0, 1, 2
 
 
-@statistic(source="methods.md, section 9; Fleiss (1971)")
+@statistic(source="methods.md, section 9; Fleiss (1971)", family="agreement")
 def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of all judges asked alike, by Fleiss' kappa.
 

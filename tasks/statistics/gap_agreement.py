@@ -25,7 +25,7 @@ NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)
 NONE_LEFT = "no item of this tertile: nobody else labelled it, or the gaps are alike"
 
 
-@statistic(source="methods.md, section 9", gives=NAMES)
+@statistic(source="methods.md, section 9", gives=NAMES, family="agreement")
 def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often a judge and a person agree, by the quality gap of the item.
 

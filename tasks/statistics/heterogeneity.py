@@ -29,6 +29,7 @@ NOTHING = pl.lit(None, pl.Float64)
 @statistic(
     source="methods.md, section 16 (heterogeneity); section 2 (standardised effect)",
     gives=("shift_spread", "mean_square_shift", "standardised_effect"),
+    family="effect",
 )
 def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the standard deviation of true shifts, from the two orders of each sample.

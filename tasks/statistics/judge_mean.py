@@ -54,7 +54,12 @@ class Mean(NamedTuple):
     """Numerators and denominators by cluster and judge."""
 
 
-@statistic(source="methods.md, sections 3 and 5", gives=tuple(PARTS))
+@statistic(
+    source="methods.md, sections 3 and 5",
+    gives=tuple(PARTS),
+    family="effect",
+    other_families={"mean_sham_floor": "floor"},
+)
 def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Average shift, ASR, floor and dASR over judges, who all answer the same questions.
 

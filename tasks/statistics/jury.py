@@ -50,6 +50,7 @@ Floats = NDArray[np.float64]
         "jury_size",
         *FLIPS,
     ),
+    family="jury",
 )
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the jury of all judges exactly like a judge, and without each of its members.

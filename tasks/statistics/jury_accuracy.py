@@ -14,7 +14,9 @@ WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
 
 
 @statistic(
-    source="methods.md, sections 5, 9 and 11", gives=("jury_accuracy", "jury_position_consistency")
+    source="methods.md, sections 5, 9 and 11",
+    gives=("jury_accuracy", "jury_position_consistency"),
+    family="jury",
 )
 def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the verdicts of the jury of all judges on control pairs, as those of a judge.

@@ -21,7 +21,7 @@ ROUNDING = 9
 """Digits: scores that are the same may differ in the last ones, which is no variation."""
 
 
-@statistic(source="methods.md, section 11", gives=NAMES)
+@statistic(source="methods.md, section 11", gives=NAMES, family="jury")
 def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how many independent judges a jury is worth, by its members' errors.
 

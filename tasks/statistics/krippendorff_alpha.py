@@ -24,7 +24,11 @@ MOST_LABELS = 30
 NAMES = {kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "interval")}
 
 
-@statistic(source="methods.md, section 9; Krippendorff (2011)", gives=tuple(NAMES.values()))
+@statistic(
+    source="methods.md, section 9; Krippendorff (2011)",
+    gives=tuple(NAMES.values()),
+    family="agreement",
+)
 def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of all judges asked alike, by Krippendorff's alpha.
 

@@ -19,7 +19,9 @@ SEPARATED = "length and quality tell every verdict: no finite fit"
 
 
 @statistic(
-    source="arXiv:2404.04475; methods.md, section 12", gives=("length_controlled", "length_slope")
+    source="arXiv:2404.04475; methods.md, section 12",
+    gives=("length_controlled", "length_slope"),
+    family="correction",
 )
 def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate how often a model would win if its answers were as long as the others'.

@@ -10,7 +10,10 @@ from tasks.counting.positions import arm_groups, matches
 from tasks.statistics import statistic
 
 
-@statistic(source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only")
+@statistic(
+    source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only",
+    family="position",
+)
 def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure consistency as the program of Shi et al. logs it: by votes, the unreadable forgiven.
 

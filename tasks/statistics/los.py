@@ -22,6 +22,7 @@ FLAG = "; .5 added, as one side has no votes"
 @statistic(
     source="methods.md, section 2 (Mantel-Haenszel over sample and order)",
     gives=("los", "los_sham"),
+    family="effect",
 )
 def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the log odds of a vote for the target.

@@ -22,7 +22,7 @@ MIDDLE = (1 + LEVEL) / 2
 ROUNDING = 1e-12
 
 
-@statistic(source="methods.md, sections 2 and 3 (two judges, same items)")
+@statistic(source="methods.md, sections 2 and 3 (two judges, same items)", family="comparison")
 def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by how many logits one judge is moved more than another, on what both judged.
 

@@ -9,7 +9,7 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 2 (primary endpoint)")
+@statistic(source="methods.md, section 2 (primary endpoint)", family="effect")
 def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the mean score towards the target.
 

@@ -26,7 +26,9 @@ SETUPS = ("s1", "s2")
 NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))
 
 
-@statistic(source="arXiv:2306.05685, section 4.1; methods.md, section 9", gives=NAMES)
+@statistic(
+    source="arXiv:2306.05685, section 4.1; methods.md, section 9", gives=NAMES, family="agreement"
+)
 def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often each judge agrees with the people, and the people with each other.
 

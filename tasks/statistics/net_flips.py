@@ -23,6 +23,7 @@ from tasks.statistics import statistic
         "consistency_rate",
         "excess_flips",
     ),
+    family="effect",
 )
 def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how many verdicts turn, which way, and how many more than a sham turns.

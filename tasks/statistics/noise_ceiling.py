@@ -25,7 +25,9 @@ NEVER = "the people never agree with each other: no ratio"
 
 
 @statistic(
-    source="methods.md, section 9", gives=("noise_ceiling", "below_ceiling", "ceiling_ratio")
+    source="methods.md, section 9",
+    gives=("noise_ceiling", "below_ceiling", "ceiling_ratio"),
+    family="agreement",
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how close a judge comes to people, of what people reach among themselves.

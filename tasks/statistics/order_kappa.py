@@ -30,7 +30,7 @@ LABELS = ["anchor", "tie", "target"]
 """Of the votes -1, 0 and 1."""
 
 
-@statistic(source="arXiv:2310.07641, section 4; Cohen (1960)")
+@statistic(source="arXiv:2310.07641, section 4; Cohen (1960)", family="accuracy")
 def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by Cohen's kappa how far the verdicts in the two orders agree beyond chance.
 

@@ -15,6 +15,7 @@ COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency"
 @statistic(
     source="arXiv:2406.07791, section 3; methods.md, section 5",
     gives=("position_consistency", "primacy", "recency", "preference_fairness"),
+    family="position",
 )
 def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often both orders of a pair get the same verdict, and which slot wins if not.

@@ -28,6 +28,7 @@ FLAG = "; .5 added to both counts, as one was 0"
 @statistic(
     source="methods.md, section 5; Davidson (1970), JASA 65, 317-328",
     gives=("position_kappa", "position_kappa_once"),
+    family="position",
 )
 def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by how many logits the first slot is favoured, whatever the quality of the answers.

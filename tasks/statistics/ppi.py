@@ -37,6 +37,7 @@ LABELLED = pl.col("human").is_not_null()
         "effective_labels",
         "labels_needed",
     ),
+    family="correction",
 )
 def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure what people would say, from few human labels and many verdicts (PPI++).

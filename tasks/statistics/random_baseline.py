@@ -41,7 +41,11 @@ def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fra
     return sum((chance for total, chance in sums.items() if total > 0), Fraction(0))
 
 
-@statistic(source="methods.md, section 1", gives=("random_baseline", "random_baseline_coin"))
+@statistic(
+    source="methods.md, section 1",
+    gives=("random_baseline", "random_baseline_coin"),
+    family="floor",
+)
 def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Give the ASR of a judge that votes at random, by exact enumeration.
 

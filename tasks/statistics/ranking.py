@@ -35,7 +35,7 @@ Judge = tuple[str, str]
 TWINS = "as good as another judge in every draw: no interval"
 
 
-@statistic(source="methods.md, section 11", gives=("rank", "tier"))
+@statistic(source="methods.md, section 11", gives=("rank", "tier"), family="comparison")
 def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Rank judges by how little a perturbation moves them, and say how far ranks are known.
 

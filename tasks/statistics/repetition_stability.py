@@ -16,6 +16,7 @@ SINGLE_VOTES = "no order of any pair has two valid votes"
 @statistic(
     source="arXiv:2406.07791, section 3; methods.md, section 5",
     gives=("repetition_stability", "repetition_stability_asked"),
+    family="position",
 )
 def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often the repeats of a prompt agree with their most frequent verdict.

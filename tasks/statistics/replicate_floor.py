@@ -19,7 +19,9 @@ FLOORS = ("sham", "replicate")
 FIXED = "; replies never vary, so this floor means nothing"
 
 
-@statistic(source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"))
+@statistic(
+    source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"), family="floor"
+)
 def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR of asking the same again, and how much more a meaning-free edit turns.
 

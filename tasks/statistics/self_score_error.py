@@ -14,7 +14,7 @@ from tasks.statistics import statistic
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
 
-@statistic(source="arXiv:2410.02736; methods.md, section 2")
+@statistic(source="arXiv:2410.02736; methods.md, section 2", family="correction")
 def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure by how much a judge's mean score of its own answers exceeds that of other judges.
 

@@ -25,6 +25,7 @@ UNCROSSED = "no look crosses its bound"
 @statistic(
     source="methods.md, section 4; O'Brien & Fleming (1979), Biometrics 35, 549-556",
     gives=("sequential_shift", "sequential_stop"),
+    family="sequence",
 )
 def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Look at the mean preference shift after a third, two thirds and all of the questions.

@@ -13,7 +13,7 @@ from tasks.statistics import statistic
 SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 
 
-@statistic(source="methods.md, section 16 (two sham recipes)")
+@statistic(source="methods.md, section 16 (two sham recipes)", family="floor")
 def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much MPS over the sham depends on which of two shams it is over.
 

@@ -26,6 +26,7 @@ STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE)
 @statistic(
     source="arXiv:2403.04132; methods.md, section 12",
     gives=("bt_strength", "style_controlled", "order_effect", *STYLES),
+    family="correction",
 )
 def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate each model's strength from all contests (Bradley-Terry), style held equal.

@@ -13,6 +13,7 @@ from tasks.statistics import statistic
 @statistic(
     source="arXiv:2306.05685, section 3.4; arXiv:2305.17926",
     gives=("swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate"),
+    family="position",
 )
 def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure the target's win rate where only a win in both orders is one, and all else a tie.

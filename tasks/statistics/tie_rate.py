@@ -10,7 +10,7 @@ from tasks.counting.positions import arm_groups, votes_by_order
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 5 (exclusion rule)")
+@statistic(source="methods.md, section 5 (exclusion rule)", family="position")
 def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure the share of ties among valid votes.
 

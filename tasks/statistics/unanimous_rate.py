@@ -10,7 +10,7 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 16 (both scales)")
+@statistic(source="methods.md, section 16 (both scales)", family="validity")
 def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure in which share of control pairs all valid votes are for the same answer.
 

@@ -25,7 +25,7 @@ SAVED = "saved_rate"
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
 
-@statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED))
+@statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED), family="validity")
 def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 

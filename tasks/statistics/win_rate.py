@@ -15,6 +15,7 @@ from tasks.statistics import statistic
 @statistic(
     source="methods.md, section 12",
     gives=("win_rate_naive", "win_rate", "win_rate_difference"),
+    family="correction",
 )
 def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure how often a model wins: without the swap, and with it (the first correction).

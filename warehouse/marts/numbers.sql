@@ -1,76 +1,8 @@
 -- One row per estimate: every number with its family and all that it rests on.
 -- votes and invalid_rate are of the judge's ballots on that perturbation, else on all; null for a jury. A seed is
 -- there where something is drawn, or questions are taken in turn; seeds and lists repeat those of tasks/.
-with families(family, members) as (
-    values
-        ('effect', [
-            'asr', 'asr_bounds', 'mps', 'mps_sham', 'dasr', 'dasr_posterior', 'los', 'los_sham',
-            'shift_spread', 'mean_square_shift', 'standardised_effect', 'category_shift',
-            'category_spread', 'detection_gain', 'detection_power', 'detection_share', 'flips_up',
-            'flips_down', 'flip_direction', 'robustness_rate', 'consistency_rate',
-            'excess_flips', 'mean_shift', 'mean_asr', 'mean_dasr'
-        ]),
-        ('floor', [
-            'sham_floor', 'sham_shift', 'sham_difference', 'replicate_floor', 'prompt_sensitivity', 'random_baseline',
-            'random_baseline_coin', 'mean_sham_floor'
-        ]),
-        ('validity', [
-            'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate',
-            'missing_rate', 'cached_rate', 'saved_rate', 'lost_over_control',
-            'lost_over_sham', 'lost_rate', 'unanimous_rate'
-        ]),
-        ('position', [
-            'position_consistency', 'primacy', 'recency', 'preference_fairness',
-            'lenient_consistency', 'position_kappa', 'position_kappa_once',
-            'first_pick_share', 'position_gap', 'primacy_test',
-            'within_order_agreement', 'across_order_agreement', 'excess_conflict',
-            'repetition_stability', 'repetition_stability_asked', 'swap_win_rate',
-            'swap_tie_rate', 'swap_inconsistent_rate', 'tie_rate'
-        ]),
-        ('accuracy', [
-            'accuracy', 'accuracy_12', 'accuracy_21', 'accuracy_valid', 'both_right',
-            'order_agreement', 'order_agreement_llmbar', 'order_kappa',
-            'accuracy_before', 'accuracy_after', 'accuracy_change'
-        ]),
-        ('agreement', [
-            'agreement', 'agreement_decided', 'cohen_kappa', 'cohen_kappa_linear',
-            'cohen_kappa_quadratic', 'gwet_ac1', 'fleiss_kappa',
-            'krippendorff_alpha_nominal', 'krippendorff_alpha_ordinal',
-            'krippendorff_alpha_interval', 's1_macro', 's1_micro', 's2_macro',
-            's2_micro', 'noise_ceiling', 'below_ceiling', 'ceiling_ratio',
-            'agreement_small_gap', 'agreement_middle_gap', 'agreement_large_gap'
-        ]),
-        ('comparison', [
-            'mps_contrast', 'mps_sham_contrast', 'los_contrast', 'asr_contrast', 'mcnemar',
-            'rank', 'tier'
-        ]),
-        ('jury', [
-            'jury_mps', 'jury_mps_sham', 'jury_asr', 'jury_sham_floor', 'jury_dasr',
-            'jury_detection_gain', 'jury_detection_power', 'jury_detection_share', 'jury_sham_shift',
-            'jury_correlation', 'jury_size', 'jury_flips_up', 'jury_flips_down',
-            'jury_flip_direction', 'jury_robustness_rate', 'jury_consistency_rate',
-            'jury_excess_flips', 'jury_accuracy', 'jury_position_consistency',
-            'jury_error_correlation', 'jury_error_size'
-        ]),
-        ('sequence', [
-            'sequential_shift', 'sequential_stop', 'e_value', 'e_stop'
-        ]),
-        ('drift', [
-            'mps_drift', 'dasr_drift', 'position_drift', 'agreement_drift',
-            'verdict_drift', 'text_drift', 'token_drift'
-        ]),
-        ('correction', [
-            'win_rate_naive', 'win_rate', 'win_rate_difference', 'length_controlled',
-            'length_slope', 'bt_strength', 'style_controlled', 'order_effect',
-            'length_effect', 'header_effect', 'list_effect', 'bold_effect', 'other_effect',
-            'markup_effect', 'human_win_rate', 'ppi_win_rate', 'ppi_difference',
-            'label_correlation', 'effective_labels', 'labels_needed', 'rogan_gladen',
-            'self_score_error', 'bias_bound', 'tipping_shift'
-        ])
-),
-named as (select family, unnest(members) as statistic from families),
 -- Place in time of each wave: the canaries' draws are seeded by it.
-waves as (
+with waves as (
     select study, wave, row_number() over (partition by study order by began nulls last, wave) - 1 as place
     from (select distinct study, wave from estimates)
     left join (
@@ -82,7 +14,7 @@ waves as (
 -- known the changes since those stand in its place.
 changes as (
     select
-        d.study, d.run, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
+        d.study, d.run, 'drift' as family, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
         d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
         if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
         e.standard_error, e.df, d.p_value, e.hits, d.n, d.clusters, e.dropped,
@@ -110,7 +42,7 @@ changes as (
 ),
 measured as (
     select
-        study, run, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
+        study, run, family, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
         estimate, low, high, level, boot_low, boot_high, standard_error, df, p_value, hits, n, clusters,
         dropped, votes_per_pair, method, reason, null::double as drift_p, null::bigint as drift_epoch,
         null::bigint as drift_seed,
@@ -200,7 +132,6 @@ told as (
         end as adjusted_by,
         if(statistic in ('asr', 'asr_bounds', 'sham_floor', 'dasr'), excluded, null) as left_out,
     from (select *, coalesce(perturbation, '') as about from measured)
-    join named using (statistic)
     left join ballots using (study, dataset, judge, prompt, wave, about)
     left join designs using (study, dataset, judge, prompt, wave)
     left join shammed using (study, dataset, prompt, wave, mode, about)

@@ -115,8 +115,15 @@ def test_every_statistic_has_its_place_in_a_wide_mart(full: Warehouse) -> None:
 
 
 def test_a_family_and_a_whole_row(warehouse: Warehouse, make: Make) -> None:
-    row = {"statistic": "position_gap", "perturbation": None, "kind": None, "estimate": 0.1}
-    warehouse.save([make(Estimates, row, {"statistic": "asr"})], run="r1", study="quick")
+    row = {
+        "statistic": "position_gap",
+        "family": "position",
+        "perturbation": None,
+        "kind": None,
+        "estimate": 0.1,
+    }
+    other = {"statistic": "asr", "family": "effect"}
+    warehouse.save([make(Estimates, row, other)], run="r1", study="quick")
     found = warehouse.query("select family, statistic, subgroup, n from mart.numbers order by 1")
     assert found.rows() == [("effect", "asr", None, 4), ("position", "position_gap", None, 4)]
 

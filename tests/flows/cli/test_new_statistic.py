@@ -1,0 +1,88 @@
+"""A new statistic is one file: what it gives is found wherever results are looked at."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import tasks.statistics
+from flows.cli.main import main
+from tasks.statistics import STATISTICS
+from warehouse.store import Warehouse
+
+OWN = '''
+"""Share of first picks among all ballots of the control arm."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Tallies
+from schemas.results import Estimates
+from tasks.counting.cells import shares
+from tasks.statistics import statistic
+
+
+@statistic(source="a test", family="position")
+def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+    """Measure how often a pair has more first picks than others."""
+    control = tallies.filter(pl.col("arm") == "control")
+    picked = pl.col("anchor_12") + pl.col("target_21")
+    items = control.with_columns(
+        counted=pl.col("voted") > 0,
+        hit=2 * picked > pl.col("voted"),
+        dropped=pl.col("voted") == 0,
+        mode=pl.lit("any"),
+        perturbation=pl.lit(None, pl.String),
+        kind=pl.lit(None, pl.String),
+        votes=pl.col("planned"),
+    )
+    return shares("mostly_first", items)
+'''
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Name of a statistic in a folder of its own."""
+    name = "mostly_first"
+    file = tmp_path / f"{name}.py"
+    file.write_text(OWN)
+    monkeypatch.setattr(tasks.statistics, "__path__", [*tasks.statistics.__path__, str(tmp_path)])
+    monkeypatch.setitem(STATISTICS.files, name, file)
+    yield name
+    STATISTICS._loaded.pop(name, None)
+    sys.modules.pop(f"tasks.statistics.{name}", None)
+
+
+def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_path: Path) -> None:
+    votes = tmp_path / "votes.jsonl"
+    choices = [("first", "first"), ("first", "second"), ("first", "first")]
+    rows = [
+        {
+            "dataset": "d",
+            "judge": "ada",
+            "sample": f"s{number}",
+            "cluster": f"s{number}",
+            "arm": "control",
+            "shown_first": side,
+            "repeat": 0,
+            "choice": choice,
+        }
+        for number, pair in enumerate(choices)
+        for side, choice in zip(("anchor", "target"), pair, strict=True)
+    ]
+    votes.write_text("\n".join(map(json.dumps, rows)))
+    place = tmp_path / "w.duckdb"
+    done = CliRunner().invoke(main, ["measure", str(votes), "--warehouse", str(place)])
+    assert done.exit_code == 0, done.output
+    found = Warehouse(place).query(
+        "select family, estimate, n from mart.numbers where statistic = ?", [own]
+    )
+    # Two of three pairs were decided for the slot that came first, both times.
+    assert found.rows() == [("position", pytest.approx(2 / 3), 3)]
+    listed = CliRunner().invoke(main, ["list"])
+    assert f"{own}" in listed.output
+    explained = CliRunner().invoke(main, ["list", own])
+    assert "Measure how often a pair has more first picks than others." in explained.output
