@@ -16,7 +16,7 @@ Solve = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def stopped_early() -> pl.Expr:
-    """Tell whether a judge's voting stopped early, as later votes could not change the verdict.
+    """Tell whether sequential stopping left out some votes of a judge.
 
     Then votes beyond the first in each order are not a random sample of the judge's votes.
     """
