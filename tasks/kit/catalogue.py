@@ -24,7 +24,7 @@ def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:
-    """Return the known name probably meant: the closest in spelling, or the only one with it."""
+    """Return the known name probably meant: closest in spelling, or the only one with that part."""
     if near := difflib.get_close_matches(wanted, known, n=1):
         return near[0]
     whole = [name for name in known if wanted.lower() in name.split("_")]
