@@ -43,8 +43,8 @@ def holm(p_values: pl.Series) -> pl.Series:
 def rejected_by_e_values(e_values: pl.Series, alpha: float) -> pl.Series:
     """Tell which hypotheses e-BH rejects: the k largest e-values, if ``e_(k) >= m / (alpha k)``.
 
-    The largest such k controls the false discovery rate at ``alpha`` under any dependence (Wang &
-    Ramdas 2022, arXiv:2009.02824).
+    The largest such k controls the false discovery rate at ``alpha`` under any dependence
+    (Wang & Ramdas 2022, arXiv:2009.02824).
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha ({alpha}) must lie in (0, 1).")
