@@ -10,6 +10,7 @@ import itertools
 import re
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -236,8 +237,8 @@ def marts() -> str:
     )
     known |= dict(
         _warehouse(
-            "select column_name, any_value(comment order by list_position(['findings', "
-            "'estimates'], table_name)) from duckdb_columns() where table_name in "
+            "select column_name, any_value(comment order by list_position(['estimates', "
+            "'findings'], table_name)) from duckdb_columns() where table_name in "
             "('findings', 'estimates') group by 1"
         )
     )
@@ -248,7 +249,8 @@ def marts() -> str:
     )
     parts = []
     for mart, (grain, columns) in _grouped(rows).items():
-        described = [(f"`{n}`", t.lower(), _meaning(n, known)) for n, t in columns]
+        named = known | MART_COLUMNS["all"] | _picked(mart) | MART_COLUMNS.get(mart, {})
+        described = [(f"`{n}`", t.lower(), _meaning(n, named)) for n, t in columns]
         parts += [f"## {mart}", grain, _table(COLUMN_HEADS, described)]
     return _page(
         "Marts",
@@ -423,12 +425,30 @@ def _grouped(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, list[tuple
     return groups
 
 
-ENDS = {
-    "_low": "lower end of the interval of",
-    "_high": "upper end of the interval of",
-    "_bound": "end of the interval of, nearest to zero,",
-    "_limit": "limit for",
-}
+PICKED = re.compile(
+    r"max\((\w+)\)\s+filter \(\s*(?:where )?statistic = '(\w+)'[^)]*\) as (\w+)", re.IGNORECASE
+)
+"""How a mart picks one number of one statistic as a column of its own."""
+
+MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
+    (REPO / "scripts" / "mart_columns.toml").read_text(encoding="utf-8")
+)
+ENDS = {"_low": "lower", "_high": "upper"}
+
+
+def _picked(mart: str) -> dict[str, str]:
+    """Return what the columns are that a mart picks from the rows of statistics."""
+    texts = [file.read_text(encoding="utf-8") for file in _mart_files() if file.stem == mart]
+    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    return {
+        column: f"`{number}` of [`{row}`](statistics.md#{makers[row]})"
+        for number, row, column in PICKED.findall("\n".join(texts))
+        if row in makers
+    }
+
+
+def _mart_files() -> list[Path]:
+    return [*(REPO / "warehouse" / "marts").glob("*.sql"), *(REPO / "schemas").glob("*.sql")]
 
 
 def _meaning(column: str, known: Mapping[str, str]) -> str:
@@ -437,11 +457,11 @@ def _meaning(column: str, known: Mapping[str, str]) -> str:
         return text
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
     if maker := makers.get(column):
-        return f"estimate of [`{column}`](statistics.md#{maker})"
+        return f"`estimate` of [`{column}`](statistics.md#{maker})"
     for end, words in ENDS.items():
         base = column.removesuffix(end)
         if base != column:
-            return f"{words} `{base}`"
+            return f"{words} end of the interval of `{base}`"
     return ""
 
 
