@@ -15,6 +15,7 @@ from flows.serving.server import (
     find_server,
     require_answer,
 )
+from flows.studies import STUDIES
 from tasks.kit import home
 from tasks.kit.printable import printable
 from warehouse.peek import VARIABLE
@@ -59,6 +60,8 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
     """Switch schedules of a server that runs, and show them."""
     access = find_server(server)
     if access is None:
+        for name in (*on, *off):
+            STUDIES.require(name)
         raise ValueError(
             "no voirdire serve of yours runs. Start it, or name a server: --server URL."
         )

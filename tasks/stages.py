@@ -1,6 +1,6 @@
 """The stages as Prefect tasks, in the order in which an audit goes through them."""
 
-from tasks import aggregate, conclude, curate, judge, pair, perturb, report
+from tasks import aggregate, conclude, curate, judge, pair, perturb, report, results
 from tasks import annotate as annotating
 from tasks.calibration import agreement as agreeing
 from tasks.calibration import calibrate
@@ -24,6 +24,9 @@ measure = stage(aggregate.measure_all)
 # No task: a study of many waves has many of them each night.
 measure_wave = remembered(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
+RESULTS = results.Steps(
+    count_votes, tally_votes, match_groups, match_models, annotate, measure, conclude_findings
+)
 # Not cached: a report names its run, so no other run could use it, and it is kept as a file.
 write_report = errand(report.report)
 

@@ -318,8 +318,14 @@ async def _told_in_time(running: "asyncio.Future[Any]", ended: Callable[[], bool
         Where its run has ended, which the Prefect server does not take note of in time. The flow
         goes on trying, as to cancel it would be one more message.
     """
-    while not running.done():
-        if ended():
-            return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_TELL_THE_END)
-        await asyncio.wait({running}, timeout=SECONDS_BETWEEN_LOOKS)
+    try:
+        while not running.done():
+            if ended():
+                return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_TELL_THE_END)
+            await asyncio.wait({running}, timeout=SECONDS_BETWEEN_LOOKS)
+    except asyncio.CancelledError:
+        # Whoever interrupts interrupts the run, which says so in the warehouse.
+        running.cancel()
+        await asyncio.wait({running})
+        raise
     return running.result()

@@ -15,20 +15,17 @@ from flows.cli.measure_tables import missing, show_gates, show_rows, show_summar
 from flows.cli.terminal import echo_data, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.drift import drift_in
-from flows.results.saved_votes import Measures, keep_measures, require_free
+from flows.results.saved_votes import require_free, save_file
 from flows.running.run_row import CODE_VERSION
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
-from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
-from tasks.annotate import annotate
-from tasks.conclude import conclude
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.conclusions.scorecard import scorecard
-from tasks.drift.alerts import fresh_votes
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
+from tasks.results import Results, results_of_file
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
@@ -54,36 +51,6 @@ ADDED = (
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
 
 
-def estimates_of(vote_log: DataFrame[VoteLog], mode: str) -> DataFrame[Estimates]:
-    """Apply every statistic of the catalogue to a vote log; drift is of fresh votes only."""
-    return measures_of(vote_log, mode).estimates
-
-
-def measures_of(vote_log: DataFrame[VoteLog], mode: str) -> Measures:
-    """Return the estimates of a vote log with the frames that they come from."""
-    tallies = count_votes(vote_log)
-    verdicts = tally_votes(tallies, mode)
-    shifts = match_groups(verdicts)
-    annotations = annotate(tallies)
-    estimates = measure_all(
-        tallies=tallies, shifts=shifts, contests=match_models(tallies), annotations=annotations
-    )
-    return Measures(verdicts, shifts, annotations, _with_fresh_drift(estimates, vote_log, mode))
-
-
-def _with_fresh_drift(
-    estimates: DataFrame[Estimates], vote_log: DataFrame[VoteLog], mode: str
-) -> DataFrame[Estimates]:
-    fresh = fresh_votes(vote_log)
-    if fresh["choice"].null_count() == vote_log["choice"].null_count():
-        return estimates
-    drift = STATISTICS["drift"]
-    others = estimates.filter(~pl.col("statistic").is_in(drift.gives))
-    new = count_votes(fresh)
-    changed = drift(tallies=new, shifts=match_groups(tally_votes(new, mode)))
-    return Estimates.of(pl.concat([others, changed]))
-
-
 def show_measures(
     votes: Path,
     mode: str,
@@ -102,10 +69,10 @@ def show_measures(
     if warehouse:
         require_free(votes, warehouse)
     with share_interval(interval):
-        measures = measures_of(log, mode)
-    estimates = measures.estimates
+        results = results_of_file(log, mode)
+    estimates = results.estimates
     if warehouse:
-        study = keep_measures(votes, mode, log, measures, warehouse)
+        study = save_file(votes, mode, log, results, warehouse)
         click.echo(
             f"{log.height} votes and all results saved as study {study} in {warehouse}. "
             f"The report: `voirdire report {study} --warehouse {warehouse}`.",
@@ -114,14 +81,14 @@ def show_measures(
     bare = form == "table" and not only
     if bare:
         title = f"{votes.name}, mode {mode}"
-        show_summary(Console(), title, estimates, _bias(measures), drift_in(log, mode))
+        show_summary(Console(), title, estimates, _bias(results), drift_in(log, mode))
         return
     if gates:
-        found = scorecard(estimates, conclude(estimates), drift_in(log, mode))
+        found = scorecard(estimates, results.findings, drift_in(log, mode))
         _show(found, form, show_gates)
         return
     told = estimates.join(
-        _numbers(log, measures, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+        _numbers(log, results, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
     persons = set(log.filter("human")["judge"].cast(pl.String))
@@ -165,27 +132,26 @@ def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, name if name in STATISTICS else makers[name]) for name in names]
 
 
-def _bias(measures: Measures) -> pl.DataFrame:
+def _bias(results: Results) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _shelved(
-        _results(measures),
+        _savings(results),
         "select * from mart.bias "
         "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
 
 
-def _numbers(log: DataFrame[VoteLog], measures: Measures, mode: str) -> pl.DataFrame:
+def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFrame:
     """Return what ``mart.numbers`` adds to each estimate."""
-    savings = [*_results(measures), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
+    savings = [*_savings(results), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
     found = _shelved(
         savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
     )
     return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
 
 
-def _results(measures: Measures) -> list[Saving]:
-    findings = conclude(measures.estimates)
-    return [Saving(Estimates, measures.estimates), Saving(Findings, findings)]
+def _savings(results: Results) -> list[Saving]:
+    return [Saving(Estimates, results.estimates), Saving(Findings, results.findings)]
 
 
 def _shelved(savings: Sequence[Saving], query: str) -> pl.DataFrame:

@@ -23,7 +23,7 @@ FRAMES = (AltTests, Advantages, Annotations, Estimates)
 
 def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Warehouse) -> Path:
     """Write the report of a calibration beside the warehouse."""
-    calibration = Calibration.model_validate_json(row["parameters"])
+    calibration = Calibration.stored(row["parameters"])
     path = report_path(warehouse.path, calibration.name)
     write_page(_page(calibration, found, row, warehouse), path)
     return path

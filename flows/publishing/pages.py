@@ -100,7 +100,7 @@ def _study_of(run: Mapping[str, Any]) -> Study:
     """Return the study of a run; of votes from a file no name in it need be known here."""
     if run["flow"] == "measure":
         return Study.model_construct(**json.loads(run["parameters"]))
-    return Study.model_validate_json(run["parameters"])
+    return Study.stored(run["parameters"])
 
 
 def stored_page(warehouse: Warehouse, study: str) -> str:

@@ -1,7 +1,5 @@
 """The results of an audit: from its vote log to the warehouse, the report and the Prefect UI."""
 
-from typing import Any
-
 from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
@@ -12,8 +10,8 @@ from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
-from tasks.conclude import endpoints
 from tasks.judging.people import open_ballots, with_open_ballots
+from tasks.results import results_of
 
 
 async def save_results(
@@ -24,29 +22,19 @@ async def save_results(
 ) -> None:
     """Replace the results of the study by those of a vote log, and publish them."""
     study = record.study
-    tallies = stages.count_votes(vote_log)
-    verdicts = stages.tally_votes(tallies, study.mode)
-    shifts = stages.match_groups(verdicts)
-    frames: dict[str, Any] = {
-        "tallies": tallies,
-        "shifts": shifts,
-        "contests": stages.match_models(tallies),
-        "annotations": (annotations := stages.annotate(tallies)),
-    }
-    estimates = stages.measure(**frames)
+    results = results_of(vote_log, study.mode, detects_at=study.detects_at, steps=stages.RESULTS)
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
-    concluded = stages.conclude_findings(endpoints(estimates), study.detects_at)
-    findings = with_open_ballots(concluded, missing)
+    findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(study, record.warehouse, stages.measure_wave)
     record.save(
         (VoteLog, vote_log),
-        (Verdicts, verdicts),
-        (Shifts, shifts),
-        (Annotations, annotations),
-        (Estimates, estimates),
+        (Verdicts, results.verdicts),
+        (Shifts, results.shifts),
+        (Annotations, results.annotations),
+        (Estimates, results.estimates),
         (Findings, findings),
         (Drifts, drifts),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
-    await publish(record, estimates, findings, perturbed, drifts)
+    await publish(record, results.estimates, findings, perturbed, drifts)

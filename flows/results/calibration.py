@@ -12,10 +12,11 @@ from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from flows.results.people import newer_line
 from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.studies import Parameters
 from schemas.calibration import Advantages, AltTests
 from schemas.keys import content_key
 from schemas.results import Annotations, Estimates
@@ -64,10 +65,8 @@ SUFFIX = "-people"
 """Ends the name of a calibration by a study's own votes: its results replace none of the study."""
 
 
-class Calibration(BaseModel):
+class Calibration(Parameters):
     """Which judges are held against which people, and how."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(
         default="calibration",

@@ -9,9 +9,9 @@ from pandera.typing.polars import DataFrame
 from flows.studies import Study
 from schemas.judging import Ballots, VoteLog, Votes
 from schemas.results import Drifts
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import fresh_votes, watch
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
+from tasks.results import shifts_of_votes
 from warehouse.store import Warehouse
 
 ASKED = """
@@ -72,8 +72,7 @@ def drift_of(
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
     if len(waves) < 2:
         return Drifts.empty()
-    tallies = count_votes(_log(study, warehouse, asked))
-    shifts = match_groups(tally_votes(tallies, study.mode))
+    tallies, shifts = shifts_of_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
     return watch(tallies, shifts, texts, tokens, waves=waves, measure=measure)
 
@@ -82,8 +81,7 @@ def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:
     """Return what changed between the waves of a file of votes, in the order of their names."""
     if log["wave"].n_unique() < 2:
         return Drifts.empty()
-    tallies = count_votes(fresh_votes(log))
-    return watch(tallies, match_groups(tally_votes(tallies, mode)))
+    return watch(*shifts_of_votes(fresh_votes(log), mode))
 
 
 def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:
@@ -106,7 +104,7 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
 def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:
     """Return how the last audit of each wave asked: the study may have changed since."""
     runs = warehouse.query(RUNS, [study.name])["parameters"]
-    studies = map(Study.model_validate_json, runs)
+    studies = map(Study.stored, runs)
     return {each.wave: _schedule(each) for each in studies}
 
 

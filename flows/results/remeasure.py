@@ -13,7 +13,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.results.drift import drift_of
 from flows.results.people import left_out_line, of_people, people_in
-from flows.running.dead_runs import mark_dead_runs
+from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
@@ -21,11 +21,11 @@ from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks.aggregate import contests_of, count_votes, match_groups, measure_all, tally_votes
 from tasks.annotate import annotate
-from tasks.conclude import conclude, endpoints
 from tasks.counting.masks import count_masks, with_compared
 from tasks.counting.verdicts import shifts_of, verdicts_of
 from tasks.inference.bootstrap import formulas_only
 from tasks.judging.people import open_ballots, with_open_ballots
+from tasks.results import Steps, results_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -74,29 +74,23 @@ def measure_anew(
 def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
     """Measure and save, as the run of this row; return what was done."""
     study = row["study"]
-    parameters = Study.model_validate_json(row["parameters"])
+    parameters = Study.stored(row["parameters"])
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
     people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
     warehouse.start_run(row)
     if voted:
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
-    with ThreadPoolExecutor(1) as pool:
-        # Statistics need it later; DuckDB leaves Python idle meanwhile.
-        pool.submit(import_module, "scipy.special")
-        masks, compared = warehouse.masks(study)
-    # Names are numbers from here on, as there may be millions of rows.
-    tallies = count_masks(masks)
-    del masks
     with formulas_only() if formulas else nullcontext():
-        estimates = measure_all(**_frames(tallies, compared, mode))
+        results = results_of(
+            study, mode, detects_at=parameters.detects_at, steps=stored_steps(warehouse)
+        )
     missing = open_ballots(pairs, people)
-    concluded = conclude(endpoints(estimates), parameters.detects_at)
-    findings = with_open_ballots(concluded, missing)
+    findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [
-            Saving(Estimates, estimates),
+            Saving(Estimates, results.estimates),
             Saving(Findings, findings),
             Saving(Drifts, drifts),
             *(_results_of_people(people, mode) if voted else ()),
@@ -112,8 +106,9 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
         *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
     ]
     told = "".join(f"{note}. " for note in notes if note)
+    votes = results.tallies["voted"].sum()
     return (
-        f"{tallies['voted'].sum()} votes of {study}: {estimates.height} estimates and "
+        f"{votes} votes of {study}: {results.estimates.height} estimates and "
         f"{findings.height} findings saved anew. {told}"
         f"The report: `voirdire report {study}`."
     )
@@ -133,27 +128,43 @@ def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
     ]
 
 
-def _frames(tallies: pl.DataFrame, compared: pl.DataFrame, mode: str) -> dict[str, pl.DataFrame]:
-    """Return what the statistics read; unchecked, as all of it follows from checked votes.
+def stored_steps(warehouse: Warehouse) -> Steps:
+    """Return the steps that begin with a study's name, as the warehouse counts its votes.
 
-    What is known of the answers of control pairs stands in the contests alone.
+    There may be millions of votes: names are numbers, and frames are not checked again. What is
+    known of the answers of control pairs joins only where it is needed.
     """
-    control = cast(
-        "DataFrame[Tallies]",
-        with_compared(tallies.filter(pl.col("arm") == "control"), compared),
+    compared = pl.DataFrame()
+    control: list[DataFrame[Tallies]] = []
+
+    def count(study: str) -> pl.DataFrame:
+        nonlocal compared
+        with ThreadPoolExecutor(1) as pool:
+            # Statistics need it later; DuckDB leaves Python idle meanwhile.
+            pool.submit(import_module, "scipy.special")
+            masks, compared = warehouse.masks(study)
+        return count_masks(masks)
+
+    def of_control(tallies: pl.DataFrame) -> DataFrame[Tallies]:
+        if not control:
+            ours = tallies.filter(pl.col("arm") == "control")
+            control.append(cast("DataFrame[Tallies]", with_compared(ours, compared)))
+        return control[0]
+
+    def tally(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
+        return verdicts_of(tallies, mode).with_columns(pl.col("verdict").cast(pl.Enum(VERDICTS)))
+
+    def measure(tallies: pl.DataFrame, **frames: pl.DataFrame) -> DataFrame[Estimates]:
+        return measure_all(tallies=_with_categories(tallies, compared), **frames)
+
+    return Steps(
+        count=count,
+        tally=tally,
+        match_arms=shifts_of,
+        match_models=lambda tallies: contests_of(of_control(tallies)),
+        annotate=lambda tallies: annotate(of_control(tallies)),
+        measure=measure,
     )
-    with ThreadPoolExecutor(2) as pool:
-        contests, annotations = pool.submit(contests_of, control), pool.submit(annotate, control)
-        verdicts = verdicts_of(tallies, mode).with_columns(
-            pl.col("verdict").cast(pl.Enum(VERDICTS))
-        )
-        shifts = shifts_of(verdicts)
-    return {
-        "tallies": _with_categories(tallies, compared),
-        "shifts": shifts,
-        "contests": contests.result(),
-        "annotations": annotations.result(),
-    }
 
 
 def _with_categories(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
@@ -176,7 +187,7 @@ def _run_row(
             f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
         )
     (last,) = found
-    study = Study.model_validate_json(last["parameters"])
+    study = Study.stored(last["parameters"])
     if too_fast_seconds is not None:
         study = study.model_copy(update={"too_fast_seconds": too_fast_seconds})
     began = datetime.now(UTC)

@@ -3,7 +3,7 @@
 import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import polars as pl
@@ -16,8 +16,8 @@ from flows.studies import Study
 from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks.conclude import conclude
 from tasks.kit.code_digest import code_digest
+from tasks.results import Results
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -25,15 +25,6 @@ AUDITED = """
     select count(*) as n from runs where study = ? and flow <> 'measure'
         and (state <> 'failed' or run in (select run from vote_log))
 """
-
-
-class Measures(NamedTuple):
-    """What follows from a vote log."""
-
-    verdicts: DataFrame[Verdicts]
-    shifts: DataFrame[Shifts]
-    annotations: DataFrame[Annotations]
-    estimates: DataFrame[Estimates]
 
 
 def require_free(votes: Path, warehouse: Path) -> None:
@@ -61,11 +52,11 @@ def require_free(votes: Path, warehouse: Path) -> None:
         )
 
 
-def keep_measures(
-    votes: Path, mode: str, log: DataFrame[VoteLog], measures: Measures, warehouse: Path
+def save_file(
+    votes: Path, mode: str, log: DataFrame[VoteLog], results: Results, warehouse: Path
 ) -> str:
     """Save a file's votes and all that follows from them at once; return the study's name."""
-    findings, drifts = conclude(measures.estimates), drift_in(log, mode)
+    drifts = drift_in(log, mode)
     study = _study(votes.stem, mode, log)
     run, began = str(uuid4()), datetime.now(UTC)
     with votes.open("rb") as file:
@@ -83,11 +74,11 @@ def keep_measures(
     place.save(
         [
             Saving(VoteLog, log),
-            Saving(Verdicts, measures.verdicts),
-            Saving(Shifts, measures.shifts),
-            Saving(Annotations, measures.annotations),
-            Saving(Estimates, measures.estimates),
-            Saving(Findings, findings),
+            Saving(Verdicts, results.verdicts),
+            Saving(Shifts, results.shifts),
+            Saving(Annotations, results.annotations),
+            Saving(Estimates, results.estimates),
+            Saving(Findings, results.findings),
             Saving(Drifts, drifts),
         ],
         run=run,

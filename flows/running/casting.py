@@ -1,4 +1,4 @@
-"""Cast ballots: many shards in flight, each vote saved within a second, within the budget.
+"""Cast ballots: many shards in flight; each vote is in the warehouse within a second.
 
 While another process holds the warehouse open, asking goes on: what a judge is asked was claimed
 before, and votes wait here, as their replies do in the journal.
@@ -14,20 +14,17 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.running.dead_runs import mark_dead_runs
 from flows.running.progress import Progress, notices
 from flows.running.provider_batches import Batching
 from flows.running.record import Record
-from flows.studies import Study
+from flows.running.recovery import mark_dead_runs
 from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
-from tasks.engine.budget import highest_price
 from tasks.engine.caller import Line, caller
 from tasks.engine.local_model import served
-from tasks.engine.queue import most_tokens
-from tasks.judge import SHARD, dropped_params, shards, vote_frame
+from tasks.judge import SHARD, shards, vote_frame
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops, probes
-from tasks.providers import JUDGES, PROVIDERS, provider_of
+from tasks.providers import JUDGES, PROVIDERS
 from warehouse.store import WarehouseBusyError
 
 SECONDS_BETWEEN_SAVES = 1.0
@@ -273,53 +270,3 @@ def _shards_at_once(judge: str) -> int:
     """Return how many keep a judge busy, also where one shard ends and the next begins."""
     most = PROVIDERS[judge.split("/", maxsplit=1)[0]].provider.concurrency or SHARD
     return 1 + math.ceil(most / SHARD)
-
-
-def without_bounds(study: Study) -> dict[str, str]:
-    """Return the judges that a budget cannot hold for, as nothing bounds a call's cost, and why."""
-    if study.budget_usd is None:
-        return {}
-    dropped = dropped_params(study.judges, study.prompt)
-    gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
-    return {
-        judge: f"the budget of {study.budget_usd:g} USD cannot hold, as nothing bounds a call's "
-        f"cost: {JUDGES[judge].model} has {' and '.join(missing)}; "
-        f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}, or ask without a budget"
-        for judge, missing in gaps.items()
-        if missing
-    }
-
-
-def _missing(judge: str, dropped: list[str]) -> list[str]:
-    asked = JUDGES[judge]
-    if provider_of(judge).simulated:
-        return []
-    sent = {name: value for name, value in asked.params.items() if name not in dropped}
-    missing = []
-    if highest_price(asked) is None:
-        missing.append(
-            "no known price (usd_per_million = { prompt = ..., completion = ... }, in US dollars)"
-        )
-    if most_tokens(asked.model_copy(update={"params": sent})) is None:
-        unsent = " that is sent" if most_tokens(asked) else ""
-        missing.append(f"no max_tokens{unsent} (params = {{ max_tokens = ... }})")
-    return missing
-
-
-def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) -> str:
-    """Say whether a budget suffices for what is estimated."""
-    budget = f"The budget of {budget_usd:g} USD"
-    if usd is None or most_usd is None:
-        return f"{budget} cannot be compared with a cost that is unknown."
-    amounts = f"{usd:.2f} USD, at most {most_usd:.2f}"
-    if usd > budget_usd:
-        return f"{budget} is exceeded by the estimate ({amounts}): the run would end with gaps."
-    if most_usd > budget_usd:
-        return (
-            f"{budget} holds the estimate ({amounts}), but not the most: if replies are long, the "
-            "run may end with gaps."
-        )
-    return (
-        f"{budget} holds the estimate, and the most that it may come to ({amounts}), "
-        "unless calls have to be tried again."
-    )

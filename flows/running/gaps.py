@@ -134,6 +134,6 @@ def _without_bounds(study: Study) -> dict[str, str]:
     if study.budget_usd is None:
         return {}
     # Prices take litellm.
-    from flows.running.casting import without_bounds
+    from flows.running.budget_check import without_bounds
 
     return without_bounds(study)

@@ -16,7 +16,6 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.results.vote_summary import alike_line
-from flows.running.dead_runs import mark_dead_runs
 from flows.running.gaps import (
     GAPS,
     Gap,
@@ -25,7 +24,7 @@ from flows.running.gaps import (
     partial_judges,
     partial_line,
 )
-from flows.running.recovery import discard_journal, journal_of, recover
+from flows.running.recovery import discard_journal, journal_of, mark_dead_runs, recover
 from flows.running.run_row import end_of, failure_recorded, first_row, one_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers

@@ -1,14 +1,17 @@
-"""Save replies that ended runs left in their journals."""
+"""Recover from runs whose process is gone: mark them, and save what their journals hold."""
 
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import polars as pl
 from pydantic import TypeAdapter
 
+from flows.running.process_identity import still_runs
+from flows.running.run_row import HOST
 from schemas.judging import Ballots, Votes
 from tasks.engine.caller import Told
 from tasks.engine.journal import alone_with, read_journal
@@ -144,3 +147,46 @@ def save_late(warehouse: Warehouse, run: str, replies: dict[str, Told]) -> int:
     new = warehouse.save([Saving(Votes, vote_frame(rows), first_wins=True)], run=run)
     warehouse.update_run(run, **warehouse.query(COUNTS, [run]).to_dicts()[0])
     return new
+
+
+SILENCE_SECONDS = 300.0
+
+
+"""A run of another host whose sign of life does not change for so long is taken for dead."""
+
+
+FORGOTTEN = timedelta(days=1)
+
+
+"""One whose last sign is older is dead at once: no two clocks are so far apart."""
+
+
+RUNNING = """
+    select run, process, coalesce(seen_at, started_at) as seen_at from runs where state = 'running'
+"""
+
+
+_signs: dict[tuple[str, datetime], float] = {}
+
+
+"""When this process first saw a sign of life of another host's run, on its own monotonic clock."""
+
+
+def mark_dead_runs(warehouse: Warehouse) -> None:
+    """Mark runs as killed whose process is gone, so that others ask what they had claimed.
+
+    A process of this host is looked up. Another host's run gives signs of life, whose times are of
+    a clock that may be wrong or be set meanwhile: what counts is whether the sign changes while
+    this process watches.
+    """
+    for run, process, seen_at in warehouse.query(RUNNING).rows():
+        host, note = process.rsplit("/", 1)
+        dead = not still_runs(note) if host == HOST else _silent(run, seen_at)
+        if dead:
+            warehouse.update_run(run, state="killed")
+
+
+def _silent(run: str, seen_at: datetime) -> bool:
+    first = _signs.setdefault((run, seen_at), monotonic())
+    waited = monotonic() - first
+    return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > FORGOTTEN

@@ -42,7 +42,7 @@ async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[A
         rows = Warehouse(place).query(ALERTS, [str(flow_run.id)]).rows()
         if not rows or not rows[0][1]:
             return
-        wave = Study.model_validate_json(rows[0][0]).wave
+        wave = Study.stored(rows[0][0]).wave
         await _start(client, flow, flow_run, target, f"drift:{source}:{wave}:{target}")
 
 

@@ -15,7 +15,7 @@ from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.cli.terminal import plain_table, say
 from flows.remeasure import remeasure
-from flows.running.dead_runs import mark_dead_runs
+from flows.running.recovery import mark_dead_runs
 from flows.serving.deployments import (
     REGISTER,
     KeptDeployment,

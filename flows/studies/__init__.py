@@ -1,10 +1,11 @@
 """Studies: what a flow is run with, one per TOML file, and the form in the Prefect UI."""
 
 import hashlib
+import json
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -32,10 +33,28 @@ LARGEST = 2**63 - 1
 """Whole number that a column of the warehouse holds."""
 
 
-class Study(BaseModel):
-    """What an audit asks about, whom, and how often."""
+class Parameters(BaseModel):
+    """Parameters of a run, which ``runs.parameters`` keeps as JSON."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def stored(cls, text: str) -> Self:
+        """Read what a run of this or an earlier version kept.
+
+        A field that this version does not know is left out, and one that it added has its default.
+
+        Raises
+        ------
+        ValueError
+            If a field has a value that this version does not take.
+        """
+        given = json.loads(text)
+        return cls.model_validate({k: v for k, v in given.items() if k in cls.model_fields})
+
+
+class Study(Parameters):
+    """What an audit asks about, whom, and how often."""
 
     name: str = Field(
         default="quick",

@@ -5,8 +5,6 @@ import re
 import socket
 from collections.abc import Iterator
 
-import httpx
-
 from tasks.engine.budget import route_of
 from tasks.engine.redaction import redact
 from tasks.engine.reply import CallError
@@ -47,6 +45,9 @@ SSL = re.compile(r" ssl:(<[^>]*>|\w+)")
 
 def unreached(error: BaseException, provider: Provider) -> CallError | None:
     """Say who could not be reached, and why; null if the error is another one."""
+    # Not at the top: `plan` and the start of an audit need other functions of this file.
+    import httpx
+
     causes = list(_causes(error))
     # A gateway that answers may tell of a connection that it could not make itself.
     if any(isinstance(cause, httpx.HTTPStatusError) for cause in causes):

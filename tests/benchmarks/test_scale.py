@@ -9,19 +9,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from flows.results.remeasure import _frames
+from flows.results.remeasure import stored_steps
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import (
-    count_votes,
-    match_groups,
-    match_models,
-    measure_all,
-    tally_votes,
-)
-from tasks.annotate import annotate
-from tasks.counting.masks import count_masks
 from tasks.inference.bootstrap import formulas_only
+from tasks.results import results_of
 from warehouse.store import Warehouse
 
 
@@ -33,16 +25,9 @@ def test_coded_names_change_nothing(
     scale._fill(tmp_path / "scale.duckdb", 15)
     warehouse = Warehouse(tmp_path / "scale.duckdb")
     log = VoteLog.of(warehouse.query("from vote_log"))
-    tallies = count_votes(log)
-    masks, compared = warehouse.masks(scale.STUDY)
     with formulas_only() if formulas else nullcontext():
-        coded = measure_all(**_frames(count_masks(masks), compared, "balanced"))
-        plain = measure_all(
-            tallies=tallies,
-            shifts=match_groups(tally_votes(tallies, "balanced")),
-            contests=match_models(tallies),
-            annotations=annotate(tallies),
-        )
+        coded = results_of(scale.STUDY, "balanced", steps=stored_steps(warehouse)).estimates
+        plain = results_of(log, "balanced").estimates
     key = [*Estimates.place().key]
     assert plain["statistic"].n_unique() > 100
     assert_frame_equal(coded.sort(key), plain.sort(key), check_exact=False, rel_tol=1e-9)

@@ -96,7 +96,7 @@ def nothing_runs(
     )
     for module, name, stub in (
         (audit, "_audit", end),
-        (measure, "measures_of", end),
+        (measure, "results_of_file", end),
         (calibrate, "calibrate_labels", end),
         (remeasure, "measure_all", end),
         (query, "stored_page", lambda *_: "<p>"),

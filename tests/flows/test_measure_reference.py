@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
-from flows.cli.measure import estimates_of
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.readers.votes import read_votes
+from tasks.results import results_of_file
 from tasks.statistics import STATISTICS
 
 Gold = dict[str, Any]
@@ -178,8 +178,8 @@ def test_reference_positions(reference: Reach, variant: str | None, fastest: flo
     once = log.filter(~control | (pl.col("sample") == pl.col("sample").min().over("cluster")))
     rates = {
         row["judge"]: row
-        for row in estimates_of(VoteLog.of(once), "paper")
-        .filter(pl.col("perturbation").is_null(), statistic="valid_rate")
+        for row in results_of_file(VoteLog.of(once), "paper")
+        .estimates.filter(pl.col("perturbation").is_null(), statistic="valid_rate")
         .to_dicts()
     }
     for judge, expected in gold.items():

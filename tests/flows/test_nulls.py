@@ -14,7 +14,6 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from benchmarks.simulated_studies import simulate
-from flows.cli.measure import measures_of
 from flows.cli.measure_tables import show_gates, show_rows, show_summary
 from flows.cli.terminal import legend, lost_lines, print_rows, result_table
 from flows.publishing.artifacts import artifact_rows
@@ -29,6 +28,7 @@ from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, report
 from tasks.reporting.comparison_rows import all_rows
+from tasks.results import results_of_file
 from tasks.simulation.judge import Traits
 from warehouse.store import Saving, Warehouse
 
@@ -82,7 +82,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     log = _log()
     # Like an audit, which measures its own wave and compares it with those before.
     last = VoteLog.of(log.filter(pl.col("wave") == WAVES[-1]))
-    estimates = measures_of(last, "balanced").estimates
+    estimates = results_of_file(last, "balanced").estimates
     tallies = count_votes(log)
     drifts = watch(tallies, match_groups(tally_votes(tallies, "balanced")))
     findings = conclude(estimates)

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.cli.measure import estimates_of
 from schemas.judging import SIDES
 from schemas.results import Estimates
 from tasks.inference.intervals import EMPTY
+from tasks.results import results_of_file
 
 Make = Callable[..., Any]
 Row = dict[str, Any]
@@ -154,7 +154,7 @@ PLANS["models"] = [
 
 @pytest.fixture(scope="module", params=PLANS, ids=str)
 def estimates(request: pytest.FixtureRequest, make_vote_log: Make) -> pl.DataFrame:
-    return estimates_of(make_vote_log(PLANS[request.param]), "balanced")
+    return results_of_file(make_vote_log(PLANS[request.param]), "balanced").estimates
 
 
 def test_what_is_null_says_why(estimates: pl.DataFrame) -> None:

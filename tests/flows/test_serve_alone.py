@@ -115,7 +115,20 @@ class Serving:
         api: str = "/api",
         **headers: str | None,
     ) -> tuple[int, Any]:
-        """Send a request; headers with None are left out. Return the answer's status and body."""
+        """Send a request; headers with None are left out. Return the answer's status and body.
+
+        Like Prefect's client, send it again while the server's database is locked (503).
+        """
+        for _ in range(20):
+            status, text = self._ask(method, api + path, body, headers)
+            if status != 503:
+                break
+            time.sleep(0.5)
+        return status, text
+
+    def _ask(
+        self, method: str, path: str, body: object, headers: dict[str, str | None]
+    ) -> tuple[int, Any]:
         encoded = base64.b64encode(self.auth.encode()).decode()
         sent = {
             "Host": f"127.0.0.1:{self.port}",
@@ -125,7 +138,7 @@ class Serving:
         }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.putrequest(method, f"{api}{path}", skip_host=True)
+            connection.putrequest(method, path, skip_host=True)
             data = b"" if body is None else json.dumps(body).encode()
             for name, value in {**sent, "Content-Length": str(len(data))}.items():
                 if value is not None:

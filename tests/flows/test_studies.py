@@ -1,5 +1,6 @@
 """Studies: the user's own beside the bundled ones, their time zone, and which can spend."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -142,3 +143,14 @@ def test_the_expensive_tier_runs_weekly_or_when_the_canary_alerts() -> None:
     assert canary.cron.split()[4] == "*"
     assert nightly.cron.split()[4] == "1"
     assert canary.on_alert == "nightly"
+
+
+def test_what_an_earlier_version_stored_stays_readable() -> None:
+    now = json.loads(STUDIES["quick"].study.model_dump_json())
+    earlier = {k: v for k, v in now.items() if k not in {"patience_seconds", "timezone"}}
+    found = Study.stored(json.dumps({**earlier, "renamed_since": 3}))
+    assert found == STUDIES["quick"].study
+    with pytest.raises(ValueError, match="renamed_since"):
+        Study.model_validate({**now, "renamed_since": 3})
+    with pytest.raises(ValueError, match="mode"):
+        Study.stored(json.dumps({**now, "mode": "of another version"}))

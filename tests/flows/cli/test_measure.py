@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flows.cli.main import main
-from flows.cli.measure import ADDED, estimates_of
+from flows.cli.measure import ADDED
 from schemas.judging import ARMS, CHOICES, SIDES
 from schemas.results import Estimates
 from tasks.conclude import conclude
 from tasks.panels.error_correlation import UNBOUNDED
 from tasks.readers.votes import COLUMNS, read_votes
+from tasks.results import results_of_file
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
@@ -134,7 +135,7 @@ def test_json_and_csv_hold_the_same_estimates(votes: Path) -> None:
     text = run(votes, "--format", "csv").stdout
     added = dict.fromkeys(ADDED, pl.String)
     as_csv = pl.read_csv(io.StringIO(text), schema={**own, **added}).select(own.keys())
-    expected = estimates_of(read_votes(votes), "balanced")
+    expected = results_of_file(read_votes(votes), "balanced").estimates
     assert as_json.equals(expected)
     assert as_csv.drop("wave").equals(expected.drop("wave"))  # an empty text is null in CSV
     shift = expected.filter(pl.col("statistic") == "mps").to_dicts()[0]
@@ -334,7 +335,7 @@ def test_no_frame_breaks_the_statistics(make_vote_log: Make, study: Any) -> None
         )
     log = make_vote_log(rows)
     for mode in ("paper", "balanced"):
-        estimates = estimates_of(log, mode)
+        estimates = results_of_file(log, mode).estimates
         assert set(estimates["statistic"]) <= {g for s in STATISTICS.values() for g in s.gives}
         for row in estimates.to_dicts():
             check(row)
@@ -358,7 +359,7 @@ def test_copies_in_a_half_cached_wave_are_left_out_of_drift_only(make_vote_log: 
         for side in SIDES
         for repeat in range(2)
     )
-    found = estimates_of(log, "balanced")
+    found = results_of_file(log, "balanced").estimates
     moved = {row["statistic"]: row for row in found.filter(wave="n1", subgroup="n0").to_dicts()}
     # The ten new pairs always pick the other slot; with ten copies it would be half of that.
     assert moved["position_drift"]["estimate"] == -1.0

@@ -11,7 +11,6 @@ from polars.testing import assert_frame_equal
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
-from flows.cli.measure import estimates_of
 from flows.results import remeasure as remeasuring
 from flows.running.process_identity import noted
 from flows.running.run_row import HOST, first_row
@@ -20,6 +19,7 @@ from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
+from tasks.results import results_of_file
 from warehouse.peek import standing
 from warehouse.store import Saving, Warehouse
 
@@ -75,7 +75,7 @@ def test_estimates_are_those_of_the_votes(warehouse: Warehouse, log: pl.DataFram
     found = warehouse.read(Estimates)
     assert f"{found.height} estimates and" in result.output
     # Second path: the frames of `voirdire measure`, in the order of their keys and checked.
-    assert_frame_equal(found, estimates_of(log, "balanced"), abs_tol=1e-9)
+    assert_frame_equal(found, results_of_file(log, "balanced").estimates, abs_tol=1e-9)
     assert {"category_shift", "category_spread"} < {*found["statistic"]}
     findings = warehouse.query("select count(*) as n from findings")["n"].item()
     assert findings == 2 * len(PRESETS)  # of position, and of the perturbation
@@ -135,7 +135,7 @@ def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -
 
 def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, log: pl.DataFrame) -> None:
     assert remeasure(warehouse, STUDY.name, "--formulas").exit_code == 0
-    found, whole = warehouse.read(Estimates), estimates_of(log, "balanced")
+    found, whole = warehouse.read(Estimates), results_of_file(log, "balanced").estimates
     assert found["boot_low"].null_count() == found.height
     silent = found.filter(reason=FORMULAS)
     assert {"rank", "jury_correlation", "cohen_kappa", "bt_strength"} <= {*silent["statistic"]}
@@ -172,3 +172,13 @@ def test_what_cannot_be_measured_is_named(
     result = remeasure(Warehouse(warehouse.path.with_name(file)), study)
     assert result.exit_code == 2
     assert pl.Series([result.output.replace("\n", " ")]).str.contains(said).all()
+
+
+def test_a_study_that_an_earlier_version_stored_is_measured(warehouse: Warehouse) -> None:
+    with warehouse._visit(write=True) as connection:
+        connection.execute(
+            """update runs set parameters = replace(parameters, '"mode"', '"gone": 1, "mode"')"""
+        )
+    assert '"gone": 1' in warehouse.query("select parameters from runs limit 1").item()
+    done = remeasure(warehouse, STUDY.name)
+    assert done.exit_code == 0, done.output

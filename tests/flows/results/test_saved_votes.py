@@ -12,7 +12,6 @@ from polars.testing import assert_frame_equal
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
-from flows.cli.measure import estimates_of
 from flows.results.drift import drift_in
 from flows.running.record import Record
 from flows.studies import Study
@@ -20,6 +19,7 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.readers.votes import read_votes
+from tasks.results import results_of_file
 from warehouse.store import Warehouse
 
 Make = Callable[..., Any]
@@ -54,7 +54,7 @@ def test_all_that_follows_is_in_the_warehouse(votes: Path, tmp_path: Path) -> No
     assert "saved as study own in" in result.stderr
     log = read_votes(votes)
     warehouse = Warehouse(place)
-    estimates = estimates_of(log, "balanced")
+    estimates = results_of_file(log, "balanced").estimates
     assert len(json.loads(result.stdout)) == estimates.height
     assert_frame_equal(warehouse.read(Estimates), estimates)
     assert_frame_equal(warehouse.read(Findings), conclude(estimates))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.running import casting
-from flows.running.casting import budget_line, without_bounds
+from flows.running.budget_check import budget_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
 

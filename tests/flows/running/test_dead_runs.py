@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.running import dead_runs
-from flows.running.dead_runs import mark_dead_runs
+from flows.running import recovery
 from flows.running.process_identity import noted
 from flows.running.record import Record
+from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import HOST, host_of
 from flows.studies import Study
 from warehouse.store import Warehouse
@@ -32,8 +32,8 @@ def store(tmp_path: Path) -> Iterator[Warehouse]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The monotonic clock, which a test sets."""
     now = [1000.0]
-    monkeypatch.setattr(dead_runs, "monotonic", lambda: now[0])
-    monkeypatch.setattr(dead_runs, "_signs", {})
+    monkeypatch.setattr(recovery, "monotonic", lambda: now[0])
+    monkeypatch.setattr(recovery, "_signs", {})
     return now
 
 

@@ -1,0 +1,91 @@
+"""From votes to results: the one road that audits, `measure`, `remeasure` and benchmarks take."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
+from schemas.results import Annotations, Estimates, Findings
+from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
+from tasks.annotate import annotate
+from tasks.conclude import conclude, endpoints
+from tasks.drift.alerts import fresh_votes
+from tasks.kit.defaults import DETECTS_AT
+from tasks.statistics import STATISTICS
+
+
+class Steps(NamedTuple):
+    """The steps of the road: these functions, the same as cached tasks, or on counts in numbers."""
+
+    count: Callable[[Any], Any] = count_votes
+    tally: Callable[[Any, str], Any] = tally_votes
+    match_arms: Callable[[Any], Any] = match_groups
+    match_models: Callable[[Any], Any] = match_models
+    annotate: Callable[[Any], Any] = annotate
+    measure: Callable[..., DataFrame[Estimates]] = measure_all
+    conclude: Callable[[DataFrame[Estimates], float], DataFrame[Findings]] = conclude
+
+
+class Results(NamedTuple):
+    """Everything that follows from the votes of one study."""
+
+    tallies: DataFrame[Tallies]
+    verdicts: DataFrame[Verdicts]
+    shifts: DataFrame[Shifts]
+    contests: DataFrame[Contests]
+    annotations: DataFrame[Annotations]
+    estimates: DataFrame[Estimates]
+    findings: DataFrame[Findings]
+
+
+PLAIN = Steps()
+
+
+def results_of(
+    votes: Any, mode: str, *, detects_at: float = DETECTS_AT, steps: Steps = PLAIN
+) -> Results:
+    """Return the results of a vote log, or of other votes that ``steps.count`` takes.
+
+    Parameters
+    ----------
+    mode
+        How the votes of a pair make a verdict, ``balanced`` or ``paper``.
+    detects_at
+        Share of flaws that a judge must detect for the finding *detects*.
+    """
+    tallies = steps.count(votes)
+    verdicts = steps.tally(tallies, mode)
+    shifts = steps.match_arms(verdicts)
+    contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
+    estimates = steps.measure(
+        tallies=tallies, shifts=shifts, contests=contests, annotations=annotations
+    )
+    findings = steps.conclude(endpoints(estimates), detects_at)
+    return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)
+
+
+def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
+    """Return the results of a file of votes; its drift is of fresh votes only.
+
+    A file may hold votes that a later wave took from a cache; in a warehouse no vote serves two
+    waves.
+    """
+    found = results_of(vote_log, mode)
+    fresh = fresh_votes(vote_log)
+    if fresh["choice"].null_count() == vote_log["choice"].null_count():
+        return found
+    drift = STATISTICS["drift"]
+    tallies, shifts = shifts_of_votes(fresh, mode)
+    others = found.estimates.filter(~pl.col("statistic").is_in(drift.gives))
+    changed = drift(tallies=tallies, shifts=shifts)
+    return found._replace(estimates=Estimates.of(pl.concat([others, changed])))
+
+
+def shifts_of_votes(
+    vote_log: DataFrame[VoteLog], mode: str
+) -> tuple[DataFrame[Tallies], DataFrame[Shifts]]:
+    """Return the tallies and shifts of a vote log, the first part of the road."""
+    tallies = count_votes(vote_log)
+    return tallies, match_groups(tally_votes(tallies, mode))
