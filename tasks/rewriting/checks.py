@@ -1,4 +1,4 @@
-"""Validity checks of perturbed texts and shams; each names the first fault."""
+"""Validity checks of perturbed texts and shams; each returns the first fault found."""
 
 import math
 import re
@@ -16,7 +16,7 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def additive(original: str, perturbed: str) -> str | None:
-    """Check that all words of the original remain, in order."""
+    """Check that the original's words remain, in order."""
     if failure := _void(original, perturbed):
         return failure
     left = iter(words(perturbed))
@@ -27,7 +27,7 @@ def additive(original: str, perturbed: str) -> str | None:
 
 
 def same_words(original: str, perturbed: str) -> str | None:
-    """Check that the words are the same once markup and emoji are gone."""
+    """Check that the words are the same without markup and emoji."""
     if failure := _void(original, perturbed):
         return failure
     before, after = words(plain(original)), words(plain(perturbed))
@@ -40,7 +40,7 @@ def same_words(original: str, perturbed: str) -> str | None:
 
 
 def detracting(original: str, perturbed: str) -> str | None:
-    """Check that most words remain, that the length does, and that the content changes."""
+    """Check that most words and the length are kept, and that the content changes."""
     if failure := _void(original, perturbed):
         return failure
     ratio = len(perturbed) / len(original)
@@ -62,7 +62,7 @@ def detracting(original: str, perturbed: str) -> str | None:
 
 
 def words_kept(original: str, perturbed: str) -> float | None:
-    """Return the share of the original's words kept in order; null if too long to compare."""
+    """Return the share of the original's words kept in order; None if too long to compare."""
     before, after = words(original), words(perturbed)
     if not before:
         return None
@@ -74,7 +74,7 @@ def words_kept(original: str, perturbed: str) -> float | None:
 
 
 def sham_failure(original: str, perturbed: str, sham: str) -> str | None:
-    """Check that a sham is as long as the perturbed text and adds nothing that could count."""
+    """Check that a sham is as long as the perturbed text and adds nothing that could matter."""
     if not sham.strip():
         return "is empty"
     if sham == original:
@@ -116,7 +116,7 @@ def _kept(before: list[str], after: list[str]) -> float:
 
 
 def _common(before: list[str], after: list[str]) -> int:
-    """Return the length of the longest common subsequence, a row per big integer.
+    """Return the length of the longest common subsequence, with one big integer as bit row.
 
     Hyyrö (2004), "Bit-parallel LCS-length computation revisited": a cleared bit is a match.
     """
@@ -133,7 +133,7 @@ def _common(before: list[str], after: list[str]) -> int:
 
 
 def _outward(value: float) -> str:
-    """Write a value that breaks a limit so that rounding does not hide it."""
+    """Format a value that violates a limit, rounded away from the limit."""
     return f"{(math.floor if value < 1 else math.ceil)(value * 100) / 100:.2f}"
 
 

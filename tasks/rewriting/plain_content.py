@@ -1,4 +1,4 @@
-"""The content of an answer without its markup, and the markup itself."""
+"""Content of an answer without decoration, and counts of its decoration."""
 
 import re
 from functools import lru_cache
@@ -46,12 +46,12 @@ TABLE = re.compile(r"^[ \t]{0,8}\|[^\n]{0,500}\|[ \t]{0,8}$", re.MULTILINE)
 
 
 class Features(NamedTuple):
-    """Counts of what decorates an answer."""
+    """Counts of an answer's decorations, and of its words."""
 
     references: int
     """Entries of a reference list, citations and links."""
     markup: int
-    """Marked spans, headings, list items, table rows, tags; outside the reference list."""
+    """Formatted spans, headings, list items, table rows, tags; outside the reference list."""
     emoji: int
     padding: int
     """Sentences that repeat an earlier one."""
@@ -59,7 +59,7 @@ class Features(NamedTuple):
 
 
 def canonical(text: str) -> str:
-    """Return the words of ``text`` without what means nothing; the same for its shams.
+    """Return the content words of ``text``; an answer and its shams have the same.
 
     Removed: markup, emoji, references, repeated sentences, neutral sentences, lead-ins.
     Idempotent.

@@ -1,6 +1,6 @@
-"""Statistics, one family per file: ``@statistic(...)`` on a function named like the file.
+"""Statistics, one family per file: ``@statistic(...)`` on a function with the file's name.
 
-Parameter names are the frames it reads: ``tallies``, ``shifts``, ``contests``, ``annotations``.
+Its parameter names are the frames it reads: ``tallies, shifts, contests, annotations``.
 """
 
 import inspect
@@ -22,18 +22,18 @@ class Statistic:
 
     name: str
     gives: tuple[str, ...]
-    """Names of the rows that it makes."""
+    """Names of the statistics that it returns."""
     reads: tuple[str, ...]
     source: str
     measure: Callable[..., DataFrame[Estimates]]
     summary: str
 
     def __call__(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        """Measure, reading only the frames that the function names."""
+        """Compute the estimates from the frames that the function names."""
         return Estimates.of(self.draft(**frames))
 
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        """Measure, and leave the check of the rows to whoever puts them together."""
+        """Compute the estimates without validation, for callers that validate them together."""
         from tasks.counting.reasons import explained
 
         rows = self.measure(**{frame: frames[frame] for frame in self.reads})
@@ -43,7 +43,7 @@ class Statistic:
 def statistic(
     *, source: str, gives: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
-    """Declare a statistic."""
+    """Register a function as a statistic of the catalogue."""
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
         name = getattr(measure, "__name__", "")
