@@ -48,10 +48,7 @@ MARTS_NOTE = (
     "without a meaning here is explained by the first line of its mart, or by the "
     "[statistic](statistics.md) of its name."
 )
-STATISTICS_NOTE = (
-    "`voirdire list NAME` prints the same text. Where a text cites methods.md, see "
-    "[Methods](methods.md)."
-)
+STATISTICS_NOTE = "`voirdire list NAME` prints the same text."
 
 
 def commands() -> str:
@@ -188,13 +185,13 @@ def catalogues() -> str:
 def statistics() -> str:
     """Return the page of statistics: their docstrings, and the columns derived from them."""
     overview = [
-        (f"[`{n}`](#{n})", ", ".join(f"`{row}`" for row in e.gives), e.summary)
+        (f"[`{n}`](#{n})", e.summary, ", ".join(f"`{row}`" for row in e.gives))
         for n, e in STATISTICS.items()
     ]
     derived = [(f"`{name}`", each.about) for name, each in COLUMNS.items()]
     parts = [
         STATISTICS_NOTE,
-        _table(("statistic", "rows", "about"), overview),
+        _table(("statistic", "about", "rows"), overview),
         "## Derived columns",
         "They belong to a family of estimates rather than to one statistic.",
         _table(("column", "meaning"), derived),
@@ -322,7 +319,8 @@ def _prose(text: str) -> str:
     parts = re.split(r"(``[^`]+``|`[^`]+`|\]\(#?[^)]*\))", text)
     quoted = [re.sub(r"([*<\[\]]|(?<!\w)_|_(?!\w))", r"\\\1", part) for part in parts[::2]]
     literals = [part.replace("``", "`") for part in parts[1::2]] + [""]
-    return "".join(a + b for a, b in zip(quoted, literals, strict=True)).replace("\\[`", "[`")
+    text = "".join(a + b for a, b in zip(quoted, literals, strict=True)).replace("\\[`", "[`")
+    return re.sub(r"(?<![\[\w/])methods\.md", "[methods](methods.md)", text)
 
 
 def _code(text: str | None) -> str:
@@ -387,7 +385,7 @@ def _statistic(entry: Statistic) -> Iterator[str]:
     rows, frames = (
         ", ".join(f"`{name}`" for name in names) for names in (entry.gives, entry.reads)
     )
-    yield f"Rows: {rows}. Reads: {frames}. Source: {entry.source}."
+    yield f"Rows: {rows}. Reads: {frames}. Source: {_prose(entry.source)}."
     text = inspect.getdoc(entry.measure) or ""
     titles = re.split(r"^([A-Z]\w+(?: \w+)*)\n-{3,}\n", text, flags=re.MULTILINE)
     yield _paragraphs(titles[0])

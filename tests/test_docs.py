@@ -121,6 +121,15 @@ def test_a_stale_page_is_named(
     assert generator.stale() == ["commands.md", "marts.md"]
 
 
+def test_every_key_of_a_file_that_users_write_has_a_meaning() -> None:
+    for page in ("providers.md", "study-file.md"):
+        tables = re.findall(
+            r"^\| key \|.*\n\|.*\n((?:\|.*\n)+)", _read(f"docs/reference/{page}"), re.MULTILINE
+        )
+        assert len(tables) == 2
+        assert [line for table in tables for line in table.splitlines() if "|  |" in line] == []
+
+
 def test_prose_of_docstrings_is_escaped_and_literals_are_not(generator: ModuleType) -> None:
     written = generator._prose("a *b* in [0, 1] of ``x_y * [z]``, not _c")
     assert written == r"a \*b\* in \[0, 1\] of `x_y * [z]`, not \_c"
