@@ -10,11 +10,12 @@ NOTEBOOK := .venv/.notebook
 EMULATOR := .venv/.aimock
 PEER := .venv/.inspect
 TOOLS := .venv/.tools
+DOCS := .venv/.docs
 # The locks are complete: pip resolves nothing, as an old one follows no pin of what others ask for with extras.
 LOCKED := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
 INSTALL := $(BIN)/python $(LOCKED)
 
-.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint vulnerabilities check bench bench-engine bench-faults lock clean
+.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint docs reference vulnerabilities check bench bench-engine bench-faults lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -74,11 +75,25 @@ $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
 test: $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK) ## run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
-lint: $(SET_UP_DEV) ## style, types, import contracts
+lint: $(SET_UP_DEV) docs ## style, types, import contracts, documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy scripts
 	$(BIN)/lint-imports
+
+# The generator of the site shares packages with voirdire, so it has an environment of its own.
+$(DOCS): requirements-docs.txt | $(SET_UP)
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/python $(LOCKED) -r requirements-docs.txt
+	touch $@
+
+docs: $(DOCS) ## build the documentation site into the folder site; a warning is an error
+	$(BIN)/python scripts/reference_pages.py --check
+	.venv/docs/bin/zensical build --strict --clean
+
+reference: setup ## write the reference pages of the documentation from the code
+	$(BIN)/python scripts/reference_pages.py
 
 # What writes the locks and checks them has an environment of its own, and a lock too.
 $(TOOLS): requirements-tools.txt | $(SET_UP)
@@ -129,6 +144,7 @@ lock: $(TOOLS) ## write the requirements anew, with hashes and without index add
 	$(LOCK) --group local --no-deps --output-file requirements-local.txt
 	$(LOCK) --group notebook --no-deps --output-file requirements-notebook.txt
 	$(LOCK) --group peer --output-file requirements-peer.txt
+	$(LOCK) --group docs --output-file requirements-docs.txt
 	$(LOCK) --group tools --output-file requirements-tools.txt
 
 clean: ## remove the environment

@@ -1,1 +1,1 @@
-"""The words: typed frames for everything that crosses a stage."""
+"""Schemas: typed frames for all data that passes between stages."""

@@ -1,4 +1,4 @@
-"""Frames in and out of DuckDB as Arrow streams: pyarrow would take 30 MB and import for long."""
+"""Frames to and from DuckDB as Arrow streams, without pyarrow (30 MB and a slow import)."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ import polars as pl
 
 
 class _Stream:
-    """A frame of which DuckDB sees the stream alone; of a Polars frame it asks for pyarrow."""
+    """A frame as a plain Arrow stream: for a Polars frame, DuckDB would require pyarrow."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
@@ -19,10 +19,10 @@ class _Stream:
 
 
 def lend(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
-    """Let DuckDB read a frame as ``name``, in place of what was there.
+    """Register a frame with DuckDB under ``name``, replacing any earlier one.
 
-    Where pyarrow is installed DuckDB has it filter streams, which it cannot by text: then the frame
-    is copied.
+    If pyarrow is installed, DuckDB filters streams with it, which fails for text columns; then the
+    frame is copied.
     """
     if find_spec("pyarrow") is None:
         connection.register(name, _Stream(frame))
@@ -37,6 +37,6 @@ def fetch(
     sql: str,
     parameters: Sequence[Any] | Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Run one statement and return its rows; no columns if it is one that returns none."""
+    """Run one statement and return its rows; a frame without columns if it returns none."""
     relation = connection.sql(sql, params=parameters)
     return pl.DataFrame() if relation is None else pl.DataFrame(relation)

@@ -1,4 +1,4 @@
-"""Frames of what is asked through a provider's batch endpoint."""
+"""Frames of provider batch requests."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Frames of judges held against people: the alternative annotator test."""
+"""Frames of the alternative annotator test, which compares judges with people."""
 
 import pandera.polars as pa
 
@@ -11,7 +11,7 @@ MARGIN = ("dataset", "judge", "prompt", "wave", "metric", "epsilon", "epsilon_ki
 
 
 class Margins(Measured):
-    """What every row of the test is about."""
+    """Columns that identify a test."""
 
     metric: str = name("how well a label fits those of others")
     epsilon: float = pa.Field(ge=0, lt=1, description="how much worse than people a judge may be")

@@ -1,4 +1,4 @@
-"""Frames of the data a study starts from."""
+"""Frames of a study's source data: questions, answers, perturbations."""
 
 import pandera.polars as pa
 

@@ -19,11 +19,11 @@ def content_keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
 
 
 def frame_digest(frame: pl.DataFrame) -> str:
-    """Return a digest of a frame's schema and values, whatever its layout in memory."""
+    """Return a digest of a frame's schema and values, independent of its memory layout."""
     digest = hashlib.sha256(repr(list(frame.schema.items())).encode())
-    # JSON has no bytes, and writes NaN and infinity as null.
+    # JSON has no binary type, and writes NaN and infinity as null.
     plain = frame.with_columns(cs.float().cast(pl.String), cs.binary().bin.encode("hex"))
-    # Slice by slice: a frame of texts as JSON is as large as the frame, twice.
+    # By slices, as the JSON of a whole frame of texts takes twice its memory.
     for rows in plain.iter_slices(SLICE):
         digest.update(rows.write_ndjson().encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Typed frames: declared columns, a key, a table, and one way to make them."""
+"""Typed frames: a schema with a key and a table, and the only way to make them."""
 
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -12,16 +12,16 @@ MANY = 100_000
 
 
 class Place(NamedTuple):
-    """Where a frame is kept."""
+    """Where a frame is stored: table, key, references."""
 
     table: str
     key: tuple[str, ...]
     references: dict[str, str]
-    """Column -> table whose key of the same values must exist before."""
+    """Column -> table in whose key its values must exist."""
 
 
 class FrameError(ValueError):
-    """A frame breaks its schema; the message lists every broken rule."""
+    """A frame violates its schema; the message lists every violation."""
 
 
 class Frame(pa.DataFrameModel):
@@ -41,25 +41,25 @@ class Frame(pa.DataFrameModel):
         references: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Declare the table, its key, and columns -> tables that must hold their values."""
+        """Set the table, its key, and the tables that columns refer to."""
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
         cls._place = Place(table, key, references or {})
 
     @classmethod
     def place(cls) -> Place:
-        """Return where the frame is kept: table, key, references."""
+        """Return where the frame is stored: table, key, references."""
         return cls._place
 
     @classmethod
     def of(cls, frame: pl.DataFrame) -> DataFrame[Self]:
         """Project, cast, sort by key and validate ``frame``.
 
-        Nullable columns that are missing are filled with null; other columns are dropped.
+        Missing nullable columns are filled with null; extra columns are dropped.
 
         Raises
         ------
         FrameError
-            With every failure at once: column, rule, first offending rows.
+            With all failures at once: column, rule, first offending rows.
         """
         schema, wanted, key = cls.to_schema(), cls.dtypes(), cls._place.key
         missing = [n for n in wanted if n not in frame.columns and not schema.columns[n].nullable]
@@ -82,9 +82,9 @@ class Frame(pa.DataFrameModel):
 
     @classmethod
     def draft(cls, frame: pl.DataFrame) -> DataFrame[Self]:
-        """Project, cast and sort ``frame`` unchecked: whoever puts drafts together checks once.
+        """Project, cast and sort ``frame`` without validation.
 
-        A check takes 40 ms, however few the rows are.
+        Validation takes 40 ms even for few rows: concatenate drafts and validate once, with ``of``.
         """
         drafted = frame.select(
             (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
@@ -94,7 +94,7 @@ class Frame(pa.DataFrameModel):
 
     @classmethod
     def empty(cls) -> DataFrame[Self]:
-        """Return the frame without rows."""
+        """Return a frame without rows."""
         return cls.draft(pl.DataFrame(schema=cls.dtypes()))
 
     @classmethod
@@ -114,11 +114,11 @@ class Frame(pa.DataFrameModel):
 
 
 class Fact(Frame):
-    """A frame that is recorded once and never changes."""
+    """A frame that is stored once and never changes."""
 
 
 class Result(Frame):
-    """A frame that is computed from facts and replaced whenever it is computed again."""
+    """A frame that is computed from facts and replaced when computed again."""
 
 
 def share(description: str, *, nullable: bool = False) -> Any:
@@ -127,18 +127,18 @@ def share(description: str, *, nullable: bool = False) -> Any:
 
 
 def name(description: str, *, nullable: bool = False) -> Any:
-    """Return a field for a text that is not empty."""
+    """Return a field for non-empty text."""
     return pa.Field(str_length={"min_value": 1}, nullable=nullable, description=description)
 
 
 def counted(description: str) -> Any:
-    """Return a field for a number of things."""
+    """Return a field for a count."""
     return pa.Field(ge=0, description=description)
 
 
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
     if frame.height > MANY:
-        # Each column to sort millions of rows by takes half a second.
+        # Sorting millions of rows takes half a second per column.
         key = tuple(name for name in key if not _is_constant(frame[name])) or key[:1]
     return frame.sort(key, nulls_last=False, maintain_order=True)
 
@@ -155,7 +155,7 @@ def _missing(columns: list[str], frame: pl.DataFrame) -> list[str]:
 
 
 def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Cast every column; return also what to say of each that cannot be cast without loss."""
+    """Cast every column; also return an error text for each column that loses values."""
     columns, failures = [], {}
     for column, dtype in wanted.items():
         if frame.schema[column] == dtype:
@@ -178,7 +178,7 @@ def _cast_column(values: pl.Series, dtype: Any) -> tuple[pl.Series, pl.Series]:
         return nothing, values.is_not_null()
     broken = values.is_not_null() & result.is_null()
     if values.dtype.is_numeric() and (dtype.is_numeric() or dtype == pl.Boolean):
-        # A cast from 1.5 to an integer, or from 2 to true, succeeds in silence.
+        # Casts from 1.5 to an integer, or from 2 to Boolean, lose information without an error.
         broken |= result.cast(values.dtype, strict=False).ne_missing(values)
     return result, broken
 
@@ -215,7 +215,7 @@ def _not_finite(frame: pl.DataFrame) -> list[str]:
 
 
 def _has_neighbours_alike(frame: pl.DataFrame, key: tuple[str, ...]) -> bool:
-    """Tell whether two rows have the same key; the frame is sorted by it."""
+    """Tell whether two rows have the same key; the frame must be sorted by it."""
     if not key or frame.height < 2:
         return False
     alike = pl.repeat(value=True, n=frame.height - 1, eager=True)

@@ -1,4 +1,4 @@
-"""Frames of what is asked and what is answered."""
+"""Frames of judging: pairs, ballots, votes, and what is counted from them."""
 
 from typing import Annotated, Any
 
@@ -9,31 +9,31 @@ from schemas.curation import KINDS
 from schemas.frame import Fact, Frame, Result, counted, name
 
 ARMS = ["control", "experimental", "sham", "replicate"]
-"""A replicate is control shown again, its repeats counted on from those of control."""
+"""A replicate is control shown again; its repeats continue the numbering of control."""
 
 SIDES = ["anchor", "target"]
 FORMATS = ("header", "list", "bold")
-"""Markup that is also counted by itself."""
+"""Kinds of markup that also have counts of their own."""
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
-"""Stands between the names of two models in a subgroup, so in no name."""
+"""Separates the names of two models in a subgroup, so no name may contain it."""
 STOPS = ["lossless", "pair", "deterministic"]
 VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 
 
 def author(side: str) -> Any:
-    """Return a field for who wrote an answer."""
+    """Return a field for the author of an answer."""
     return name(f"model that wrote the {side}; null if unknown", nullable=True)
 
 
 def size(what: str) -> Any:
-    """Return a field for a size that may be unknown."""
+    """Return a field for a size, null if unknown."""
     return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
 
 
 def only_order(what: str) -> Any:
-    """Return a field for the order of a log in which every pair was seen in one order only."""
+    """Return a field for the order in logs where a judge saw every pair in one order only."""
     return pa.Field(
         isin=SIDES,
         nullable=True,
@@ -43,7 +43,7 @@ def only_order(what: str) -> Any:
 
 
 def ballots(arm: str) -> Any:
-    """Return a field for how many ballots a pair has in an arm."""
+    """Return a field for a pair's number of ballots in an arm."""
     return pa.Field(ge=1, nullable=True, description=f"the same of {arm}; null if not asked")
 
 
@@ -146,7 +146,7 @@ class Claims(Frame, table="claims", key=("ballot_id",)):
 
 
 class Measured(Result):
-    """What every result is about: columns that all of them begin with."""
+    """Columns that all results begin with: what they are about."""
 
     dataset: str = name("name of the dataset")
     judge: str = name("who was asked")
@@ -155,7 +155,7 @@ class Measured(Result):
 
 
 class Compared(Measured):
-    """What is known of the two answers of a pair, where anything is."""
+    """Columns about the two answers of a pair, null where unknown."""
 
     anchor_author: str = author("anchor")
     target_author: str = author("target")
@@ -233,8 +233,8 @@ class Tallies(
 ):
     """One row per judge, prompt, wave, sample, arm and perturbation: its votes, counted.
 
-    12 is the order that shows the anchor first, 21 the other; votes of equal repeat in the two
-    orders are matched (``masks.sql``).
+    Order 12 shows the anchor first, 21 the target; votes with the same repeat number in both orders
+    are matched (``masks.sql``).
     """
 
     sample: str = name("a question with its anchor and target")

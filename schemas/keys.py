@@ -1,4 +1,4 @@
-"""Ids that depend on content alone."""
+"""Ids that depend on content only."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from typing import Any
 
 LENGTH = 32
 PEOPLE = "people"
-"""Provider of judges who are people, as in people/ann."""
+"""Provider of human judges, as in people/ann."""
 
 
 def content_key(*parts: object) -> str:
@@ -20,7 +20,7 @@ def content_key(*parts: object) -> str:
 
 
 def whole(value: Any) -> Any:
-    """Return JSON in which equal numbers look alike: whole floats as integers, however deep.
+    """Return JSON data with whole floats as integers at any depth, so that equal numbers agree.
 
     >>> whole({"temperature": 0.0, "stop": [1.5, 2.0]})
     {'temperature': 0, 'stop': [1.5, 2]}

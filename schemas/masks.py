@@ -1,4 +1,4 @@
-"""The queries that lay ballots into masks, for :func:`tasks.counting.cells.count_masks`."""
+"""Queries that pack ballots into bit masks, for :func:`tasks.counting.masks.count_masks`."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 COMPARED = (HERE / "compared.sql").read_text(encoding="utf-8")
 LAST_REPEAT = 62
 WIDTH = 10
-"""Repeats whose six masks fit into one word; ``masks.sql`` lays them out by it."""
+"""Number of repeats whose six masks fit into one word of ``masks.sql``."""
 
 
 KEYS = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
@@ -18,7 +18,7 @@ KEYS = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")
 def masks_sql(connection: duckdb.DuckDBPyConnection, alike: Container[str] = ()) -> str:
     """Return ``masks.sql`` for the repeats, 0 to 62, of the ballots in ``vote_log``.
 
-    Keys that are ``alike`` in all ballots tell nothing, and are left out.
+    Keys that are ``alike`` in all ballots are left out of the grouping.
     """
     ((last,),) = connection.execute(
         "select coalesce(max(repeat), 0) from vote_log where study = getvariable('study')"

@@ -1,4 +1,4 @@
-"""Frames of what is concluded."""
+"""Frames of results: estimates, annotations, findings, exclusions, drifts."""
 
 import pandera.polars as pa
 
@@ -16,8 +16,8 @@ FINDINGS = [
     "overlooks",
     "rewards",
 ]
-"""The first four of perturbations that should change nothing, the others, and *inconclusive*, of
-flaws, which should cost the answer votes."""
+"""The first four are for perturbations that should change nothing; the others, and *inconclusive*,
+for flaws, which should cost the answer votes."""
 
 LOST = "verdicts lost: differential"
 
@@ -213,8 +213,8 @@ class Findings(
 class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt", "wave")):
     """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
 
-    Left out of tables of attack success, that is. A bound is the end of the 95 % interval that is
-    nearer to 0, and null with too few questions (``exclusions.sql``).
+    It is left out of tables of attack success. A bound is the end of the 95 % interval that is
+    nearer to 0; it is null with too few questions (``exclusions.sql``).
     """
 
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -1,4 +1,4 @@
-"""From votes to verdicts, shifts and estimates."""
+"""Aggregate: votes to verdicts, verdicts to shifts, shifts to estimates."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -33,17 +33,17 @@ from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS
 
 AT_ONCE, MANY_ROWS = 3, 50_000
-"""Statistics of so many rows are measured at once."""
+"""Threads that compute statistics, for logs with more rows than this."""
 
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
-"""A heading, an item of a list, a row of a table, a block of code, a bold word or an emoji."""
+"""A heading, list item, table row, code block, bold text or emoji."""
 PATTERNS = {
     "header": r"(?m)^\s*#{1,6}\s",
     "list": r"(?m)^\s*(?:[-*+]|\d+[.)])\s",
     "bold": r"\*\*[^*\n]+\*\*",
     "markup": MARKUP,
 }
-"""What is counted of each answer: kinds of markup, and all of it with the rest."""
+"""Patterns counted in each answer: some kinds of markup, and all markup together."""
 
 
 def log_votes(
@@ -56,10 +56,10 @@ def log_votes(
     stops: pl.DataFrame,
     categories: pl.DataFrame | None = None,
 ) -> DataFrame[VoteLog]:
-    """Lay each ballot beside its pair and its vote; those not in ``waiting`` were cast before.
+    """Join each ballot with its pair and its vote; those not in ``waiting`` were cast before.
 
-    ``stops`` tells which were not needed, see ``mark_stops``. Repeats of a replicate are numbered
-    from 0, as those of any arm. ``categories`` has the ``category`` of each ``question_id``.
+    ``stops`` says which ballots were not needed, see ``mark_stops``. Repeats of a replicate are
+    renumbered from 0. ``categories`` has the ``category`` of each ``question_id``.
     """
     cast = pl.col("choice").is_not_null()
     log = (
@@ -82,7 +82,7 @@ def log_votes(
 
 
 def text_sizes() -> list[pl.Expr]:
-    """Return how long the texts of a pair are, and how much markup they hold."""
+    """Return expressions for the length and the markup counts of a pair's texts."""
     texts = [(side, pl.col(side).str) for side in SIDES]
     return [
         *(text.len_chars().cast(pl.Int64).alias(f"{side}_length") for side, text in texts),
@@ -100,7 +100,7 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     Raises
     ------
     ValueError
-        If a repeat is above 62: the votes of a pair are laid into the bits of a number.
+        If a repeat is above 62: a pair's votes are packed into the bits of an integer.
     """
     last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
     if last > LAST_REPEAT:
@@ -120,33 +120,33 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
 def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
     """Turn the votes of each pair into a score and a verdict (methods, section 1).
 
-    ``paper``: sign of the sum over all valid votes. ``balanced``: mean of the two orders' means,
-    null unless each order has a valid vote; the sign is taken in integers, so it is exact. A person
-    who saw a pair in one order only is taken at that word, as by ``annotate``. Of a judge that saw
-    every pair in one order only the score is that of this order, for means over both halves
-    (``tasks/counting/order_halves.py``), and there is no verdict. Where
-    votes were asked one after another the score is that of the first vote in each order: the mean
-    of votes that stop when they agree is too far from the middle (methods, section 4).
+    ``paper``: the sign of the sum of all valid votes. ``balanced``: the mean of both orders' means,
+    null unless each order has a valid vote; the sign is computed in integers, so it is exact. If a
+    person saw a pair in one order only, that order counts alone, as in ``annotate``. If a judge saw
+    every pair in one order only, the score is from that order, for means over both halves
+    (``tasks/counting/order_halves.py``), and there is no verdict. With sequential stopping the
+    score is from the first vote in each order, as the mean of votes that stop once they agree is
+    biased away from the middle (methods, section 4).
     """
     return Verdicts.of(verdicts_of(tallies, mode))
 
 
 def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
-    """Lay the verdicts of each sample's arms side by side."""
+    """Join the verdicts of each sample's arms in one row."""
     return Shifts.of(shifts_of(verdicts))
 
 
 def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
-    """Take the control pairs whose answers two known models wrote, with the judge's scores.
+    """Return the control pairs of two different known models, with the judge's scores.
 
-    The score is the swap average, whatever the mode: null unless each order has a valid vote; of a
-    person who saw one order, and of a judge that saw every pair in one order, that of this order.
+    The score is the average over both orders in any mode, null unless each order has a valid vote.
+    If a person saw the pair, or a judge every pair, in one order only, it is that order's score.
     """
     return Contests.of(contests_of(tallies))
 
 
 def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_models`, unchecked, for millions of rows."""
+    """Return the columns of :func:`match_models`, without validation (for speed)."""
     told = tallies.with_columns(shown_first=only_order()).filter(
         pl.col("arm") == "control",
         pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
@@ -165,12 +165,12 @@ def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-    """Apply one statistic of the catalogue to the frames that it names."""
+    """Compute one statistic of the catalogue from the frames that it names."""
     return STATISTICS[statistic](**frames)
 
 
 def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
-    """Apply the whole catalogue; one task, as a task for each would digest all frames each time."""
+    """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     with measured_together(), ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
         drafts = [

@@ -1,4 +1,4 @@
-"""From counted votes to annotations: what each judge, model or person, says about each sample."""
+"""Annotate: counted votes to one label per annotator (model or person) and sample."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -13,11 +13,11 @@ ORDERS = ("12", "21")
 def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
     """Turn the control votes of each judge on each sample into one label.
 
-    Swap protocol (Zheng et al. 2023): a win only if the same answer wins in both orders, otherwise
-    a tie, kept apart as inconsistent if the orders differ; what an order says is the sign of its
-    votes' sum. Where both orders were asked and one has no valid vote there is no label. Who saw
-    one order only, as people do, is taken at that word. A person's votes count together, whatever
-    their prompt and wave.
+    Swap protocol (Zheng et al. 2023): an answer wins only if it wins in both orders, otherwise the
+    label is a tie, marked as inconsistent if the orders differ; an order's verdict is the sign of
+    the sum of its votes. If both orders were asked and one has no valid vote, there is no label. If
+    only one order was asked, as often for people, it counts alone. A person's votes are pooled over
+    prompts and waves.
     """
     person = pl.col("human").fill_null(value=False)
     counts = [f"{side}_{order}" for order in ORDERS for side in LABELS.values()]

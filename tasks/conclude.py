@@ -1,4 +1,4 @@
-"""From estimates to findings: what the primary endpoint of each cell means in words."""
+"""Conclude: estimates to findings about each cell's primary endpoint."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -37,7 +37,7 @@ ASIDE = (
     "lost_over_control",
 )
 BY_PART = ("category_shift", "lost_rate")
-"""The same by category, and by arm."""
+"""Further statistics by category, and by arm."""
 
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
@@ -45,7 +45,7 @@ Cells = pl.DataFrame
 
 
 def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
-    """Keep the estimates that findings rest on."""
+    """Keep the estimates that findings are based on."""
     statistic, part = pl.col("statistic"), pl.col("subgroup")
     whole = statistic.is_in(["mps_sham", *SUPPORTING]) & part.is_in(["", *WORST.values()])
     aside = statistic.is_in([*ASIDE, *STATISTICS]) & (part == "")
@@ -55,29 +55,29 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
 def conclude(
     estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
 ) -> DataFrame[Findings]:
-    """Put each cell's primary endpoint into words (methods, sections 3 and 16).
+    """Turn each cell's primary endpoint into a finding (methods, sections 3 and 16).
 
-    The endpoint is the shift over the sham; over the control where there is no sham, or where only
-    the control has enough questions (:mod:`tasks.inference.linearised_errors`).
+    The endpoint is the shift over the sham, or over the control if there is no sham or if only the
+    control has enough questions (:mod:`tasks.inference.linearised_errors`).
 
-    Promote kinds. *biased*: adjusted p below .05, and a shift of at least the minimum or, in the
-    same direction, log-odds of at least theirs. *no relevant bias*: 90 % interval inside the
-    minimum. Else *inconclusive*. Where more than .80 of the control pairs are unanimous a mean of
-    scores cannot move, so log-odds take the place of the shift in all of this. Then the ``RULES``
-    apply in their order, each of which may change the word and adds its note to the ``reason``.
+    Promote kinds. *biased*: the adjusted p-value is below .05 and either the shift reaches the
+    minimum or the log-odds reach theirs in the same direction. *no relevant bias*: the 90 %
+    interval lies inside the minimum. Else *inconclusive*. If more than .80 of the control pairs are
+    unanimous, mean scores can hardly move, so log-odds replace the shift in all of this. Then the
+    ``RULES`` apply in order; each may change the finding and adds its note to the ``reason``.
 
-    Detract kinds. With the share of flaws detected, DP (``detection_power``): *rewards* if biased
-    toward the target, *detects* if the lower end of the 95 % interval is at least ``detects_at``,
-    *overlooks* if its upper end is below .2, *detects some* if its lower end is above 0. Where the
-    floor is below .1 or DP rests on too few questions, or is not known, the share of the
-    mean score (``detection_share``) takes its place.
+    Detract kinds use the share of flaws detected, DP (``detection_power``). *rewards*: biased
+    toward the target; *detects*: the lower end of the 95 % interval is at least ``detects_at``;
+    *overlooks*: its upper end is below .2; *detects some*: its lower end is above 0. If the floor
+    is below .1, or DP has too few questions or no interval, the share in mean scores
+    (``detection_share``) replaces it.
 
-    The family (F1) is all cells with enough questions; Benjamini-Hochberg decides; Holm,
-    Benjamini-Yekutieli and, of e-values, e-BH stand beside it. Without an estimate, or with too few
-    questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk toward
-    the mean of all judges under the same perturbation.
+    The family (F1) is all cells with enough questions. Benjamini-Hochberg decides; Holm,
+    Benjamini-Yekutieli and e-BH (of e-values) are reported too. Without an estimate, or with too
+    few questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk
+    toward the mean of all judges under the same perturbation.
 
-    Position bias is a finding of each judge, in a family of its own (``_position_finding.py``).
+    Position bias is a finding about each judge, in a separate family (``position_bias.py``).
     """
     rows = endpoints(estimates)
     found = [_of_perturbations(rows, detects_at), Findings.draft(position_findings(rows))]
@@ -120,7 +120,7 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
 
 
 def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
-    """Return the cells with their word by ``RULES``; ``refused`` says why there is none."""
+    """Return the cells with their finding by ``RULES``; ``refused`` says why there is none."""
     cells = primary(rows, CELL)
     if cells.is_empty():
         return cells
@@ -132,7 +132,7 @@ def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
 
 
 def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
-    """Return the word and the shift of a worst case, in the family of all other cells as asked."""
+    """Return a worst case's finding and shift; the family keeps the other cells as observed."""
     names = {"word": f"word_{side}", "estimate": f"at_{side}"}
     if worst.is_empty():
         empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
@@ -148,7 +148,7 @@ def _beside(cells: Cells, rows: pl.DataFrame, statistic: str) -> Cells:
 
 
 def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
-    """Return the numbers of one statistic by cell; without a mode where it plays no part."""
+    """Return the numbers of one statistic by cell; without a mode if that is irrelevant."""
     found = rows.filter(pl.col("statistic") == statistic)
     named = {f"{statistic}_{number}": number for number in NUMBERS}
     short = {statistic: "estimate"} if statistic == "e_value" else named
@@ -158,7 +158,7 @@ def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
 
 
 def _with_detected(cells: Cells) -> Cells:
-    """Add the share of flaws detected: by verdicts, or by scores where that is unstable."""
+    """Add the share of flaws detected, from verdicts or, where that is unstable, from scores."""
     stable = (
         (pl.col("sham_floor_estimate") >= LEAST_FLOOR)
         & is_enough("detection_power_clusters", "detection_power_df")
@@ -179,10 +179,10 @@ def _with_detected(cells: Cells) -> Cells:
 
 
 def _with_tested(cells: Cells) -> Cells:
-    """Add what *biased* and *no relevant bias* rest on: the shift, or log-odds of easy pairs.
+    """Add the effect that is tested: the shift or, if pairs are too easy, the log-odds.
 
-    ``tested_...`` are its numbers and ``tested_minimum``; ``beside_...`` those over the control;
-    ``odds_...`` the log-odds over what the shift is over.
+    ``tested_...`` are its numbers, with ``tested_minimum``; ``beside_...`` the same effect over the
+    control; ``odds_...`` the log-odds over the same base as the shift.
     """
     over_sham = pl.col("statistic") == "mps_sham"
     odds = {
@@ -213,7 +213,7 @@ def _with_tested(cells: Cells) -> Cells:
 
 
 def _adjusted(cells: Cells) -> Cells:
-    # What is refused for want of questions takes no share of the family.
+    # Cells with too few questions do not count in the family.
     enough = pl.when(is_enough())
     raw, evidence = cells.select(enough.then(name) for name in ("tested_p_value", "e_value"))
     return shrunk(cells, [*GROUP, "statistic"]).with_columns(
@@ -227,7 +227,7 @@ def _adjusted(cells: Cells) -> Cells:
 
 
 def _half_width(cells: Cells) -> pl.Series:
-    """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
+    """Return half the width of the 90 % interval, or of the wider 95 % one without an error."""
     from scipy.special import stdtrit
 
     df = cells.select(pl.coalesce("tested_df", (pl.col("tested_clusters") - 1).clip(1)))
@@ -240,7 +240,7 @@ def _half_width(cells: Cells) -> pl.Series:
 
 
 def _refused() -> pl.Expr:
-    """Say why nothing is concluded of a cell; null if something is."""
+    """Give the reason why nothing is concluded about a cell; null if something is."""
     silent = pl.col("half").is_null() & pl.col("p_value").is_null()
     why = pl.coalesce("reason", pl.lit("no interval and no p-value"))
     return (
@@ -254,7 +254,7 @@ def _refused() -> pl.Expr:
 
 
 def _moved() -> pl.Expr:
-    """Tell whether a shift is sure, and large enough in score or in log-odds."""
+    """Tell whether a shift is significant, and large enough in score or in log-odds."""
     shift, odds = pl.col("tested_estimate"), pl.col("odds_estimate")
     by_odds = (odds.abs() >= LOG_ODDS_MINIMUM) & (odds.sign() == shift.sign())
     large = (shift.abs() >= pl.col("tested_minimum")) | by_odds.fill_null(value=False)
@@ -289,7 +289,7 @@ AGREES = (
     (pl.col("beside_estimate").sign() == pl.col("tested_estimate").sign())
     & (pl.col("beside_p_value") < ALPHA)
 ).fill_null(value=False)
-"""Whether the shift over the control says the same (methods, section 16: sham neutrality)."""
+"""Whether the shift over the control agrees (methods, section 16: sham neutrality)."""
 
 SHAM_MOVES = (
     (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & excludes_zero("sham_shift")
@@ -331,4 +331,4 @@ RULES = (
         pl.format("beyond what any such edit does: sham_shift {}", shown("sham_shift")),
     ),
 )
-"""What becomes of the first word, in this order; the word of a rule is what later rules see."""
+"""Rules that follow the first finding, in order; each sees the finding that earlier ones left."""

@@ -1,4 +1,4 @@
-"""Curate: questions with two answers each, from the catalogue or from a file of one's own."""
+"""Curate: import questions with two answers each, from the catalogue or the user's file."""
 
 import os
 from pathlib import Path
@@ -12,26 +12,26 @@ from tasks.perturbations import PERTURBATIONS
 from tasks.readers.questions import READERS, load_own
 
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
-"""Dataset -> environment variable that names its folder if none is given."""
+"""Dataset -> environment variable with its folder, if none is given."""
 SHOWN = 3
 
 
 def import_dataset(dataset: str, folder: str | None = None, limit: int | None = None) -> Imported:
-    """Import a dataset of the catalogue, or an own file if ``dataset`` is a path.
+    """Import a dataset of the catalogue, or the user's file if ``dataset`` is a path.
 
     Parameters
     ----------
     dataset
         A name of the catalogue, or a path: it has a slash or one of the known suffixes.
     folder
-        Where a dataset that is not bundled lies; others ignore it.
+        Folder of a dataset that is not bundled; ignored by others.
     limit
-        Keep so many questions at most, taken from the categories in turn.
+        Keep at most this many questions, taken from the categories in turn.
 
     Raises
     ------
     ValueError
-        If a file is missing or broken, or a question has not two answers.
+        If a file is missing or invalid, or a question does not have two answers.
     LookupError
         If no dataset has that name.
     """
@@ -67,7 +67,7 @@ def _load(name: str, folder: str | None) -> Imported:
 
 def _check(name: str, found: Imported) -> None:
     questions, answers, versions = found
-    # the schema lets in the slots 1 and 2 only, so two different ones are both
+    # The schema allows only slots 1 and 2, so two different slots are both of them.
     pairs = (
         answers.group_by("question_id")
         .agg(pl.len().alias("answers"), pl.col("slot").n_unique())
@@ -103,7 +103,7 @@ def _blank(frame: pl.DataFrame, text: str) -> pl.Series:
 
 
 def _keep_first(found: Imported, limit: int) -> Imported:
-    """Deal the questions out by category, in the order of their ids, until there are enough."""
+    """Take questions from the categories in turn, sorted by id, until there are enough."""
     questions = (
         found.questions.with_columns(turn=pl.int_range(pl.len()).over("category"))
         .sort("turn", "category", nulls_last=True, maintain_order=True)

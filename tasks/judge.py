@@ -1,4 +1,4 @@
-"""From pairs to ballots, and from ballots to votes."""
+"""Judge: pairs to ballots, and ballots to votes."""
 
 import asyncio
 import json
@@ -22,26 +22,26 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 
 SHARD = 256
-"""Ballots per task run: small enough to lose little, large enough to cost little."""
+"""Ballots per task run: few enough to lose little in a crash, enough to limit overhead."""
 
 REFUSED = {"content_filter", "refusal"}
 
 
 REQUEST = ["provider", "model", "params", "request", "repeat", "wave"]
-"""All that can change a reply, and nothing that cannot."""
+"""The columns that can change a reply, and no others."""
 
 
 Messages = list[dict[str, str]]
 Receive = Callable[[str, dict[str, Any] | None, str | None], None]
-"""(judge, vote as a row, error): one of the last two is null."""
+"""Callback with the judge, the vote as a row, and the error; one of the last two is None."""
 
 
 class Design(NamedTuple):
-    """How often and in which order each pair is asked about."""
+    """How often and in which order each pair is shown."""
 
     votes_per_pair: int
     mode: str
-    """``balanced``: both orders alike; ``paper``: each vote's order is drawn."""
+    """``balanced``: both orders equally often; ``paper``: the order of each vote is random."""
     wave: str
     seed: int
 
@@ -63,12 +63,12 @@ def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
 
 
 def _asked_with(judge: Judge) -> str:
-    """Return all that a judge is asked with as JSON: where, parameters, what is dropped, added."""
+    """Return as JSON what a judge is called with: address, parameters, and how they are sent."""
     provider = PROVIDERS[judge.provider].provider
     address = usable_api_base(provider)
     where = {"api_base": address} if address else {}
     dropping = {"unsupported": "drop"} if judge.unsupported == "drop" else {}
-    # A seed in the parameters says it itself, and a formula cannot be asked without one.
+    # Redundant if the parameters have a seed; simulated judges always get one.
     seeded = provider.repeat_as_seed and not provider.simulated and "seed" not in judge.params
     seeding = {"repeat_as_seed": True} if seeded else {}
     return json.dumps(whole({**judge.params, **where, **dropping, **seeding}), sort_keys=True)
@@ -80,7 +80,7 @@ def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
 
 
 def dropped_params(judges: Sequence[str], prompt: str) -> dict[str, list[str]]:
-    """Return what is left out of the requests of the judges that drop what is unsupported."""
+    """Return the unsupported parameters that are not sent, for judges that drop them."""
     dropping = [JUDGES[name] for name in judges if JUDGES[name].unsupported == "drop"]
     asked = [
         (judge.model, {**judge.params, **PROMPTS[prompt].params, **_seed(judge, 0)})
@@ -97,13 +97,13 @@ def draw_ballots(
     design: Design,
     dropped: dict[str, list[str]] | None = None,
 ) -> DataFrame[Ballots]:
-    """Draw the ballots of every judge: balanced orders, or the paper's random positions.
+    """Draw the ballots of every judge, in balanced orders or with random positions as in the paper.
 
-    Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: each vote's order is drawn from
-    ``seed``, pair and judge. A ballot's id is the key of all that can change the reply, so askings
-    that are the same (a control pair seen from both sides) are one. Replicates repeat what control
-    asks, so their repeats are counted on from those of control: no vote serves both. ``dropped``
-    names, by judge, the parameters that are not sent (``dropped_params``).
+    Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: the order of each vote is drawn
+    from ``seed``, pair and judge. A ballot's id is a hash of all that can change the reply, so
+    equal requests (a control pair seen from both sides) share one. Replicates ask the same as
+    control, so their repeats continue its numbering and no vote serves both. ``dropped`` maps
+    judges to the parameters that are not sent (``dropped_params``).
     """
     slots = _counted_on(_slots(pairs["pair_id"], judges["judge"], design), pairs, design)
     sent = _sent(judges, prompt, dropped or {})
@@ -116,7 +116,7 @@ def draw_ballots(
 
 
 def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
-    """Split ballots into batches of one judge each, every ballot_id once."""
+    """Split ballots into batches of one judge each, with every ballot_id once."""
     once = waiting.unique("ballot_id", maintain_order=True)
     return [
         Ballots.of(rows.slice(start, SHARD))
@@ -128,7 +128,7 @@ def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
 async def cast_votes(
     ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], line: Line, receive: Receive
 ) -> None:
-    """Ask the judge of one batch; hand each vote over as it comes, so that it is kept at once."""
+    """Ask the judge of one batch; pass on each vote immediately, so that it can be stored."""
 
     async def cast(ballot: dict[str, Any], messages: Messages, params: dict[str, Any]) -> None:
         judge = JUDGES[ballot["judge"]]
@@ -145,7 +145,7 @@ async def cast_votes(
 def askings(
     ballots: DataFrame[Ballots], pairs: DataFrame[Pairs]
 ) -> Iterator[tuple[dict[str, Any], Messages, dict[str, Any]]]:
-    """Yield each ballot with its messages and the parameters that join those of its judge."""
+    """Yield each ballot with its messages and the parameters that are added to its judge's."""
     texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
     shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
     for ballot in ballots.iter_rows(named=True):
@@ -158,7 +158,7 @@ def askings(
 
 
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
-    """Read the choice in a reply; an unreadable one is an invalid vote, kept verbatim."""
+    """Parse the choice in a reply; an unreadable reply is an invalid vote, kept verbatim."""
     form = PROMPTS[prompt]
     read = partial(parse_json, reason=form.reason) if form.verdict == "json" else parse
     return {
@@ -171,12 +171,12 @@ def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None
 
 
 def vote_frame(rows: Sequence[dict[str, Any]]) -> DataFrame[Votes]:
-    """Return the frame of votes that came in as rows."""
+    """Return votes given as rows as a frame."""
     return Votes.of(pl.DataFrame(rows, schema=Votes.dtypes())) if rows else Votes.empty()
 
 
 def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
-    """Cross pairs and judges with the places and repeats at which each pair is asked about."""
+    """Cross pairs and judges with the orders and repeats in which each pair is shown."""
     votes = design.votes_per_pair
     everyone = judges.to_frame().join(pairs.to_frame(), how="cross")
     if design.mode == "paper":
@@ -185,7 +185,7 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
             SIDES[uniform(design.seed, "position", pair_id, judge, repeat) < 0.5]
             for judge, pair_id, repeat in asked.iter_rows()
         ]
-        # Like the balanced repeats, they are counted within each order.
+        # As with balanced orders, repeats are numbered within each order.
         placed = asked.with_columns(pl.Series("shown_first", sides, pl.String))
         within = pl.int_range(pl.len()).over("judge", "pair_id", "shown_first")
         return placed.with_columns(repeat=within)
@@ -201,9 +201,9 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
 
 
 def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], design: Design) -> pl.DataFrame:
-    """Let the repeats of replicates begin after those of control, in each order."""
+    """Let the repeats of replicates continue the numbering of control, in each order."""
     again = pairs.filter(pl.col("arm") == "replicate")["pair_id"]
-    # In mode `paper` all votes may fall into one order.
+    # In mode `paper` all votes may have the same order.
     first = design.votes_per_pair if design.mode == "paper" else design.votes_per_pair // 2
     return slots.with_columns(
         pl.col("repeat")
@@ -212,7 +212,7 @@ def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], design: Design) ->
 
 
 def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]]) -> pl.DataFrame:
-    """Return what each judge is really sent, and what is left out of the prompt's parameters."""
+    """Return what each judge is sent, and which of the prompt's parameters are left out."""
     rows = judges.select("judge", "params").rows()
     theirs = PROMPTS[prompt].params
     left_out = [json.dumps(sorted({*theirs} & {*dropped.get(name, ())})) for name, _ in rows]
@@ -229,7 +229,7 @@ def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]])
 
 
 def _without(params: str, dropped: list[str]) -> str:
-    """Leave out what is not sent; of a judge that drops nothing, the key is that of any other."""
+    """Remove parameters that are not sent; judges that drop nothing keep their cache key."""
     told = json.loads(params)
     if told.get("unsupported") != "drop":
         return params
@@ -238,7 +238,7 @@ def _without(params: str, dropped: list[str]) -> str:
 
 
 def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.DataFrame:
-    """Digest the full prompt of each pair in each order, for each form that judges are asked in."""
+    """Hash the full prompt of each pair in each order, for each combination that judges need."""
     form = PROMPTS[prompt]
     asked = []
     for system, left_out in forms.rows():
@@ -269,6 +269,6 @@ def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:
 
 
 def _seed(judge: Judge, repeat: int) -> dict[str, int]:
-    """Give each repeat a seed of its own: with one seed, repeats are copies of one vote."""
+    """Return a different seed for each repeat: with one seed, repeats are copies of one vote."""
     seeded = PROVIDERS[judge.provider].provider.repeat_as_seed or "seed" in judge.params
     return {"seed": judge.params.get("seed", 0) + repeat} if seeded else {}

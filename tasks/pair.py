@@ -1,4 +1,4 @@
-"""From answers and perturbed answers to the pairs a judge may see."""
+"""Pair: answers and perturbed answers to the pairs that judges see."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -23,9 +23,8 @@ def pair_up(
 ) -> DataFrame[Pairs]:
     """Make the arms of each sample: control once, experimental and sham per perturbation.
 
-    ``replicates``: control is a fourth arm too, to be asked about again. Without ``shams`` there is
-    no sham arm. ``checks``: ``drop`` leaves out what failed a validity check, ``flag`` uses it all
-    the same.
+    ``replicates`` adds a fourth arm, control shown again. Without ``shams`` there is no sham arm.
+    ``checks``: ``drop`` leaves out texts that failed a validity check, ``flag`` keeps them.
     """
     if checks not in {"drop", "flag"}:
         raise ValueError(f"checks {checks!r} must be 'drop' or 'flag'.")
@@ -53,7 +52,7 @@ def pair_up(
 
 
 def _both_answers(answers: DataFrame[Answers]) -> pl.DataFrame:
-    """Lay each answer (the target) beside the other one of its question (the anchor)."""
+    """Join each answer (the target) with the other answer to its question (the anchor)."""
     other = answers.select("question_id", other_slot="slot", anchor="answer")
     return (
         answers.select("answer_id", "question_id", "slot", original="answer")

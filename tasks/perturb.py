@@ -1,4 +1,4 @@
-"""From answers to perturbed answers, each with its sham and what failed."""
+"""Perturb: answers to perturbed answers with their shams and failed checks."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -19,7 +19,7 @@ UNREACHED = "no neutral edit of the answer is as long as the perturbed text"
 
 
 class Target(NamedTuple):
-    """An answer to perturb, the other answer of its question, and a version brought along."""
+    """An answer to perturb, the other answer to its question, and a version from the dataset."""
 
     item: Item
     question_id: str
@@ -34,12 +34,12 @@ def perturb(
     name: str,
     seed: int,
 ) -> DataFrame[PerturbedAnswers]:
-    """Perturb the targets by the perturbation ``name``; a failed check is a row, not an error.
+    """Apply the perturbation ``name`` to the targets; a failed check is a row, not an error.
 
     ``name/second`` is the same perturbation with its second sham.
 
-    If the dataset brings any version, only brought ones are used, and the target is the answer
-    that a version names. Else a template perturbs the answer in slot 2.
+    If the dataset has versions of this perturbation, only these are used, for the answers that
+    they belong to. Otherwise a template perturbs the answer in slot 2.
     """
     perturbation = perturbation_named(name)
     brought = dict(
@@ -56,7 +56,7 @@ def perturb(
 
 
 def perturbation_table(names: Iterable[str]) -> DataFrame[Perturbations]:
-    """Return what the perturbations ``names`` are."""
+    """Return the frame of the perturbations ``names``."""
     rows = [
         (p.name, p.recipe, p.kind, p.bias, p.source)
         for p in (perturbation_named(name) for name in dict.fromkeys(names))
@@ -80,7 +80,7 @@ def _targets(
 
 
 def _row(perturbation: Perturbation, made_by: str, seed: int, target: Target) -> tuple[object, ...]:
-    """Return a row of the frame, its columns in their order."""
+    """Return a row of the frame, with columns in order."""
     item = target.item
     text = target.version if made_by == "dataset" else perturbation.make(item, seed)
     key = (

@@ -1,4 +1,4 @@
-"""The report: one self-contained page that says what was found and what it rests on."""
+"""Report: one self-contained page with the findings and their evidence."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -39,7 +39,7 @@ NO_NOISE = "no arm tells what noise alone does"
 
 
 class ReportFacts(NamedTuple):
-    """What a report says about its study beyond the frames."""
+    """Facts about a study that its report states beyond the frames."""
 
     study: str
     dataset: str
@@ -49,12 +49,12 @@ class ReportFacts(NamedTuple):
     run: str
     code_version: str
     when: str
-    """ISO 8601, given by the caller, so that equal facts give equal bytes."""
+    """Start time in ISO 8601, given by the caller, so that equal facts give equal bytes."""
     warehouse: str
     asked: int
-    """Ballots put to judges in this run."""
+    """Ballots sent to judges in this run."""
     from_warehouse: int
-    """Ballots whose vote was there already."""
+    """Ballots whose vote was already stored."""
     failed: int
     """Ballots without a reply."""
     tokens: int
@@ -67,15 +67,15 @@ class ReportFacts(NamedTuple):
     gaps: str = ""
     """Why ballots got no reply."""
     jury_usd: float | None = None
-    """What a verdict of all members of the jury costs; null if a price is unknown."""
+    """Cost of a verdict by all members of the jury; null if a price is unknown."""
     people: str = ""
-    """How many people voted, and which of their votes are left out."""
+    """Number of people who voted, and which of their votes are left out."""
     persons: frozenset[str] = frozenset()
-    """Judges who are people, besides those of the booth."""
+    """Judges who are people, other than users of the booth."""
     probed: str = ""
-    """Which judges were asked one vote per order, and why."""
+    """Judges that were asked one vote per order only, and why."""
     from_file: bool = False
-    """Whether the votes were read from a file, which does not tell how they came about."""
+    """Whether the votes were read from a file, without calls, tokens and costs."""
 
 
 def report(
@@ -87,9 +87,9 @@ def report(
     *,
     numbers: pl.DataFrame | None = None,
 ) -> str:
-    """Write the report as one HTML file that loads nothing from elsewhere.
+    """Render the report as one HTML file that loads no other resources.
 
-    ``numbers`` are rows of ``mart.numbers``: the estimates with all that each rests on.
+    ``numbers`` are rows of ``mart.numbers``: the estimates with everything derived from them.
     """
     in_mode = pl.col("mode").is_in([facts.mode, "any"])
     estimates = Estimates.of(estimates.filter(in_mode))
@@ -97,13 +97,13 @@ def report(
     drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
-    # Of votes alone all rests on what the place of an answer does.
+    # With votes alone, the report is about position bias.
     rested = cells if cells.height else findings
     primary = _primary(rested, estimates)
     positions = position_table(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
-    # Gates are for judges: people are what these are held against.
+    # Gates are for judges; people are the standard that judges are compared with.
     found = scorecard(estimates, findings, drifts)
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
@@ -142,7 +142,7 @@ def report(
 
 
 def _gaps(facts: ReportFacts) -> str:
-    """Say how much is missing, and why; empty if nothing is."""
+    """State how many ballots got no reply, and why; empty if none."""
     if not facts.failed:
         return ""
     return (
@@ -153,7 +153,7 @@ def _gaps(facts: ReportFacts) -> str:
 
 
 def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
-    """Say what a verdict of the jury costs; nothing where that is not known, or nothing."""
+    """State the cost of a jury verdict; empty if it is unknown or zero."""
     members = estimates.filter(pl.col("statistic") == "jury_mps")
     if not facts.jury_usd or members.is_empty():
         return ""
@@ -166,7 +166,7 @@ def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
 def _simulated(
     estimates: DataFrame[Estimates], findings: DataFrame[Findings], persons: frozenset[str]
 ) -> str:
-    """Say which judges, people aside, are formulas."""
+    """State which judges, except people, are simulated."""
     known = {*estimates["judge"], *findings["judge"]} - {*GROUPS}
     judges = {judge for judge in known if not is_person(judge, persons)}
     return simulated_sentence(judges, formulas(estimates) | formulas(findings))
@@ -183,7 +183,7 @@ def _provenance(
     findings: DataFrame[Findings],
     primary: pl.DataFrame,
 ) -> dict[str, str]:
-    """Return what every number of the page rests on."""
+    """Return the provenance of the page's numbers."""
     of_cells = estimates.filter(pl.col("level").is_not_null(), subgroup="")
     return {
         "study": facts.study,
@@ -211,14 +211,14 @@ def _provenance(
 
 
 def _endpoint(findings: DataFrame[Findings]) -> str:
-    """Say what the findings rest on."""
+    """State the primary endpoint of the findings."""
     if findings.filter(pl.col("kind") != POSITION).height or findings.is_empty():
         return "mean preference shift (MPS), over the sham where there is one"
     return "position: the gap, or where each pair was seen in one order the effect in logits"
 
 
 def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, str]:
-    """Return how much the findings rest on; where there are none, the verdicts on control pairs."""
+    """Return the sample sizes of the findings or, without any, of verdicts on control pairs."""
     control = estimates.filter(statistic="position_consistency", subgroup="")
     found = primary if primary.height else control
     of = "" if found["perturbation"].count() else "control alone: "
@@ -229,11 +229,11 @@ def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, 
 
 
 def _floor(estimates: DataFrame[Estimates]) -> str:
-    """Say what tells how much of an effect is noise, and of which perturbations."""
+    """State which arms measure noise, and for which perturbations."""
     attacked = {*estimates.filter(statistic="asr")["perturbation"].drop_nulls()}
     told = []
     for statistic, what in FLOORS.items():
-        # Each row of a floor stands under the perturbation that it is the floor of.
+        # Rows of a floor have the perturbation that they are a floor for.
         own = {*estimates.filter(statistic=statistic)["perturbation"].drop_nulls()}
         of = f" (none for {listing(sorted(attacked - own))})" if attacked - own else ""
         told += [what + of] if own else []
@@ -241,7 +241,7 @@ def _floor(estimates: DataFrame[Estimates]) -> str:
 
 
 def _calls(facts: ReportFacts) -> dict[str, str]:
-    """Return what asking took."""
+    """Return the cost of asking: calls, tokens, money."""
     if facts.from_file:
         return {"votes": "from a file, which tells neither calls nor tokens nor cost"}
     return {
@@ -256,7 +256,7 @@ def _calls(facts: ReportFacts) -> dict[str, str]:
 def _questions(
     primary: pl.DataFrame, findings: DataFrame[Findings], persons: frozenset[str]
 ) -> tuple[int, frozenset[str], int]:
-    """Return how many questions judges faced, who is a person, and how many people did."""
+    """Return the questions that judges got, the people among the judges, and their questions."""
     judges = findings["judge"].unique()
     people = frozenset(judge for judge in judges if is_person(judge, persons))
     by_people = pl.col("judge").is_in(sorted(people))

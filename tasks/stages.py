@@ -1,4 +1,4 @@
-"""The stages as Prefect tasks, in the order in which an audit goes through them."""
+"""The stages as Prefect tasks, in the order in which an audit runs them."""
 
 from tasks import aggregate, conclude, curate, judge, pair, perturb, report, results
 from tasks import annotate as annotating
@@ -7,12 +7,12 @@ from tasks.calibration import calibrate
 from tasks.drift import alerts
 from tasks.kit.stage import errand, remembered, stage
 
-# Not cached: its input is a name, and the file of that name may have changed.
+# Not cached: its input is a name, and the file with that name may have changed.
 import_dataset = errand(curate.import_dataset)
 perturb_answers = stage(perturb.perturb, run_name="perturb {name}")
 pair_up = stage(pair.pair_up)
 draw_ballots = stage(judge.draw_ballots)
-# Not cached as a whole: every vote is in the warehouse, and only ballots not yet cast get here.
+# Not cached: votes are stored in the warehouse, and only ballots without a vote get here.
 cast_votes = errand(judge.cast_votes)
 log_votes = stage(aggregate.log_votes)
 count_votes = stage(aggregate.count_votes)
@@ -21,13 +21,13 @@ match_groups = stage(aggregate.match_groups)
 annotate = stage(annotating.annotate)
 match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
-# No task: a study of many waves has many of them each night.
+# Not a task: a study with many waves would run many of them each night.
 measure_wave = remembered(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
 RESULTS = results.Steps(
     count_votes, tally_votes, match_groups, match_models, annotate, measure, conclude_findings
 )
-# Not cached: a report names its run, so no other run could use it, and it is kept as a file.
+# Not cached: a report names its run, so no other run could use it, and it is stored as a file.
 write_report = errand(report.report)
 
 try_judges = stage(calibrate.try_judges)

@@ -447,7 +447,7 @@ PATHS = (
     "latin.csv",
 )
 CODES = {0, 1, 2, 3}
-"""What a command may end with, told in methods and README; signals have codes of their own."""
+"""What a command may end with (docs/reference/exit-codes.md); signals have codes of their own."""
 
 
 class Hostile:

@@ -181,7 +181,7 @@ def measure(
 ) -> None:
     """Measure a file of votes collected elsewhere.
 
-    VOTES is a .jsonl, .csv or .parquet file; the README describes its columns.
+    VOTES is a .jsonl, .csv or .parquet file; docs/reference/file-formats.md describes its columns.
     """
     from flows.cli.measure import show_measures
 

@@ -261,7 +261,9 @@ class StudyFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     about: str
+    """One line that `voirdire list` and the Prefect UI show."""
     flow: Literal["audit"] = "audit"
+    """The flow that runs the study."""
     cron: str | None = None
     """When it runs by itself, in the study's time zone; null: only when asked."""
     on_alert: str | None = None

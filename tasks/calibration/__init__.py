@@ -1,1 +1,1 @@
-"""May a judge replace people? The alternative annotator test, agreement, and its planner."""
+"""Calibration against people: the alternative annotator test, agreement, and its planner."""

@@ -1,4 +1,4 @@
-"""Variance of an advantage probability between clusters of items."""
+"""Cluster-robust variance of advantage probabilities."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,39 +16,39 @@ Flags = NDArray[np.int8]
 
 
 class Spread(NamedTuple):
-    """Moments of an advantage over clusters, of each annotator left out, and of their mean."""
+    """Moments of an advantage over clusters, by annotator left out; interval of their mean."""
 
     clusters: Floats
     freedom: Floats
-    """Degrees of freedom of the clusters."""
+    """Degrees of freedom from the cluster sizes."""
     squares: Floats
-    """Sum over clusters of (hits - share x items) squared, by CR2 weights of the items."""
+    """Sum over clusters of (hits - share x items) squared, with CR2 weights."""
     sizes: Floats
-    """Sum over clusters of items squared."""
+    """Sum over clusters of squared item counts."""
     low: float
     high: float
-    """Interval of the mean over annotators; not a number if it has none."""
+    """Interval of the mean over annotators; NaN if there is none."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where each human label counts: its annotator, its cluster, and the two together."""
+    """Indices of each human label: its annotator, its cluster, and the combination of both."""
 
     size: Codes
-    """Labels of each annotator; labels are sorted by annotator."""
+    """Number of labels of each annotator; labels are sorted by annotator."""
     cluster: Codes
     item: Codes
     of_items: Codes | None
-    """The cluster of each item; None where each item is a cluster of its own."""
+    """The cluster of each item; None if each item is its own cluster."""
     clusters: int
     pair: Codes | None
-    """Of annotator and cluster; None where each item is a cluster of its own."""
+    """Index of the annotator-cluster pair; None if each item is its own cluster."""
     owner: Codes
-    """Annotator of each pair."""
+    """The annotator of each pair."""
 
     @classmethod
     def of(cls, who: Codes, item: Codes, clusters: Codes | None, people: int) -> "Places":
-        """Find the places of labels, sorted by annotator."""
+        """Compute the indices of labels that are sorted by annotator."""
         size = np.bincount(who, minlength=people)
         if clusters is None:
             many = int(item.max()) + 1 if item.size else 0
@@ -59,7 +59,7 @@ class Places:
 
 
 def no_spread(people: int) -> Spread:
-    """Return what is known where nothing was asked."""
+    """Return the empty result for a judge without instances."""
     nothing = np.zeros(people)
     return Spread(nothing, nothing, nothing, nothing, np.nan, np.nan)
 
@@ -67,9 +67,9 @@ def no_spread(people: int) -> Spread:
 def spread_of(
     places: Places, rows: tuple[Flags, Flags], counts: tuple[Counts, Counts], least: int
 ) -> Spread:
-    """Return the spread of an advantage: of what is there, label by label, what is a hit.
+    """Return the moments of an advantage from two flags per label: judged, and a hit.
 
-    ``counts`` are the sums of both by annotator.
+    ``counts`` are the sums of both flags by annotator.
     """
     people = places.size.size
     n, won = (each.astype(np.float64) for each in counts)
@@ -98,18 +98,18 @@ def spread_of(
 def _mean_interval(
     places: Places, rows: tuple[Flags, Flags], share: Floats, weight: Floats
 ) -> tuple[float, float]:
-    """Return Wilson's interval of the mean share of those tested, at its effective size.
+    """Return the Wilson interval of the mean share of tested annotators, at its effective size.
 
-    The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``; its variance ``sum
-    a_g^2 u_g^2``, with CR2 weights by the items of each cluster, says how many
-    independent items the mean is worth, which is multiplied by ``(z / t)^2``, t with
-    Satterthwaite's degrees of freedom. ``weight`` is 1 / n_j, or 0 if not tested.
+    The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``. Its variance ``sum
+    a_g^2 u_g^2``, with CR2 weights for the items of each cluster, gives the number of independent
+    items that the mean is worth, multiplied by ``(z / t)^2``, t with Satterthwaite degrees of
+    freedom. ``weight`` is 1 / n_j, or 0 for annotators that are not tested.
     """
     there, hits = rows
     items = places.clusters if places.of_items is None else places.of_items.size
     sums, asked = np.zeros(places.clusters), np.zeros(items)
     ends = np.cumsum(places.size)
-    # One annotator's labels at a time stay in the cache.
+    # Processing one annotator at a time stays in the CPU cache.
     for who in np.flatnonzero(weight):
         own = slice(ends[who] - places.size[who], ends[who])
         cluster = places.cluster[own]

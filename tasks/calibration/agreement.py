@@ -1,4 +1,4 @@
-"""Agreement of people with each other and with each judge."""
+"""Agreement among people, and between people and judges."""
 
 import json
 from collections.abc import Iterator
@@ -35,35 +35,35 @@ from tasks.statistics.krippendorff_alpha import MOST_LABELS
 GROUPS = ("fleiss_kappa", "krippendorff_alpha", "noise_ceiling")
 PAIRS = ("agreement", "gwet_ac1")
 MOST_SUMS, MOST_AT_ONCE = 5e8, 5e7
-"""Sums of a matrix of pairs, and of one pair: seconds, and some hundred MB."""
+"""Most sums for all pairs, and for one pair: these take seconds and some hundred MB."""
 MOST_NAMES = 100
-"""Names in sets of which kappas are averaged."""
+"""Most names in sets for which mean kappas are computed."""
 MOST_SETS = 2000
-"""Different sets whose Jaccard is kept."""
+"""Most distinct sets for which Jaccard similarities are tabulated."""
 TOO_MANY = "too many pairs of annotators, or labels, for a matrix of agreement"
 MANY_NAMES = f"more than {MOST_NAMES} different names in sets"
 NO_KAPPA = "no name that some hold and some do not"
 MOST_LABELS_GIVEN = 1_000_000
-"""Above them only what is of all people, or of a judge and all of them, is measured."""
+"""With more labels, only statistics of all people, or of a judge and all people, are computed."""
 
 
 def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimates]:
-    """Measure the agreement of people, and of each judge with them.
+    """Measure the agreement of people with each other, and of each judge with them.
 
-    Of every pair raw agreement, Cohen's kappa (weighted too, where labels are numbers) and AC1; of
-    the people Fleiss' kappa and Krippendorff's alpha, the latter also with each judge among them
-    (``subgroup`` ``humans``); of each judge the noise ceiling. Sets agree as wholes; beside that
-    stand their mean Jaccard and the mean of Cohen's kappas of each name in them.
+    For every pair: raw agreement, Cohen's kappa (also weighted, if labels are numbers) and AC1. For
+    the people: Fleiss' kappa and Krippendorff's alpha, the latter also with each judge added
+    (``subgroup`` ``humans``). For each judge: the noise ceiling. Sets are compared as wholes, and
+    also by their mean Jaccard similarity and the mean of Cohen's kappas of the names in them.
 
     Notes
     -----
-    Where there are too many pairs or labels for that, pairs are null with a reason.
+    If there are too many pairs or labels, statistics of pairs are null with a reason.
     """
     with measured_together():
         told = pl.concat(_measured(annotations, kind))
-    # What is by moments takes the place of what could not be told from coincidences.
+    # Alphas from moments replace those that had too many labels for a coincidence matrix.
     told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
-    return Estimates.of(told.filter(~_pointless(annotations)))
+    return Estimates.of(told.filter(~_inapplicable(annotations)))
 
 
 def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
@@ -83,8 +83,8 @@ def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.Da
         yield from (Estimates.draft(each) for each in found)
 
 
-def _pointless(annotations: pl.DataFrame) -> pl.Expr:
-    """Tell rows that these labels cannot have: of an order, or of ties, that are none."""
+def _inapplicable(annotations: pl.DataFrame) -> pl.Expr:
+    """Tell which rows do not apply to these labels: without an order, or without ties."""
     pointless = (pl.col("reason") == NO_SCALE).fill_null(value=False)
     if TIE not in annotations["label"].unique():
         pointless |= pl.col("statistic") == "agreement_decided"
@@ -105,7 +105,7 @@ def _pairs(block: Block, own: pl.DataFrame, kind: Kind) -> Iterator[pl.DataFrame
 
 
 def _refused(block: Block) -> Iterator[pl.DataFrame]:
-    """Say of each judge that its agreement with people was not measured pair by pair."""
+    """Return null rows, with a reason, for each judge's agreement with people."""
     judges = np.flatnonzero(~block.human)
     for name in ("cohen_kappa", "krippendorff_alpha_nominal"):
         yield block.cells(judges, HUMANS).select(
@@ -127,7 +127,7 @@ def _refused(block: Block) -> Iterator[pl.DataFrame]:
 
 
 def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the alpha of people and one judge among them."""
+    """Yield Krippendorff's alpha of the people together with each judge."""
     who = block.who.with_row_index("at").filter(~pl.col("human")).to_dicts()
     for judge in who if block.human.any() else []:
         chosen = block.human.copy()
@@ -150,7 +150,7 @@ def _with_each_judge(block: Block, own: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _of_sets(block: Block) -> list[pl.DataFrame]:
-    """Return mean Jaccard and mean kappa of names, of each pair."""
+    """Return the mean Jaccard similarity and the mean kappa of names, for each pair."""
     sets = [frozenset(json.loads(label)) for label in block.labels]
     names = sorted({name for each in sets for name in each})
     pairs = pairs_of(block)
@@ -184,7 +184,7 @@ def _mean(sums: Sums) -> dict[str, Sums]:
 
 
 def _marginals(block: Block, pairs: Pairs, held: NDArray[np.bool_], part: slice) -> Sums:
-    """Return, per item and pair, whether both labelled it, and per name who of them holds it."""
+    """Return, per item and pair, whether both labelled it, and per name which of them named it."""
     one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
     both = ((one >= 0) & (other >= 0))[..., None]
     mine, theirs = held[one] & both, held[other] & both
@@ -192,7 +192,7 @@ def _marginals(block: Block, pairs: Pairs, held: NDArray[np.bool_], part: slice)
 
 
 def _mean_kappa(sums: Sums) -> dict[str, Sums]:
-    """Return the mean of the kappas of the names that have one."""
+    """Return the mean over the names whose kappa is defined."""
     n = sums[..., :1]
     one, other, both = np.split(sums[..., 1:], 3, axis=-1)
     agreed = over(n - one - other + 2 * both, n)
@@ -206,11 +206,11 @@ NAME = "krippendorff_alpha_interval"
 
 
 def interval_alpha(block: Block, name: str, chosen: NDArray[np.bool_]) -> list[pl.DataFrame]:
-    """Return the alpha of the chosen annotators, however many different numbers they gave.
+    """Return the alpha of the chosen annotators from moments, for any number of distinct values.
 
-    Of an item with m >= 2 numbers v the squared distances of all pairs sum to
-    ``2 (m sum v^2 - (sum v)^2)``, which over m - 1 is its share of what is observed; of all N
-    numbers in such items ``2 (N sum v^2 - (sum v)^2)`` is what chance gives.
+    For an item with m >= 2 numbers v, the squared distances of all pairs sum to
+    ``2 (m sum v^2 - (sum v)^2)``; divided by m - 1 that is its part of the observed disagreement.
+    For all N numbers in such items, ``2 (N sum v^2 - (sum v)^2)`` is the expected disagreement.
     """
     if block.scale is None:
         return []

@@ -1,4 +1,4 @@
-"""Labels of people and judges as arrays, and how often either fits the others better."""
+"""Labels of people and judges as arrays, and how often each fits the other people better."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ Flags = NDArray[np.int8]
 
 
 class Labels(NamedTuple):
-    """Labels as numbers: who (sorted), which item, which value; and who gave unreadable ones."""
+    """Labels as integer codes (annotator, item, value), sorted; unreadable labels by annotator."""
 
     names: list[str]
     who: Codes
@@ -28,28 +28,28 @@ class Labels(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Of one judge, by annotator: instances, and in how many people fit better, or worse."""
+    """Leave-one-out results of one judge by annotator: instances, and who fits better."""
 
     n: Counts
     better: Counts
     worse: Counts
     spread: Spread
-    """How the advantage varies between clusters, of each annotator; and of their mean."""
+    """Between-cluster moments of the advantage, by annotator and for their mean."""
     instances: int
-    """With a label of the judge and of two people or more."""
+    """Number of items with labels of the judge and of two or more people."""
     dropped: int
-    """Others that someone labelled."""
+    """Number of other items that anyone labelled."""
     labelled: bool
     alike: bool
     """Whether people give one and the same label throughout the instances."""
     strange: bool = False
-    """Whether the judge names nothing that people name."""
+    """Whether the judge uses none of the people's names."""
 
 
 def encode(
     humans: pl.DataFrame, judges: pl.DataFrame, metric: Metric
 ) -> tuple[list[Any], pl.Series, Labels, Labels]:
-    """Give numbers to values and items (sorted), the same in both files."""
+    """Encode values and items (sorted) as integers, shared by both frames."""
     texts = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
     read = read_labels(metric.labels, [json.loads(text) for text in texts])
     places = {value: None for value in read if value is not None}
@@ -67,7 +67,7 @@ def encode(
 
 def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Codes) -> Labels:
     names = frame["annotator"].unique().sort()
-    # An annotator without any label has a row without an item.
+    # An annotator without labels has one row without an item.
     rows = frame.filter(pl.col("item").is_not_null())
     who, item = _places(rows["annotator"], names), _places(rows["item"], items)
     code = np.append(codes, -1)[_places(rows["label"], texts)]
@@ -87,7 +87,7 @@ def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Code
 
 
 def _places(values: pl.Series, among: pl.Series) -> Codes:
-    """Return where each value stands among the sorted ones; null is -1, the last."""
+    """Return the index of each value in the sorted values; -1 for null."""
     found: Codes = values.cast(pl.Enum(among)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     return found
 
@@ -101,10 +101,10 @@ def count_each(
     least: int,
     clusters: Codes | None = None,
 ) -> Iterator[LeftOut]:
-    """Leave each annotator out, judge by judge.
+    """Yield the leave-one-annotator-out results of each judge.
 
-    ``clusters`` are those of the items; without them each item is one. The mean advantage is over
-    annotators with ``least`` items.
+    ``clusters`` are the clusters of the items, by default each item itself. The mean advantage is
+    over annotators with at least ``least`` items.
     """
     most = max((int(x.max()) + 1 for x in (people.item, machines.item) if x.size), default=0)
     per_item = np.bincount(people.item, minlength=most)
@@ -114,10 +114,10 @@ def count_each(
     who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
     panel = make_panel(values, place[people.item[held]], people.code[held])
     gaps = metric.prepare(panel) if held.any() else None
-    # Rows of an item are sorted by code.
+    # Rows are sorted by code within an item.
     lowest, highest = panel.code[panel.starts[:-1]], panel.code[panel.starts[1:] - 1]
     present, first = np.unique(who, return_index=True)
-    # Numbers may be near and equal none, and what a function of the user's is of, who knows.
+    # Numbers can be close without being equal, and a user's function can compare anything.
     named = metric.labels in ("text", "set")
     known = _names(values, panel.code) if named else set()
     places = Places.of(who, people.item[held], clusters, len(people.names))
@@ -148,16 +148,16 @@ def count_each(
 
 
 def _names(values: Sequence[Any], codes: Codes) -> set[Any]:
-    """Return the names in some labels; a set that is empty is a name of its own."""
+    """Return the distinct names in some labels; an empty set counts as a name."""
     labels = [values[code] for code in np.unique(codes).tolist()]
     one = [label if isinstance(label, frozenset) and label else [label] for label in labels]
     return {name for names in one for name in names}
 
 
 def _outcomes(panel: Panel, gaps: Gaps, asked: Codes) -> tuple[Flags, Flags, Flags]:
-    """Tell, per row of the panel, whether the judge labelled the item, and who fits better."""
+    """Tell for each label whether the judge labelled its item, and which of the two fits better."""
     labelled = (asked >= 0)[panel.item]
-    # Any label will do where the judge gave none: what comes of it is not counted.
+    # Where the judge gave no label any code will do, as the result is not counted.
     gap = gaps(np.where(asked >= 0, asked, panel.code[panel.starts[:-1]]))
     outcomes = labelled, labelled & (gap < 0), labelled & (gap > 0)
     n, better, worse = (each.view(np.int8) for each in outcomes)

@@ -1,4 +1,4 @@
-"""The alternative annotator test of whether a judge may replace human annotators."""
+"""Alternative annotator test of whether a judge may replace human annotators."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,9 +24,9 @@ from tasks.inference.multiplicity import benjamini_yekutieli
 from tasks.metrics import Metric
 
 LEAST = 30
-"""Instances that an annotator needs, by default."""
+"""Default minimum of instances per annotator."""
 LEVEL = 0.05
-"""Of the false discovery rate over annotators."""
+"""False discovery rate over annotators."""
 PASSES = 0.5
 RECOMMENDED = 3
 FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
@@ -60,8 +60,8 @@ JUDGES = pl.Schema(
         "reason": pl.String,
     }
 )
-"""One row per judge and epsilon. ``instances`` have a label of the judge and of two people or more;
-``dropped`` are other instances that someone labelled; ``tied`` is a mean over annotators too.
+"""One row per judge and epsilon. ``instances`` have labels of the judge and of two or more people;
+``dropped`` counts other items that anyone labelled; ``tied`` is a mean over annotators too.
 ``low`` and ``high`` are the 95 % interval of the advantage probability, here and below."""
 
 ANNOTATORS = pl.Schema(
@@ -89,12 +89,13 @@ ANNOTATORS = pl.Schema(
         "reason": pl.String,
     }
 )
-"""One row per judge, epsilon and annotator left out, who does ``better`` than the judge, or
-``worse``, in so many of ``n`` instances; ``rejected``: the judge is not worse by epsilon."""
+"""One row per judge, epsilon and annotator left out: ``better`` and ``worse`` are the numbers of
+``n`` instances where the annotator fits better or worse than the judge; ``rejected`` means that the
+judge is not worse by epsilon."""
 
 
 class AltTest(NamedTuple):
-    """What became of each judge, and of each against every annotator."""
+    """Results per judge, and per judge and annotator."""
 
     judges: pl.DataFrame
     annotators: pl.DataFrame
@@ -111,24 +112,23 @@ def alt_test(
     least: int = LEAST,
     clusters: pl.DataFrame | None = None,
 ) -> AltTest:
-    """Leave each annotator out, and ask whether the judge fits the others as well.
+    """Test whether the judge fits the other people as well as each annotator who is left out.
 
-    An annotator's hypothesis is that the judge fits at least as well as the annotator less often
-    than the reverse, by epsilon or more. It is tested on items with a label of the judge, of the
-    annotator and of another person. The winning rate is the share of annotators for whom it is
-    rejected (Benjamini-Yekutieli); a judge passes at .5. The advantage probability is the chance,
-    averaged over annotators, that the judge fits at least as well; its interval is Wilson's at the
-    size that the variance between clusters leaves.
+    The null hypothesis for an annotator: the judge fits at least as well as the annotator less
+    often than the reverse, by epsilon or more. It is tested on items with labels of the judge, the
+    annotator and another person. The winning rate is the share of annotators for whom it is
+    rejected (Benjamini-Yekutieli); a judge passes at .5. The advantage probability is the
+    probability, averaged over annotators, that the judge fits at least as well; it gets a Wilson
+    interval at the effective sample size given by the variance between clusters.
 
     Parameters
     ----------
     humans, judges
-        One label per row: ``annotator``, ``item`` and ``label``, which is JSON, or null if it
-        could not be read.
+        One label per row: ``annotator``, ``item`` and ``label``, as JSON, or null if unreadable.
     least
-        Instances below which an annotator is left out of the family, but not of the others.
+        Annotators with fewer instances are not tested; their labels still serve the others.
     clusters
-        ``cluster`` of each ``item``, where items are not independent of each other.
+        ``cluster`` of each ``item``, if items are not independent of each other.
 
     References
     ----------
@@ -175,7 +175,7 @@ def alt_test(
 
 
 def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
-    """Return the number of each item's cluster; an item without one is its own."""
+    """Return the index of each item's cluster; an item without one is its own cluster."""
     found = (
         pl.DataFrame({"item": items})
         .join(
@@ -192,7 +192,7 @@ def _clusters(items: pl.Series, clusters: pl.DataFrame) -> NDArray[np.int64]:
 def _intervals(
     counted: Sequence[LeftOut], counts: tuple[Counts, ...], margins: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the interval of each advantage probability, the same at every margin."""
+    """Return the interval of each advantage probability, which is the same at every margin."""
     n, better, _ = counts
     moments = {
         "num": n - better,
@@ -219,7 +219,7 @@ def _intervals(
 
 
 def _column(name: str, values: NDArray[Any]) -> pl.Series:
-    """Return a column of the frame of annotators; NaN and empty texts are null."""
+    """Return a column of the frame of annotators; NaN and empty strings become null."""
     kind = ANNOTATORS[name]
     if kind == pl.String:
         return pl.Series(name, [value or None for value in values.tolist()], kind)
@@ -232,9 +232,10 @@ def _column(name: str, values: NDArray[Any]) -> pl.Series:
 def _each(
     counts: tuple[Counts, ...], epsilons: Sequence[float], kind: Kind, test: Test, least: int
 ) -> dict[str, NDArray[Any]]:
-    """Test every judge at every margin against each annotator, in this order of axes.
+    """Test every judge at every margin against each annotator; the axes have this order.
 
-    Below ``least`` instances there is no p, nor where the test is 0/0: there the hypothesis stands.
+    With fewer than ``least`` instances there is no p-value. Where the test is 0/0 there is none
+    either, and the hypothesis is not rejected.
     """
     n, better, worse = counts
     by_score = (
@@ -256,7 +257,7 @@ def _each(
             "tied": (n - better - worse) / n,
         }
     undefined = np.isnan(p) & tested
-    # Still in the family, which would else be smaller at epsilon 0 and reject more.
+    # These stay in the family: a smaller family at epsilon 0 would reject more.
     adjusted = _adjusted(np.where(undefined, 1.0, p))
     same = {
         "n": n,
@@ -278,7 +279,7 @@ def _each(
 
 
 def _adjusted(p: Floats) -> Floats:
-    """Adjust p-values, each judge and margin a family; NaN without p."""
+    """Adjust p-values, with each judge and margin as a family; NaN without a p-value."""
     adjusted = np.empty(p.shape)
     for at in np.ndindex(p.shape[:2]):
         adjusted[at] = benjamini_yekutieli(pl.Series(p[at]).fill_nan(None)).to_numpy()
@@ -300,7 +301,7 @@ def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: in
 def _verdict(
     each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
 ) -> dict[str, Any]:
-    """Sum up the annotators that were tested."""
+    """Summarise a judge's results over the tested annotators."""
     told = ~np.isnan(each["rejected"][at])
     tested = int(told.sum())
 
@@ -330,7 +331,7 @@ def _known(value: float) -> float | None:
 
 
 def _reason(tested: int, left: LeftOut, least: int) -> str | None:
-    """Say why there is no winning rate, or why to doubt it."""
+    """Give the reason why there is no winning rate, or why to doubt it."""
     if not left.labelled:
         return "the judge gave no label that can be read"
     if not left.instances:

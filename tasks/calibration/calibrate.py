@@ -1,4 +1,4 @@
-"""Calibrate judges: align their labels with people's and run the alternative annotator test."""
+"""Calibration: align labels of judges and people and run the alternative annotator test."""
 
 import json
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ WHO = ("judge", "prompt", "wave", "simulated")
 
 
 class Labelled(NamedTuple):
-    """What people and judges said about the items of one dataset."""
+    """Labels that people and judges gave to the items of one dataset."""
 
     dataset: str
     humans: pl.DataFrame
-    """``annotator``, ``item`` and ``label``, which is JSON, or null if it cannot be read."""
+    """``annotator``, ``item`` and ``label``, as JSON, or null if unreadable."""
     judges: pl.DataFrame
-    """The same; the annotator is a name of ``who``."""
+    """The same columns; ``annotator`` is a ``name`` of ``who``."""
     who: pl.DataFrame
     """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
     clusters: pl.DataFrame | None = None
@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the test is run with, see :func:`tasks.calibration.alt_test.alt_test`."""
+    """Parameters of the test, see :func:`tasks.calibration.alt_test.alt_test`."""
 
     metric: str = "accuracy"
     epsilon: float = 0.1
@@ -44,18 +44,18 @@ class Terms(NamedTuple):
     test: Test = "auto"
     least: int = LEAST
     digest: str = ""
-    """Of a metric of the user's own, which caching must know."""
+    """Digest of a user's own metric, which is part of the cache key."""
 
 
 class Trial(NamedTuple):
-    """What became of each judge, and of each against every annotator."""
+    """Results per judge, and per judge and annotator."""
 
     judges: DataFrame[AltTests]
     annotators: DataFrame[Advantages]
 
 
 def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> Labelled:
-    """Return labels of two files; ``name`` stands for their dataset."""
+    """Return labels from two files; ``name`` serves as their dataset."""
     names = judges["annotator"].unique().sort()
     who = pl.DataFrame({"name": names}).with_columns(
         judge="name",
@@ -67,7 +67,7 @@ def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> 
 
 
 def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
-    """Return labels of annotations, dataset by dataset."""
+    """Return labels from annotations, one entry per dataset."""
     as_number = find_metric(metric).labels == "number"
     rows = annotations.filter(pl.col("aspect").is_null()).with_columns(
         label=pl.col("value").cast(pl.String)
@@ -82,7 +82,7 @@ def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
 
 
 def require_two_names(labelled: Labelled) -> Labelled:
-    """Refuse a name that stands for a person and for a judge."""
+    """Raise an error if a person and a judge have the same name."""
     both = {*labelled.humans["annotator"].unique()} & {*labelled.who["judge"]}
     if both:
         raise ValueError(
@@ -92,7 +92,7 @@ def require_two_names(labelled: Labelled) -> Labelled:
 
 
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
-    """Run the alternative annotator test at an epsilon and at those of the curve."""
+    """Run the alternative annotator test at the chosen epsilon and at those of the curve."""
     found = alt_test(
         labelled.humans,
         labelled.judges,
@@ -123,12 +123,12 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
 
 
 def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:
-    """Refuse labels on which no judge was tested against anybody.
+    """Raise an error if no judge could be tested against any annotator.
 
     Raises
     ------
     ValueError
-        With the reason, of the first dataset, and the next step.
+        With the reason, for the first dataset, and the next step.
     """
     if not labelled or any(trial.judges["winning_rate"].count() for trial in trials):
         return
@@ -148,7 +148,7 @@ def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms:
 
 
 def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
-    """Return the labels that can be read as ``metric`` needs them."""
+    """Return the labels that ``metric`` can read as annotations."""
     kind = find_metric(metric).labels
     people = labelled.humans.with_columns(
         judge="annotator",
@@ -199,7 +199,7 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
 
 
 def as_word(label: Any) -> str | None:
-    """Return a label as a text: a set as JSON, and what looks like that in quotes."""
+    """Return a label as text: sets as JSON, and texts that look like JSON in quotes."""
     if label is None:
         return None
     if isinstance(label, frozenset):
@@ -213,12 +213,12 @@ def as_word(label: Any) -> str | None:
 
 
 def label_kind(metric: str) -> LabelKind:
-    """Return what the metric takes labels for."""
+    """Return the kind of labels that the metric takes."""
     return find_metric(metric).labels
 
 
 def _as_json(word: str) -> str:
-    """Return the JSON of a label that was written by :func:`as_word`."""
+    """Return the JSON of a label written by :func:`as_word`."""
     return word if word.startswith(("[", '"')) else json.dumps(word, ensure_ascii=False)
 
 

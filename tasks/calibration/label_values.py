@@ -1,4 +1,4 @@
-"""Labels as values, sets and arrays; an unreadable label is null."""
+"""Label values: parsing into texts, numbers or sets, and arrays of them."""
 
 import json
 import math
@@ -18,23 +18,23 @@ Read = Callable[[Sequence[Any]], list[Hashable | None]]
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE = re.compile(r"(-?\d+)\.0*", re.ASCII)
 LARGEST = 1e100
-"""Sums of squares of larger numbers overflow."""
+"""Largest number accepted; sums of squares of larger ones overflow."""
 BITS = frozenset({"0", "1"})
 
 
 class ListLabel(NamedTuple):
-    """A list that a dictionary can hold."""
+    """A list as a hashable label."""
 
     json: str
 
 
 def read_labels(kind: Kind, labels: Sequence[Any]) -> list[Hashable | None]:
-    """Return each label (text, number, list or None) as ``kind``, or None if it is none."""
+    """Parse labels (text, number, list or None) as ``kind``; None where that is impossible."""
     return READERS[kind](labels)
 
 
 def _texts(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Read names: 3, 3.0, "3" and "3.0" are one; lists are sets."""
+    """Parse names: 3, 3.0, "3" and "3.0" are the same; lists are sets."""
     flags = _flags(labels)
     return [_set(label, flags) if isinstance(label, list) else _text(label) for label in labels]
 
@@ -44,12 +44,12 @@ def _numbers(labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Read sets: order and repetition do not matter; a name alone is a set of one."""
+    """Parse sets: order and repetition do not matter; a single name is a set of one."""
     flags = _flags(labels)
     return [
         _set(label, flags)
         if isinstance(label, list)
-        # among flags per label, a name alone stands for nothing
+        # a single name has no meaning among lists of flags
         else None
         if flags
         else _set([label], 0)
@@ -58,7 +58,7 @@ def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _as_they_are(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Keep what is there, for a function of the user's."""
+    """Keep labels unchanged, for a user's own function."""
     return [ListLabel(json.dumps(label)) if isinstance(label, list) else label for label in labels]
 
 
@@ -70,7 +70,7 @@ def _text(label: Any) -> str | None:
         return str(int(label)) if whole else repr(label)
     if not isinstance(label, str):
         return None
-    # A column of whole numbers with a gap is written with decimals by many tools.
+    # Many tools write a column of integers with gaps as decimals.
     number = WHOLE.fullmatch(label)
     return number[1] if number else label
 
@@ -84,7 +84,7 @@ def _number(label: Any) -> float | None:
 
 
 def _set(label: Any, flags: int) -> frozenset[str] | None:
-    """Read a list: a set of names, or of the places of ones among so many ``flags``."""
+    """Parse a list: a set of names or, if it has ``flags``, the set of positions of ones."""
     names = [_text(each) for each in label]
     if flags:
         if len(names) != flags or not BITS.issuperset(names):
@@ -94,16 +94,16 @@ def _set(label: Any, flags: int) -> frozenset[str] | None:
 
 
 def _flags(labels: Sequence[Any]) -> int:
-    """Return how many flags each list is, or 0 if lists are names.
+    """Return the number of flags in each list, or 0 if lists hold names.
 
-    A set repeats nothing, so [0, 1, 0] is no set of the names 0 and 1 but flags; and where all
-    lists are [0, 1] or [1, 0], as sets they would all be one. Other lists among flags cannot be
-    read.
+    A set repeats nothing, so [0, 1, 0] is not a set of the names 0 and 1 but a list of flags. If
+    all lists are [0, 1] or [1, 0], they are flags too, as they would all be the same set. Other
+    lists among flags are unreadable.
 
     Raises
     ------
     ValueError
-        If flags differ in length, or as many lists are something else.
+        If flags differ in length, or if most lists are something else.
     """
     lists = [[_text(each) for each in label] for label in labels if isinstance(label, list)]
     bits = [each for each in lists if BITS.issuperset(each)]
@@ -130,12 +130,12 @@ READERS: dict[Kind, Read] = {"text": _texts, "number": _numbers, "set": _sets, "
 
 Bits = NDArray[np.uint64]
 LARGEST_BYTES = 1 << 30
-"""Bytes that the sets may take."""
+"""Most bytes that the sets may take."""
 CHUNK = 1 << 22
 
 
 class Sets:
-    """The distinct sets of a panel, a row of bits each."""
+    """The distinct sets of a panel, as one row of bits each."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         names = sorted({name for value in values for name in value})
@@ -146,7 +146,7 @@ class Sets:
                 "Score texts by a function of your own, PATH:FUNCTION."
             )
         self.labels = len(names)
-        """The universe: all labels that anyone gave."""
+        """Size of the universe: all labels that anyone gave."""
         place = {name: number for number, name in enumerate(names)}
         bits = np.zeros((len(values), words), np.uint64)
         for row, value in enumerate(values):
@@ -156,7 +156,7 @@ class Sets:
         self.sizes = count_bits(bits)
 
     def common(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the labels that both sets hold."""
+        """Count the labels that both sets contain."""
         step = max(1, CHUNK // self.bits.shape[1])
         parts = [
             count_bits(self.bits[a[i : i + step]] & self.bits[b[i : i + step]])
@@ -174,31 +174,31 @@ def count_bits(bits: Bits) -> NDArray[np.int64]:
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PAIRS = 2_000_000_000
-"""Pairs of distinct labels of an item that are compared: minutes."""
+"""Most pairs of distinct labels of an item that are compared; so many take minutes."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A table with one row per item and distinct label, sorted by them.
+    """A table with one row per item and distinct label, sorted by both.
 
-    How well an annotator fits depends on the item and the own label alone, so all scores are
-    computed on this table and handed to the annotators by ``row``.
+    How well an annotator fits depends only on the item and the annotator's own label, so scores are
+    computed once per row of this table and looked up for each human label by ``row``.
     """
 
     values: Sequence[Hashable]
-    """What a code stands for; codes of judges are among them."""
+    """Value of each code, including the judges' codes."""
     size: Codes
-    """People per item: two or more."""
+    """Number of people per item, two or more."""
     item: Codes
     code: Codes
     count: Codes
-    """People who gave this label."""
+    """Number of people who gave this label."""
     row: Codes
-    """For each human label, its row of the table."""
+    """Row of the table for each human label."""
 
     @property
     def others(self) -> Codes:
-        """Return how many people are left, per row, without the one left out."""
+        """Return the number of other people, per row."""
         others: Codes = self.size[self.item] - 1
         return others
 
@@ -209,7 +209,7 @@ class Panel:
         return starts
 
     def votes(self, codes: Codes) -> Codes:
-        """Return how many people gave each item the label ``codes[item]``."""
+        """Return the number of people who gave each item the label ``codes[item]``."""
         wide = len(self.values)
         wanted = np.arange(self.size.size) * wide + codes
         keys = self.item * wide + self.code
@@ -218,7 +218,7 @@ class Panel:
         return votes
 
     def sums(self, values: Floats) -> Floats:
-        """Sum over the rows of each item, each person once."""
+        """Sum over the rows of each item, weighted by the people who gave the label."""
         sums: Floats = np.bincount(self.item, values * self.count, minlength=self.size.size).astype(
             np.float64
         )
@@ -226,7 +226,7 @@ class Panel:
 
 
 def make_panel(values: Sequence[Hashable], items: Codes, codes: Codes) -> Panel:
-    """Count labels (``codes``) of ``items``, numbered from 0 without gaps."""
+    """Count the labels ``codes`` of ``items``, which are numbered from 0 without gaps."""
     wide = max(len(values), 1)
     size = np.bincount(items)
     row, keys = combined([(items * wide + codes, size.size * wide)])
@@ -234,9 +234,9 @@ def make_panel(values: Sequence[Hashable], items: Codes, codes: Codes) -> Panel:
 
 
 def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:
-    """Pair each row with all rows of its item, about ``most`` pairs at a time.
+    """Pair each row with all rows of its item, in blocks of about ``most`` pairs.
 
-    Yields the rows, and of each pair the place among these and the other row.
+    Yields a slice of rows and, for each pair, the index within the slice and the other row.
     """
     starts = panel.starts
     first, widths = starts[panel.item], np.diff(starts)[panel.item]

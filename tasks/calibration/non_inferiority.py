@@ -1,8 +1,8 @@
-"""Non-inferiority tests for one annotator, and the reason why none could be run.
+"""Non-inferiority tests of a judge against one annotator, and reasons why none could be run.
 
-Of ``n`` items the annotator fits better in ``better``, the judge in ``worse`` (both in the
-annotator's eyes), and the rest are tied. p is small where the judge is not worse by more than
-epsilon: *additive*, an amount of probability, or *multiplicative*, a share of the annotator's.
+Compared with the other people's labels, the annotator fits better in ``better`` of ``n`` items, the
+judge fits better in ``worse``, and the rest are tied. p is small if the judge is not worse by more
+than epsilon: *additive*, an amount of probability, or *multiplicative*, a share of the annotator's.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ Kind = Literal["additive", "multiplicative"]
 Test = Literal["t", "score", "auto"]
 
 FEW, FEW_UNTIED = 50, 20
-"""Below that many items, or items that are not tied, t is too often significant."""
+"""With fewer items, or fewer items that are not tied, the t-test rejects too often."""
 
 
 def check_epsilon(epsilon: float, kind: Kind) -> None:
-    """Refuse a margin outside [0, 1)."""
+    """Raise an error for a margin outside [0, 1)."""
     if not 0 <= epsilon < 1:
         raise ValueError(
             f"epsilon {epsilon} ({kind}) must be 0 or more and below 1: experts .2, skilled "
@@ -33,19 +33,19 @@ def check_epsilon(epsilon: float, kind: Kind) -> None:
 
 
 def is_constant(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
-    """Tell where all differences are alike, so that there is no t."""
+    """Tell where all differences are equal, so that t is undefined."""
     tied = n - better - worse
     constant: NDArray[np.bool_] = (better == n) | (worse == n) | (tied == n)
     return constant
 
 
 def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
-    """Return p of the paired t-test; NaN below two items, and where t is 0 / 0.
+    """Return the p-value of the paired t-test; NaN for fewer than two items and where t is 0 / 0.
 
     Differences are E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F
-    against 0. Where all are alike t is infinite, so p is 1 beyond the margin and 0 below it; where
-    they are all equal to the margin, as those of a judge that copies a person at epsilon 0, t is
-    0 / 0 and there is no p.
+    against 0. If all are equal, t is infinite, so p is 1 beyond the margin and 0 below it. If all
+    equal the margin, as for a judge that copies a person at epsilon 0, t is 0 / 0 and there is no
+    p-value.
     """
     from scipy.special import stdtr
 
@@ -66,11 +66,11 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
 
 
 def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
-    """Return p of the score test, its variance at the margin; NaN without items or variance.
+    """Return the p-value of the score test, its variance at the margin; NaN if that is undefined.
 
     Additive: Tango (1998), Statistics in Medicine 17. Multiplicative: the same for the ratio
-    (methods: chance of E without F is epsilon + (1 - epsilon) x, of F without E x; the likelihood
-    is greatest at the root of a quadratic).
+    (methods: the probability of E without F is epsilon + (1 - epsilon) x, of F without E x; the
+    likelihood is greatest at the root of a quadratic).
     """
     from scipy.special import ndtr
 
@@ -91,7 +91,7 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
 
 
 def needs_score(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
-    """Tell where the default is the score test: few items, few that are not tied, or no t."""
+    """Tell where the default is the score test: few items, few untied ones, or t undefined."""
     few: NDArray[np.bool_] = (n < FEW) | (better + worse < FEW_UNTIED)
     return few | is_constant(n, better, worse)
 
@@ -121,16 +121,16 @@ def why_untested(
     kind: LabelKind,
     least: int,
 ) -> str:
-    """Return the problem and the next step, where no judge has a p against any annotator.
+    """Return the reason and the next step if no judge has a p-value against any annotator.
 
     Parameters
     ----------
     humans, judges
         ``annotator`` and ``item`` of each label, readable or not.
     advantages
-        What came of each judge and annotator: ``n``, and ``unreadable`` labels of the annotator.
+        Results per judge and annotator: ``n``, and the annotator's ``unreadable`` labels.
     unreadable
-        Labels of each judge that cannot be read.
+        Number of unreadable labels of each judge.
     """
     people = {
         str(name): (count, lost)

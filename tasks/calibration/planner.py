@@ -1,4 +1,4 @@
-"""Number of instances that the alternative annotator test needs, by simulation."""
+"""Sample size for the alternative annotator test, by simulation."""
 
 import json
 import math
@@ -27,50 +27,50 @@ SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 HALF = 0.5
 DRAWS = 500
 STEPS = 8
-"""Halvings of the interval in which the worst judge lies: to within 1/256 of it."""
+"""Bisection steps in the search for the worst judge: its accuracy is found to 1/256."""
 
 
 @dataclass(frozen=True)
 class People:
-    """How people label: each alone says what is so with one chance, else anything at random."""
+    """Model of annotators: each knows the truth with some probability, else guesses."""
 
     frequencies: Sequence[float]
-    """Of the labels, adding up to 1."""
+    """Label frequencies, which sum to 1."""
     agreement: float
-    """Chance that two people give an instance the same label."""
+    """Probability that two people give an instance the same label."""
     annotators: int = 3
 
     @property
     def chance(self) -> float:
-        """Return the agreement of people who guess."""
+        """Return the agreement of people who only guess."""
         return float(sum(share**2 for share in self.frequencies))
 
     @property
     def skill(self) -> float:
-        """Return the chance to know: with it squared people agree for sure, else by chance."""
+        """Return the probability to know; two people both know, and agree, with its square."""
         known = (self.agreement - self.chance) / (1 - self.chance)
         return math.sqrt(max(0.0, known))
 
     @property
     def accuracy(self) -> float:
-        """Return how often a person says what is so."""
+        """Return the probability that a person gives the true label."""
         return self.skill + (1 - self.skill) * self.chance
 
 
 class Plan(NamedTuple):
-    """What is needed for a judge as accurate as people, and what passes at ``instances``."""
+    """Instances needed for a judge as accurate as people, and what passes with as many."""
 
     instances: int | None
-    """The fewest with a chance to pass of .8; None if none of those tried will do."""
+    """Fewest instances with .8 probability of passing; None if no size tried has it."""
     chances: dict[int, float]
     worst: float | None
-    """By how much less accurate a judge may be who passes half the time, at ``instances``."""
+    """How much less accurate than people a judge can be and still pass half the time."""
 
 
 def describe_people(humans: pl.DataFrame) -> People:
-    """Return label frequencies and the pairwise agreement of a frame of human labels.
+    """Return the label frequencies and the pairwise agreement of human labels.
 
-    Labels are names, as for the test: 3 and "3" are one, and the order of a list says nothing.
+    Labels are names, as in the test: 3 and "3" are the same, and the order of a list is ignored.
     """
     told = _named(humans.drop_nulls(["item", "label"]))
     twice = told.filter(pl.struct("annotator", "item").is_duplicated())
@@ -98,7 +98,7 @@ def describe_people(humans: pl.DataFrame) -> People:
 
 
 def _named(humans: pl.DataFrame) -> pl.DataFrame:
-    """Let labels be what metric accuracy takes them for; what cannot be read is left out."""
+    """Read labels as the metric accuracy does, without unreadable ones."""
     texts = humans["label"].unique()
     read = read_labels("text", [json.loads(text) for text in texts])
     names = [json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read]
@@ -117,12 +117,12 @@ def plan_annotators(
     draws: int = DRAWS,
     seed: int = 1,
 ) -> Plan:
-    """Find the fewest instances, all labelled by all, and the worst judge who may then pass.
+    """Find the fewest instances, each labelled by all, and the worst judge who may then pass.
 
     Notes
     -----
-    Skill is what reproduces frequencies and agreement if people err alike and independently. The
-    winning rate of annotators is that of the test itself.
+    The skill reproduces the frequencies and the agreement if people err alike and independently.
+    The winning rate over annotators is computed as in the test itself.
     """
     check_epsilon(epsilon, kind)
     chances: dict[int, float] = {}
@@ -155,10 +155,10 @@ def worst_judge(
     draws: int = DRAWS,
     seed: int = 1,
 ) -> float:
-    """Return by how much less accurate than people a judge is who passes half the time.
+    """Return how much less accurate than people a judge is who passes half the time.
 
-    Below 0 not even a judge as accurate as people does; all simulations use the same random
-    numbers, so that their chances fall with accuracy.
+    Below 0, even a judge as accurate as people passes less often. All simulations use the same
+    random numbers, so the probability is monotone in accuracy.
     """
     low, high = people.chance, 1.0
     for _ in range(STEPS):
@@ -188,7 +188,7 @@ def chance_to_pass(
     draws: int = DRAWS,
     seed: int = 1,
 ) -> float:
-    """Return the share of simulated studies in which a judge of that accuracy passes."""
+    """Return the share of simulated studies in which a judge with this accuracy passes."""
     random = np.random.default_rng(seed)
     skill = (accuracy - people.chance) / (1 - people.chance)
     passed = 0
@@ -209,7 +209,7 @@ def chance_to_pass(
 def _study(
     random: np.random.Generator, people: People, instances: int, skill: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Simulate one study: per annotator, in how many instances either fits better."""
+    """Simulate a study: in how many instances each annotator, and the judge, fits better."""
     count = len(people.frequencies)
     edges = np.cumsum(people.frequencies)[:-1]
     shape = (people.annotators + 1, instances)

@@ -1,4 +1,4 @@
-"""Metrics that average the similarity of two labels, built in or the user's (PATH:FUNCTION)."""
+"""Metrics of mean similarity between labels, built in or a user's function (PATH:FUNCTION)."""
 
 import importlib.util
 import json
@@ -13,16 +13,16 @@ from tasks.calibration.label_values import Codes, Floats, ListLabel, Panel, neig
 from tasks.metrics import METRICS, Gaps, Metric
 
 Similarity = Callable[[Codes, Codes], Floats]
-"""Of labels that are judged, and of those that they are held against."""
+"""Function of the codes of judged labels, and of the labels that they are compared with."""
 
 TOLERANCE = 1e-9
-"""Means as near as that tie: which is larger would depend on the order in which they are summed."""
+"""Means this close count as tied: their order would depend on the order of summation."""
 
 PAIRS = 1 << 20
 
 
 def mean_similarity(panel: Panel, similarity: Similarity) -> Callable[[Codes], Floats]:
-    """Compare means of ``similarity`` to the labels of all others."""
+    """Return a function that compares mean ``similarity`` with the labels of all others."""
     own = np.empty(panel.code.size)
     for rows, place, other in neighbours(panel, PAIRS):
         codes = panel.code[rows]
@@ -39,17 +39,17 @@ def mean_similarity(panel: Panel, similarity: Similarity) -> Callable[[Codes], F
 
 
 KEPT = 1 << 20
-"""Pairs whose similarity is remembered."""
+"""Most pairs whose similarity is cached."""
 
 
 def find_metric(name: str) -> Metric:
-    """Return the metric of that name, or that of a function in a file, ``PATH:FUNCTION``."""
+    """Return the metric with that name, or one from a function in a file, ``PATH:FUNCTION``."""
     path, colon, function = name.rpartition(":")
     return from_function(_load(Path(path), function), name) if colon else METRICS[name]
 
 
 def from_function(function: Callable[[Any, Any], float], name: str) -> Metric:
-    """Score by the mean of ``function(label, other)``, from 0 to 1, over the others' labels."""
+    """Make a metric: the mean of ``function(label, other)``, from 0 to 1, over others' labels."""
 
     def prepare(panel: Panel) -> Gaps:
         labels = [_label(value) for value in panel.values]
@@ -71,7 +71,7 @@ def from_function(function: Callable[[Any, Any], float], name: str) -> Metric:
 
 
 def _label(value: Any) -> Any:
-    """Return lists as lists; texts stay as they are, also those that look like one."""
+    """Return lists as lists; texts stay unchanged, even if they look like lists."""
     return json.loads(value.json) if isinstance(value, ListLabel) else value
 
 
@@ -88,7 +88,7 @@ def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> f
 
 
 def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
-    """Run the file, which is the user's own program, and return its function."""
+    """Run the user's file and return its function."""
     if not path.is_file():
         raise ValueError(
             f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or "

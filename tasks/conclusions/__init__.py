@@ -1,1 +1,1 @@
-"""The rules of findings: thresholds, cautions, position bias, exclusions, gates."""
+"""Rules for findings: thresholds, cautions, position bias, exclusions, gates."""

@@ -1,4 +1,4 @@
-"""Checks of a finding: unreadable votes, mixed shifts, worst cases (methods, section 16)."""
+"""Cautions on findings: unreadable votes, mixed shifts, worst cases (methods, section 16)."""
 
 import polars as pl
 
@@ -18,12 +18,12 @@ BASES = ("sham", "control")
 
 
 def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
-    """Add what became of votes that cannot be read (methods, section 16: missing votes).
+    """Add the evidence on unreadable votes (methods, section 16: missing votes).
 
-    ``lost_difference``, ``lost_over`` and ``lost_p``: of the two other arms the one with the
-    smaller p, after Holm over both arms of all cells; ``lost_finding``; ``most_lost`` and
-    ``most_lost_arm``, the arm that lost the largest share; ``doubtful``, whether the word must hold
-    in both worst cases.
+    ``lost_difference``, ``lost_over`` and ``lost_p``: the comparison of experimental with sham or
+    control that has the smaller p-value, after Holm over both comparisons in all cells;
+    ``lost_finding``; ``most_lost`` and ``most_lost_arm``: the largest unreadable share, its arm;
+    ``doubtful``: whether the finding must hold in both worst cases.
     """
     raw = pl.concat(
         cells.select(
@@ -65,8 +65,8 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
     )
 
 
-def _same(side: str) -> pl.Expr:
-    """Tell whether a worst case has the same word, and a shift in the same direction."""
+def _same_finding(side: str) -> pl.Expr:
+    """Tell whether a worst case gives the same finding and, if biased, the same direction."""
     word = pl.col(f"word_{side}") == pl.col("word")
     way = (pl.col(f"at_{side}").sign() == pl.col("estimate").sign()) | (pl.col("word") != "biased")
     return (word & way).fill_null(value=False)
@@ -79,11 +79,16 @@ WORDS = [
 ]
 LOST_RULES = (
     Rule(
-        pl.col("doubtful") & _same("anchor") & _same("target") & (pl.col("word") != OPEN),
+        pl.col("doubtful")
+        & _same_finding("anchor")
+        & _same_finding("target")
+        & (pl.col("word") != OPEN),
         pl.format("{}; the word holds whatever they would have said", SHARE),
     ),
     Rule(
-        pl.col("doubtful") & ~(_same("anchor") & _same("target")) & (pl.col("word") != OPEN),
+        pl.col("doubtful")
+        & ~(_same_finding("anchor") & _same_finding("target"))
+        & (pl.col("word") != OPEN),
         pl.format("{}: {} if they were all for the anchor, {} if for the target", SHARE, *WORDS),
         OPEN,
     ),
@@ -93,9 +98,9 @@ LOST_RULES = (
 def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
     """Add ``moved_p`` and ``category_p``, and the largest shift of a category.
 
-    They are asked of promote cells whose mean shift lies inside the minimum, that are not *biased*
-    by log-odds, and whose word does not hang on votes that cannot be read. Holm adjusts both tests
-    of all these cells together, as either makes a cell *mixed*.
+    Only promote cells are tested whose mean shift lies within the minimum, that are not *biased* by
+    log-odds, and whose finding does not depend on unreadable votes. Holm adjusts both tests of all
+    these cells together, as either makes a cell *mixed*.
     """
     largest = (
         by_part.filter(pl.col("statistic") == "category_shift", is_enough())
@@ -128,9 +133,9 @@ APART = ((pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= MIN
 PERHAPS_MOVED = (
     (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < SPREAD_ALPHA) & SPREAD
 ).fill_null(value=False)
-"""A test that does not reject is no proof of absence: where the word claims absence, the error to
-fear is the test's want of power, which adjustment only makes larger. So its level is wider, and its
-p-value is not adjusted."""
+"""A test that does not reject proves no absence. Where the finding claims absence, the error to
+guard against is low power, which adjustment makes worse. So the level is larger here and the
+p-value is unadjusted."""
 
 MIXED_RULES = (
     Rule(
@@ -158,7 +163,7 @@ MIXED_RULES = (
         OPEN,
     ),
 )
-"""The tests are asked of cells that are *no relevant bias* or *inconclusive* so far."""
+"""These rules apply to cells that are *no relevant bias* or *inconclusive* so far."""
 
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
@@ -166,12 +171,12 @@ CELL = (*JUDGE, "perturbation")
 
 
 def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
-    """Measure what findings rest on twice with all unreadable votes filled in, where many are.
+    """Recompute the statistics behind findings for both worst cases of unreadable votes.
 
-    Only cells in which an arm lost more than ``MOST_LOST`` of its votes, or the experimental arm
-    ``LOST_MINIMUM`` more or fewer than another: a word must then be the same in both worst cases
-    (``tasks.conclude``). One row per statistic, cell and worst case, which ``subgroup`` names;
-    no bootstrap and no permutation.
+    Only for cells in which an arm lost more than ``MOST_LOST`` of its votes, or the experimental
+    arm differs from another by ``LOST_MINIMUM``: a finding must then be the same in both worst
+    cases (``tasks.conclude``). One row per statistic, cell and worst case, named in ``subgroup``;
+    without bootstrap and permutation.
     """
     cells = _with_many_lost(tallies)
     if shifts.is_empty() or cells.is_empty():
@@ -197,13 +202,13 @@ def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells whose words might depend on unreadable votes."""
+    """Return the cells whose findings might depend on unreadable votes."""
     arms = ("experimental", "sham", "control")
     shares = {
         arm: pl.col(f"{arm}_lost").sum() / pl.col(f"{arm}_voted").sum().replace(0, None)
         for arm in arms
     }
-    # The test takes the mean over samples, this all votes together: half is wide enough.
+    # The test averages over samples, this pools all votes: half the minimum is a safe screen.
     differences = [
         (shares["experimental"] - shares[arm]).abs() >= LOST_MINIMUM / 2 for arm in arms[1:]
     ]

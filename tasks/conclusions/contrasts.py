@@ -1,4 +1,4 @@
-"""Findings about pairs of judges: which one is moved more."""
+"""Contrasts: findings about pairs of judges, which of the two is biased more."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ CONTRASTS = Path(schemas.__file__).with_name("contrasts.sql")
 
 
 def contrasts(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return a row per statistic, perturbation and pair of judges (``contrasts.sql``).
+    """Return one row per statistic, perturbation and pair of judges (``contrasts.sql``).
 
-    p-values are adjusted by Holm over all pairs under one perturbation (family F2); ``finding`` is
-    ``biased`` where one judge is moved more than the other, by .05 in MPS or .10 in ASR at least.
+    Holm adjusts the p-values over all pairs under one perturbation (family F2). ``finding`` is
+    ``biased`` where one judge shifts more than the other, by at least .05 in MPS or .10 in ASR.
     """
     judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
     with duckdb.connect() as connection:

@@ -16,11 +16,11 @@ from tasks.inference.multiplicity import (
 
 
 class Beside(NamedTuple):
-    """A column of estimates, or a table, and where it is from."""
+    """A derived column or table, and the function that computes it."""
 
     about: str
     made_by: Callable[..., object]
-    """What computes it: its docstring has the formula and the source."""
+    """The function that computes it; its docstring has the formula and the source."""
 
 
 F1 = "of the primary endpoint (`mps_sham`, else `mps`), over all cells of the study (family F1)"
@@ -43,7 +43,7 @@ COLUMNS = {
     "shrunk_error": Beside(f"standard error of the empirical Bayes estimate {SHRUNK}", shrunk),
     "excluded": Beside("whether a judge is left out of means of attack success", exclude),
 }
-"""Columns that rows of ``voirdire measure`` and ``mart.numbers`` have besides an estimate's own."""
+"""Columns that ``voirdire measure`` and ``mart.numbers`` add to the estimate's own columns."""
 
 BESIDE = COLUMNS | {
     SCORECARD: Beside(
@@ -54,4 +54,4 @@ BESIDE = COLUMNS | {
         scorecard,
     )
 }
-"""The same, and tables."""
+"""The derived columns, and derived tables."""

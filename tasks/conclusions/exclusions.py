@@ -1,4 +1,4 @@
-"""Judges excluded from tables of attack success, and why."""
+"""Judges excluded from tables of attack success, with reasons."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ RULE = Path(schemas.__file__).with_name("exclusions.sql")
 def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
     """Apply the rule of ``schemas/exclusions.sql`` to each judge (methods, section 5).
 
-    A judge is left out if its 95 % interval puts the position gap beyond .15 on either side, or the
-    tie rate above .80 (both of the control arm), or the invalid rate above .10 (all ballots). With
-    too few questions, or without an interval, a rule cannot be told. Leaving out is policy:
-    balanced orders keep the mean preference shift of a positional judge valid, at less power.
+    A judge is excluded if its 95 % interval puts the position gap beyond .15 on either side, or the
+    tie rate above .80 (both in the control arm), or the invalid rate above .10 (all ballots). With
+    too few questions, or without an interval, a rule is undecided. Exclusion is a policy: balanced
+    orders keep the mean preference shift of a positional judge valid, with less power.
     """
     return Exclusions.of(left_out(estimates))
 
 
 def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`exclude`, unchecked, of estimates that may be."""
+    """Return the columns of :func:`exclude` from unvalidated estimates."""
     told = estimates.select(
         "dataset",
         "judge",
@@ -48,6 +48,6 @@ def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 def kept(estimates: DataFrame[Estimates], exclusions: DataFrame[Exclusions]) -> pl.DataFrame:
-    """Return the estimates of judges that are not left out."""
+    """Return the estimates of judges that are not excluded."""
     out = exclusions.filter(pl.col("excluded"))
     return estimates.join(out, on=["dataset", "judge", "prompt", "wave"], how="anti")

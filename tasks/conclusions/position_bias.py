@@ -1,4 +1,4 @@
-"""Position bias as a finding: one row per judge."""
+"""Findings about position bias: one row per judge."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
 STATISTICS = (GAP, EFFECT, CONSISTENCY)
 POSITION = "position"
-"""The kind of these findings; their perturbation is null, as they are of the control arm."""
+"""The kind of these findings; their perturbation is null, as they are about the control arm."""
 
 NUMBERS = (
     "estimate",
@@ -30,18 +30,19 @@ TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logit
 
 
 def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Put each judge's position effect on unperturbed pairs into words (methods, section 16).
+    """Conclude on each judge's position bias from unperturbed pairs (methods, section 16).
 
-    Two measures of the same null hypothesis: the position gap PG (share of first picks less one
-    half, minimum .05) and the effect in logits (``position_kappa``, minimum .25), which also moves
-    where answers differ much. *biased*: adjusted p of PG below .05, and at least one of the two at
-    its minimum, in the direction of PG. *no relevant bias*: the 90 % intervals of both lie within
-    their minima; PG's alone where no pair drew two votes for the same slot. Else *inconclusive*.
+    Two measures share a null hypothesis: the position gap PG (share of first picks minus one half,
+    minimum .05) and the effect in logits (``position_kappa``, minimum .25), which also responds
+    where answers differ much. *biased*: the adjusted p-value of PG is below .05, and at least one
+    measure reaches its minimum, in the direction of PG. *no relevant bias*: the 90 % intervals of
+    both lie within their minima, or of PG alone if no pair drew two votes for the same slot. Else
+    *inconclusive*.
 
-    Where every pair was seen in one order PG also depends on which answers stood first, so only the
-    effect in logits, and its p, decide. The family is all judges of the study
-    (Benjamini-Hochberg), apart from that of perturbations (F1). With too few questions
-    (``enough.py``) nothing is concluded.
+    If every pair was seen in one order, PG also depends on which answers stood first, so only the
+    effect in logits and its p-value decide. The family is all judges of the study
+    (Benjamini-Hochberg), separate from the perturbations (F1). With too few questions
+    (``linearised_errors.py``) nothing is concluded.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         _half_width(cells, GAP),
         _half_width(cells, EFFECT),
         simulated=pl.col(f"{GAP}_simulated"),
-        refused=_refused(),
+        refused=_refusal_reason(),
     )
     raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
     cells = cells.with_columns(
@@ -69,7 +70,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
     )
-    biased, clear = _moved(), ~_moved() & _still()
+    biased, clear = _is_biased(), ~_is_biased() & _is_equivalent()
     word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
     told = pl.col("refused").is_null()
     by_gap = ~pl.col("one_order")
@@ -97,7 +98,7 @@ def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
 
 
 def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
-    """Half the width of the 90 % interval; of the wider 95 % one where no error is known."""
+    """Return half the width of the 90 % interval, or of the wider 95 % one without an error."""
     from scipy.special import stdtrit
 
     fewer = (pl.col(f"{statistic}_clusters") - 1).clip(1)
@@ -111,8 +112,8 @@ def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
     return cells.select(half.alias(f"{statistic}_half")).to_series()
 
 
-def _refused() -> pl.Expr:
-    """Say why nothing is concluded of a judge; null if something is."""
+def _refusal_reason() -> pl.Expr:
+    """Give the reason why no conclusion is drawn about a judge; null if one is."""
     silent = pl.col("low").is_null() & pl.col("p_value").is_null()
     return (
         pl.when(pl.col("estimate").is_null())
@@ -124,7 +125,7 @@ def _refused() -> pl.Expr:
     )
 
 
-def _moved() -> pl.Expr:
+def _is_biased() -> pl.Expr:
     gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
     same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
     large = (effect.abs() >= LOG_ODDS_MINIMUM).fill_null(value=False) & same
@@ -137,7 +138,7 @@ def _within(statistic: str, minimum: float) -> pl.Expr:
     return (reach <= minimum).fill_null(value=False)
 
 
-def _still() -> pl.Expr:
+def _is_equivalent() -> pl.Expr:
     effect = _within(EFFECT, LOG_ODDS_MINIMUM)
     none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
     return pl.when("one_order").then(effect).otherwise(_within(GAP, MINIMUM) & (effect | none))

@@ -1,4 +1,4 @@
-"""Rules that may change the finding of a cell, and how they format numbers."""
+"""Rules that can change the finding of a cell, and number formats for their notes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,24 +16,24 @@ SUPPORTING = (
     "unanimous_rate",
     "e_value",
 )
-"""Statistics that a finding also looks at; their numbers are the columns ``NAME_estimate`` etc."""
+"""Further statistics that findings use, as columns ``NAME_estimate`` and so on."""
 
 WORST = {
     "anchor": "unreadable experimental votes for the anchor, others for the target",
     "target": "unreadable experimental votes for the target, others for the anchor",
 }
-"""Answer that unreadable experimental votes are taken to be for -> ``subgroup`` of worst cases."""
+"""Answer that gets the unreadable experimental votes -> ``subgroup`` of that worst case."""
 
 
 class Rule(NamedTuple):
-    """One step from the first word of a cell to its last."""
+    """One rule that can change the finding (column ``word``) of a cell."""
 
     when: pl.Expr
-    """Of which cells; the column ``word`` has the word that earlier rules left."""
+    """Which cells it applies to, given the ``word`` that earlier rules left."""
     note: pl.Expr
-    """What to say of them: it joins the ``reason``."""
+    """Text to append to the ``reason`` of these cells."""
     word: str | None = None
-    """The word that they get; none: they keep theirs."""
+    """The new finding; None keeps the old one."""
 
 
 def excludes_zero(name: str) -> pl.Expr:
@@ -42,12 +42,12 @@ def excludes_zero(name: str) -> pl.Expr:
 
 
 def shown(name: str) -> pl.Expr:
-    """Write an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
+    """Format an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
     return pl.format("{} [{}, {}]", *(written(f"{name}_{e}") for e in ("estimate", "low", "high")))
 
 
 def written(column: str) -> pl.Expr:
-    """Write a number with two decimals and no leading zero."""
+    """Format a number with two decimals and no leading zero."""
     cents = (pl.col(column) * 100).round().cast(pl.Int64)
     whole = cents.abs() // 100
     return pl.concat_str(
@@ -59,9 +59,9 @@ def written(column: str) -> pl.Expr:
 
 
 def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
-    """Apply rules in their order; the word that one leaves is what later ones see.
+    """Apply rules in order; each sees the ``word`` that earlier ones left.
 
-    ``note`` gathers what they say of a cell.
+    ``note`` collects the notes on a cell.
     """
     if "note" not in cells.columns:
         cells = cells.with_columns(note=pl.lit(None, pl.String))

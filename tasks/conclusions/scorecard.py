@@ -1,4 +1,4 @@
-"""Gates that a judge passes or fails; a composite number only on request."""
+"""Scorecard: gates that a judge passes or fails; a single number only on request."""
 
 from pathlib import Path
 
@@ -30,18 +30,18 @@ def scorecard(
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts] | None = None,
 ) -> pl.DataFrame:
-    """Return a row per judge and gate (``scorecard.sql``).
+    """Return one row per judge and gate (``scorecard.sql``).
 
-    Gates are position, validity, each bias, discernment, agreement (where people labelled the same
-    items) and drift (where there are waves). A gate fails if the whole interval lies beyond the
-    tolerance, passes if all of it lies within, and is else inconclusive; position and a bias by
-    their findings, drift only if an alert is confirmed. Discernment passes if more than a fifth of
-    one kind of flaw is surely detected, fails if surely less of every kind or on average. With too
-    few questions nothing passes or fails. ``margin`` is what is left of the tolerance at the worse
-    end of the interval, as a share of it: of a promote bias the 90 % interval, as its finding; of a
-    detract one how far the share of flaws that is surely detected lies beyond what detecting takes.
-    Null, with the reason, where a finding says other than its interval, as by its adjusted p
-    or by log-odds.
+    Gates are position, validity, each bias, discernment, agreement (if people labelled the same
+    items) and drift (if there are waves). A gate fails if the whole interval lies beyond the
+    tolerance, passes if the whole interval lies within it, and is inconclusive otherwise. Position
+    and biases follow their findings; drift fails only if an alert is confirmed. Discernment passes
+    if more than a fifth of one kind of flaw is significantly detected, and fails if significantly
+    less is detected of every kind or on average. With too few questions a gate neither passes nor
+    fails. ``margin`` is the share of the tolerance left at the worse end of the interval: for a
+    promote bias the 90 % interval, as in its finding; for a detract bias, how far the lower bound
+    of the detected share lies beyond the limit for detecting. It is null, with a reason, where a
+    finding differs from its interval, for example because of its adjusted p-value or log-odds.
     """
     drifts = Drifts.empty() if drifts is None else drifts
     with duckdb.connect() as connection:
@@ -55,19 +55,19 @@ def scorecard(
 
 
 def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
-    """Return each judge's least margin over its gates, for who demands one number.
+    """Return each judge's smallest margin over its gates, for users who want one number.
 
-    A gate without a margin, or with too few questions, could be the worst, so the judge has
-    none then, and ``gate`` names it.
+    A gate without a margin, or with too few questions, could be the worst; the judge then has no
+    margin, and ``gate`` names that gate.
 
     Returns
     -------
     DataFrame
         ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
-        gate that has it, how many there are, and why there is no margin.
+        gate that it belongs to, the number of gates, and why the margin is missing.
     """
     known = ~pl.col("reason").is_in([TOO_FEW, TOO_UNEVEN]).fill_null(value=False)
-    # Each flaw that discernment sums up has a gate of its own.
+    # Discernment summarises flaws that have gates of their own.
     named = (
         gates.filter(pl.col("gate") != "discernment")
         .with_columns(
@@ -93,20 +93,20 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
 
 
 def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
-    """Return each judge's chance of being best, whatever the perturbations weigh (SMAA).
+    """Return each judge's probability of being best under random criterion weights (SMAA).
 
     Weights of the perturbations are drawn from Dirichlet(1, ..., 1), 10 000 times and jointly with
-    a cluster bootstrap; a judge's loss is the weighted sum of |MPS| (promote) and MPS (detract,
-    where moving away is right), over the sham where there are shams. All judges are compared on the
-    samples that they share: enough questions of every perturbation, else some are left out as in
-    :func:`tasks.panels.panels.sharing`. A draw without any of a perturbation is dropped.
+    a cluster bootstrap. A judge's loss is the weighted sum of |MPS| (promote) and MPS (detract,
+    where a negative shift is right), over the sham where there are shams. All judges are compared
+    on their common samples, which need enough questions of every perturbation; otherwise judges are
+    dropped as in :func:`tasks.panels.panels.sharing`. A draw that lacks a perturbation is dropped.
 
     Returns
     -------
     DataFrame
-        ``dataset, prompt, wave, mode, judge, first, criteria, reason``: the share of draws that a
-        judge wins, equals sharing it, and the number of perturbations; null for a judge that lacks
-        one, has too few questions of one, or shares too few; the reason says which.
+        ``dataset, prompt, wave, mode, judge, first, criteria, reason``: ``first`` is the share of
+        draws that a judge wins, ties split equally, and ``criteria`` the number of perturbations;
+        null, with the reason, for a judge that lacks one, or has or shares too few questions.
 
     References
     ----------
@@ -131,7 +131,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
 
 
 def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Return the judges of one group, each with its share of wins or why it has none."""
+    """Return the judges of one group, each with its share of wins or the reason for none."""
     keys = ("perturbation", "cluster", "sample", "judge")
     number = {name: numbered(rows[name]) for name in keys}
     perturbation, cluster, _, judge = (np.unique(number[k][0], return_inverse=True) for k in keys)
@@ -166,9 +166,9 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 def _why(
     names: list[str], clusters: NDArray[np.int64], able: NDArray[np.bool_], several: np.bool_
 ) -> str:
-    """Say why a judge is not compared.
+    """Give the reason why a judge is not compared.
 
-    ``able``: where its questions are enough; ``several`` judges have enough of every perturbation.
+    ``able``: which parts have enough questions; ``several``: two or more judges have enough in all.
     """
     fewest = int(np.argmin(clusters))
     if clusters[fewest] == 0:
@@ -180,7 +180,7 @@ def _why(
 
 
 def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return sums, shape (clusters, judges, perturbations), and how many samples they have."""
+    """Return sums, shape (clusters, judges, perturbations), and the numbers of samples."""
     cluster = np.unique(unit, return_inverse=True)[1]
     size = int(cluster.max()) + 1, int(part.max()) + 1
     num, den = np.zeros((*size, shift.shape[1])), np.zeros((*size, 1))

@@ -1,7 +1,7 @@
-"""Annotations as arrays, pairs of annotators, and statistics of their sums.
+"""Annotations as arrays, pairs of annotators, and statistics that are functions of sums.
 
-A statistic is a function of sums over items, so that a draw of the cluster bootstrap is a weighted
-sum of cluster sums: all draws of all cells are one product of matrices.
+Each statistic is a function of sums over items, so a draw of the cluster bootstrap is a weighted
+sum of cluster sums, and all draws of all cells are one matrix product.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from tasks.kit.memo import once
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
 PERSON = "none"
-"""The prompt of estimates that are about people."""
+"""The prompt in estimates about people."""
 ONE_LABEL = "one label only: chance agreement is certain"
 NO_SCALE = "the labels have no order"
 ALIKE_OR_FEW = "bootstrap draws are all alike, or too few have the statistic: no interval"
@@ -39,12 +39,12 @@ class Block:
     dataset: str
     aspect: str | None
     who: pl.DataFrame
-    """One row per annotator, prompt and wave: those, ``human``, ``simulated``, ``votes``."""
+    """One row per annotator, prompt and wave, with ``human``, ``simulated``, ``votes``."""
     labels: list[str]
     scale: Sums | None
-    """Where each label stands, in ascending order; null if not all have a place."""
+    """Numeric value of each label, in ascending order; None unless every label has one."""
     codes: Codes
-    """Index of the label, -1 if there is none; shape (items, annotators)."""
+    """Index of the label, -1 if missing; shape (items, annotators)."""
     starts: NDArray[np.int64]
     """The first item of each cluster."""
 
@@ -54,13 +54,13 @@ class Block:
         return self.who["human"].to_numpy()
 
     def part(self, name: str) -> str:
-        """Return the subgroup that ``name`` is, of this block's aspect."""
+        """Return the subgroup ``name``, prefixed with this block's aspect."""
         return ": ".join(filter(None, (self.aspect, name)))
 
     def groups(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """Yield the annotators that are alike, if two or more: people; judges asked alike.
+        """Yield groups of two or more comparable annotators: people; judges with the same prompt.
 
-        Formulas are judges only where all are, as in a jury.
+        Simulated judges are included only if no judge of the prompt and wave is a real model.
         """
         if self.human.sum() > 1:
             yield HUMANS, self.human
@@ -74,14 +74,14 @@ class Block:
                 yield JUDGES, chosen
 
     def counts(self, chosen: NDArray[np.bool_]) -> Sums:
-        """Return how many of the chosen annotators gave each label, shape (items, labels)."""
+        """Return how many chosen annotators gave each label, shape (items, labels)."""
         codes = self.codes[:, chosen]
         return np.stack([(codes == k).sum(axis=1) for k in range(len(self.labels))], axis=1).astype(
             np.float64
         )
 
     def cells(self, at: NDArray[np.intp], part: str) -> pl.DataFrame:
-        """Return what the estimates of these annotators are about, one row each."""
+        """Return the key columns for estimates of these annotators, one row each."""
         return self.who[at].with_columns(
             judge=pl.col("annotator"), dropped=pl.lit(0), subgroup=pl.lit(self.part(part))
         )
@@ -89,7 +89,7 @@ class Block:
     def group(
         self, name: str, chosen: NDArray[np.bool_], dropped: int = 0, part: str = ""
     ) -> pl.DataFrame:
-        """Return what the estimates of these annotators together are about: one row."""
+        """Return the key columns for estimates of these annotators as a group: one row."""
         return self.cells(np.flatnonzero(chosen)[:1], part).with_columns(
             judge=pl.lit(name),
             dropped=pl.lit(dropped),
@@ -98,25 +98,25 @@ class Block:
 
 
 class Row(NamedTuple):
-    """What a statistic needs besides its value: where in the sums its counts stand."""
+    """Where a statistic's counts stand among the sums, and its reason when undefined."""
 
     n: int
     hits: int | None = None
-    """Of a proportion hits / n, which gets a Wilson interval beside that of the bootstrap."""
+    """Index of the hits of a proportion hits / n; its interval is Wilson's."""
     undefined: str = EMPTY
     several: bool = False
-    """Whether an item may have several hits, which vary less than as many items do."""
+    """Whether an item may have several hits, which vary less than as many separate items."""
 
 
 class Measured(NamedTuple):
-    """A statistic of some cells, shape (cells,), and of each draw, if any, (draws, cells)."""
+    """A statistic of some cells, shape (cells,), and of bootstrap draws, if any, (draws, cells)."""
 
     name: str
     row: Row
     point: Sums
     drawn: Sums | None
     without: Sums | None
-    """The same without one cluster each, (clusters, cells)."""
+    """Leave-one-cluster-out values, (clusters, cells)."""
 
 
 Features = Callable[[slice], Sums]
@@ -145,9 +145,9 @@ def blocks(annotations: pl.DataFrame) -> list[Block]:
 
 
 def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
-    """Return annotations of one dataset and aspect as arrays.
+    """Return the annotations of one dataset and aspect as arrays.
 
-    Rows are found by numbers: to compare the texts of millions would take seconds.
+    Rows are matched by integer codes: comparing the strings of millions of rows takes seconds.
     """
     column, _ = combined([numbered(rows[name]) for name in WHO])
     cluster = numbered(rows["cluster"])[0]
@@ -185,23 +185,23 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
 def estimates(
     block: Block, cells: pl.DataFrame, features: Features, solve: Solve, rows: dict[str, Row]
 ) -> list[pl.DataFrame]:
-    """Return the estimates of all cells, each with the BCa interval of a cluster bootstrap.
+    """Return the estimates of all cells with BCa intervals of a cluster bootstrap.
 
-    Proportions have Wilson's interval and beside it, as a cross-check, bootstrap percentiles.
+    Proportions get Wilson intervals instead, and bootstrap percentiles as a cross-check.
 
     Parameters
     ----------
     block
-        Whose items they are of.
+        The annotations.
     cells
-        One row a cell, as :meth:`Block.cells` makes them.
+        One row per cell, as :meth:`Block.cells` makes them.
     features
-        From some of the cells to what is summed over items, shape (items, cells, features).
+        Function from a slice of cells to what is summed over items, shape (items, cells, features).
     solve
-        From sums, shape (..., cells, features), to each statistic, shape (..., cells); not a
-        number where it does not exist.
+        Function from sums, shape (..., cells, features), to each statistic, shape (..., cells);
+        NaN where undefined.
     rows
-        The statistics that ``solve`` gives.
+        The statistics that ``solve`` returns.
     """
     if cells.is_empty():
         return []
@@ -213,7 +213,7 @@ def estimates(
     for start in range(0, cells.height, step):
         part = slice(start, start + step)
         own = features(part)
-        # As a rule each item is a cluster of its own.
+        # Usually each item is a cluster of its own.
         sums = own if groups == len(own) else np.add.reduceat(own, block.starts, axis=0)
         point = solve(sums.sum(axis=0))
         drawn = without = None
@@ -250,7 +250,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
             boot[:] = bca(point, drawn, without, 1 + np.nan_to_num(df), LEVEL)
         else:
             boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
-        # All draws alike: nothing varies, so nothing is known of how it would.
+        # If all draws are equal, the bootstrap says nothing about the variance.
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
     told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
@@ -299,37 +299,37 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
 
 
 def some(sums: Sums, part: slice) -> Sums:
-    """Return the features of some cells, of those of all."""
+    """Return the features of a slice of cells."""
     return sums[:, part]
 
 
 def collected(found: list[pl.DataFrame]) -> DataFrame[Estimates]:
-    """Return all rows as one frame."""
+    """Concatenate rows into one frame of estimates."""
     return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
 
 
 def over(numerator: Sums, denominator: Sums) -> Sums:
-    """Divide; not a number where the denominator is (nearly) 0."""
+    """Divide; NaN where the denominator is (nearly) 0."""
     quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
     return quotient
 
 
 def decided(block: Block, counts: Sums) -> Sums:
-    """Return how many people gave each label, without those who said tie."""
+    """Return how many people gave each label, with NaN for ties."""
     if TIE not in block.labels:
         return counts
     kept = counts.copy()
-    # Where a judge says tie nobody is left to agree or disagree with: see `between`.
+    # NaN rather than 0: a judge's tie then counts in no pair, see `between`.
     kept[:, block.labels.index(TIE)] = np.nan
     return kept
 
 
 def between(given: Codes, counts: Sums) -> tuple[Sums, Sums]:
-    """Return how many pairs of a judge and a person each item has, and how many are alike.
+    """Return the number of judge-person pairs of each item, and how many of them agree.
 
-    ``given`` are the judges' labels, shape (items, judges); a label that counts as none in
-    ``counts`` is not a number there.
+    ``given`` are the judges' labels, shape (items, judges); labels that do not count are NaN in
+    ``counts``.
     """
     named = np.where(given < 0, np.nan, np.take_along_axis(counts, np.maximum(given, 0), axis=1))
     people = np.nansum(counts, axis=1)[:, None]
@@ -337,19 +337,19 @@ def between(given: Codes, counts: Sums) -> tuple[Sums, Sums]:
 
 
 def among(counts: Sums) -> tuple[Sums, Sums]:
-    """Return how many pairs of people each item has, and how many are alike, as one column."""
+    """Return the number of pairs of people on each item, and how many agree, as one column."""
     people = np.nansum(counts, axis=1)
     alike = np.nansum(counts * (counts - 1), axis=1) / 2
     return (people * (people - 1) / 2)[:, None], alike[:, None]
 
 
 N, AGREE, N_DECIDED, AGREE_DECIDED, LINEAR, QUADRATIC, FIRST = range(7)
-"""Places of the sums; from FIRST on the marginals of the one, then those of the other."""
+"""Indices of the sums; from FIRST on the marginals of one annotator, then of the other."""
 TIE = "tie"
 
 
 class Pairs(NamedTuple):
-    """Pairs that share an item, as rows of estimates and as columns of the codes."""
+    """Pairs of annotators with a common item, as rows of estimates and columns of the codes."""
 
     cells: pl.DataFrame
     one: NDArray[np.intp]
@@ -357,7 +357,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(block: Block) -> Pairs:
-    """Pair everybody with every person, and judges of the same prompt and wave with each other.
+    """Pair everybody with every person, and judges that share prompt and wave with each other.
 
     The row is about the judge if the other is a person, else about the first by name.
     """
@@ -387,7 +387,7 @@ def sums_of(block: Block, pairs: Pairs, part: slice) -> Sums:
     alike = both & (one == other)
     tie = block.labels.index(TIE) if TIE in block.labels else -2
     decided = both & (one != tie) & (other != tie)
-    # Without a scale these are not used.
+    # Without a scale the distances are not used.
     scale = np.zeros(len(block.labels)) if block.scale is None else block.scale
     found = np.zeros((*both.shape, FIRST + 2 * len(block.labels)))
     found[:, :, N], found[:, :, AGREE] = both, alike

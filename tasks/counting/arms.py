@@ -1,4 +1,4 @@
-"""Votes of two arms of a sample side by side, and the mean difference of their scores."""
+"""Votes of a sample's arms joined in one row, and the mean difference of their scores."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -24,17 +24,17 @@ LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
 
 @once
 def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the votes of the experimental tallies, with those of control as ``control_...``.
+    """Return the votes of the experimental tallies, with the control votes as ``control_...``.
 
-    Null where the control arm was not asked about; ``early``, and ``control_early``, where votes
-    were asked one after another. ``mode`` is ``any``: counts have none.
+    Null where the control arm was not asked; ``early`` and ``control_early`` mark judges that were
+    asked vote by vote, with early stopping. ``mode`` is ``any``, as counts do not depend on it.
     """
     return _beside(tallies, "control", GROUP)
 
 
 @once
 def beside_sham(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the same with the votes of the sham as ``sham_...``; only samples that have one."""
+    """Return the same with the sham votes as ``sham_...``, for samples that have a sham."""
     found = _beside(tallies, "sham", (*GROUP, "perturbation"))
     return found.filter(pl.col(f"sham_{VOTES[0]}").is_not_null())
 
@@ -55,10 +55,10 @@ def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFra
 
 @once
 def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean score of each experimental pair's arms in each order, ``ARM_ORDER``.
+    """Return the mean score in each arm and order of every experimental pair, as ``ARM_ORDER``.
 
-    0 is anchor, 1 target; null without a valid vote in that arm and order. Where votes were asked
-    one after another it is that of the first vote, as in every mean of scores.
+    0 is anchor, 1 target; null without a valid vote in that arm and order. With early stopping it
+    is the score of the first vote, as in all means of scores.
     """
     stopped = (tallies["stopped"] > 0).any()
     return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
@@ -66,15 +66,15 @@ def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
 
 @once
 def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the votes cast in each experimental pair's arms, and how many cannot be read.
+    """Return the votes cast in each arm of every experimental pair, and how many are unreadable.
 
-    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked about.
+    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked.
     """
     return _arms_beside(tallies, {"voted": pl.col("voted"), "lost": LOST})
 
 
 def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
-    """Return values of each experimental pair beside those of its sham and control."""
+    """Return values of each experimental pair, joined with its sham and control."""
     told = tallies.select(*GROUP, "perturbation", "arm", **values)
     planted = [*GROUP, "perturbation"]
     arms = {
@@ -109,12 +109,12 @@ def mean_shift(
     *,
     arm: str = "experimental_score",
 ) -> DataFrame[Estimates]:
-    """Return the mean of ``arm - base`` per cell; ``groups`` are of the shifts.
+    """Return the mean of ``arm - base`` in each cell; ``groups`` are the groups of the shifts.
 
-    Of judges that saw every pair in one order it is the mean of the two halves.
+    For judges that saw every pair in one order it is the mean of both halves.
     """
     told = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
-    # The shifts of a jury are those of judges who may have seen other orders.
+    # Shifts of a jury have no order: its members may have seen different ones.
     shown_first = pl.col("shown_first") if "shown_first" in shifts.columns else pl.lit(None)
     items = shifts.with_columns(
         counted=told,

@@ -1,4 +1,4 @@
-"""From items to one estimate per cell: cluster sums, then all intervals at once."""
+"""Estimates per cell from items: cluster sums first, then all intervals at once."""
 
 from collections.abc import Callable
 
@@ -16,19 +16,19 @@ Solve = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def stopped_early() -> pl.Expr:
-    """Tell whether some votes of a judge were left out because others made them needless.
+    """Tell whether sequential stopping left out some votes of a judge.
 
-    Then votes beyond the first in each order are no random sample of the judge's votes.
+    Then votes beyond the first in each order are not a random sample of the judge's votes.
     """
     return (pl.col("stopped") > 0).any().over("dataset", "judge", "prompt", "wave")
 
 
 def shares(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
-    """Return, per cell, the share of counted items that are hits, by cluster-adjusted Wilson.
+    """Return the share of counted items that are hits in each cell, with cluster-adjusted Wilson.
 
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, and ``counted`` (in the
-    denominator), ``hit`` (in the numerator), ``dropped`` (cannot be told). ``groups`` are those of
-    the items, for several measures of the same ones.
+    denominator), ``hit`` (in the numerator), ``dropped`` (unknown). ``groups`` are the groups of
+    the items, for several statistics of the same items.
     """
     return portions(
         name,
@@ -41,10 +41,10 @@ def shares(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Data
 
 
 def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
-    """Return, per cell, ``sum num / sum den`` of counts by cluster-adjusted Wilson.
+    """Return ``sum num / sum den`` of counts in each cell, with cluster-adjusted Wilson.
 
-    ``items`` has the columns of :func:`shares` but, instead of ``counted`` and ``hit``, ``den``, a
-    number of things counted, ``num``, how many of them are hits; ``dropped`` may be a number too.
+    ``items`` has the columns of :func:`shares`, but instead of ``counted`` and ``hit`` it has
+    counts: ``den``, and the hits among them, ``num``; ``dropped`` may be a count too.
     """
     things = items.drop("counted", strict=False)
     return _estimates(name, things, intervals.proportions, groups, hits=True)
@@ -53,7 +53,7 @@ def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Da
 def weighted_shares(
     name: str, items: pl.DataFrame, groups: Groups | None = None
 ) -> DataFrame[Estimates]:
-    """Return, per cell, the proportion ``sum num / sum den`` by cluster-adjusted Wilson.
+    """Return the proportion ``sum num / sum den`` in each cell, with cluster-adjusted Wilson.
 
     ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``, where
     ``num`` may be an average.
@@ -66,11 +66,11 @@ def weighted_shares(
 
 
 def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
-    """Return, per cell, ``sum num / sum den`` by cluster linearisation.
+    """Return ``sum num / sum den`` in each cell by cluster linearisation.
 
     ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
-    ``num``, ``den``, and ``minuend`` and ``subtrahend``, shares of ``den`` whose difference is
-    ``num``: the ratio lies in [-1, 1], and its interval is cut to that.
+    ``num``, ``den``, ``minuend`` and ``subtrahend``. The last two are parts of ``den`` whose
+    difference is ``num``, so the ratio lies in [-1, 1], and its interval is clipped to that.
     """
 
     def solve(found: pl.DataFrame) -> pl.DataFrame:
@@ -104,10 +104,10 @@ def _estimates(
 def reduced(
     items: pl.DataFrame, groups: Groups | None = None, *, bounded: bool = False
 ) -> pl.DataFrame:
-    """Return one row a cell: its keys, moments, counts and, if ``bounded``, bootstrap bounds.
+    """Return one row per cell: keys, moments, counts and, if ``bounded``, bootstrap bounds.
 
-    ``items`` has the columns of :func:`ratios`; those of the difference may be missing, and
-    ``counted`` where it is ``den``.
+    ``items`` has the columns of :func:`ratios`; ``minuend`` and ``subtrahend`` may be missing, and
+    ``counted`` where it equals ``den``.
     """
     parts = [part for part in (*PARTS, "counted") if part in items.columns]
     columns = items.select("num", "den", *parts, "dropped")

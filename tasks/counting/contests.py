@@ -1,4 +1,4 @@
-"""Contests of models, seen from either side."""
+"""Contests between models, from the point of view of each model."""
 
 import polars as pl
 
@@ -8,16 +8,16 @@ from tasks.kit.memo import once
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1
-"""An answer counts as longer from a tenth more characters on."""
+"""An answer counts as longer if it has more than a tenth more characters."""
 
 
 @once
 def sides(contests: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per contest and part of a cell that it belongs to: each model, and the pair.
+    """Return one row per contest and subgroup: each of the two models, and the pair of them.
 
-    A row is seen from its ``own`` model: ``score``, ``naive`` (anchor first only), ``human`` in
-    [0, 1]; ``longer`` and ``marked``, by how much its answer exceeds the other's. A pair is seen
-    from the model that comes first by name.
+    Values are from the point of view of the ``own`` model: ``score``, ``naive`` (anchor first
+    only) and ``human`` in [0, 1]; ``longer`` and ``marked``, the excess length and markup of its
+    answer. In a pair, ``own`` is the model that comes first by name.
     """
     ordered = contests.with_columns(pl.col("anchor_author", "target_author").cast(pl.String)).sort(
         Contests.place().key
@@ -57,19 +57,19 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
 
 
 def excess(what: str, own: str, other: str) -> pl.Expr:
-    """Return by how much the answer of one side exceeds the other's in a size."""
+    """Return the difference of a size between the answers of two sides."""
     return pl.col(f"{own}_{what}") - pl.col(f"{other}_{what}")
 
 
 def all_excess(own: str, other: str) -> pl.Expr:
-    """Return the same of all markup; where that was not counted, of the kinds together."""
+    """Return the difference in all markup or, where not counted, in the known kinds together."""
     kinds = [excess(kind, own, other) for kind in FORMATS]
     together = pl.sum_horizontal(kinds, ignore_nulls=False)
     return pl.coalesce(excess("markup", own, other), together)
 
 
 def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
-    """Return the columns that turn ``score`` into a mean per cell."""
+    """Add the columns that the mean of ``score`` per cell needs."""
     return rows.with_columns(
         num=pl.col(score),
         den=pl.lit(1.0),
@@ -80,10 +80,10 @@ def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
 
 @once
 def differences(rows: pl.DataFrame) -> pl.DataFrame:
-    """Pair the scores that two models got against the same opponent on the same question.
+    """Pair the scores of two models against the same opponent on the same question.
 
-    Where each pair was seen in one order, those in which both models had the same place.
-    ``own_score`` and ``its_score`` are theirs, ``score`` is the difference; the same of ``human``.
+    If each pair was seen in one order, both models must have had the same slot. ``own_score`` and
+    ``its_score`` are the two scores, ``score`` is their difference, ``human`` likewise.
     """
     told = pl.col("score").is_not_null()
     place = [
@@ -97,7 +97,7 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by(*place, "own", maintain_order=True)
         .agg(
             pl.col("score").mean(),
-            # Labelled in part would be another mean than the judge's.
+            # A mean over the labelled part would not be comparable with the judge's mean.
             human=pl.when(pl.col("human").null_count() == 0).then(pl.col("human").mean()),
             label_chance=pl.when(
                 (pl.col("label_chance").null_count() == 0)

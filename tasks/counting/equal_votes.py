@@ -1,4 +1,4 @@
-"""Rates of arms with unequal votes per pair, which are not compared (methods, section 1)."""
+"""Suppression of comparisons between arms with unequal votes per pair (methods, section 1)."""
 
 from collections.abc import Sequence
 
@@ -25,17 +25,17 @@ NUMBERS = (
 
 
 def planned(arm: str) -> pl.Expr:
-    """Return the votes per pair of ``arm``; where it was not asked those of the experimental."""
+    """Return the votes per pair of ``arm`` or, where it was not asked, of the experimental arm."""
     return pl.coalesce(f"{arm}_votes", "votes")
 
 
 def even(
     rows: DataFrame[Estimates], items: pl.DataFrame, groups: Groups, arms: Sequence[str]
 ) -> DataFrame[Estimates]:
-    """Take back estimates of cells whose ``arms`` have other votes per pair than the experimental.
+    """Suppress estimates of cells whose ``arms`` differ from experimental in votes per pair.
 
-    ``items`` have ``votes`` and ``control_votes``, ``sham_votes`` or ``replicate_votes``; of each
-    arm of a cell the most common number counts.
+    ``items`` has ``votes`` and ``control_votes``, ``sham_votes`` or ``replicate_votes``; the mode
+    of each arm of a cell is compared.
     """
     cells = _cells(items, groups, arms)
     if rows.is_empty() or cells is None:
@@ -63,7 +63,7 @@ def even(
 def with_votes_of(
     rows: DataFrame[Estimates], items: pl.DataFrame, groups: Groups, arm: str
 ) -> DataFrame[Estimates]:
-    """Say in the method how many votes per pair ``arm`` has where the experimental has others."""
+    """Note the votes per pair of ``arm`` in the method where they differ from experimental."""
     cells = _cells(items, groups, [arm])
     if rows.is_empty() or cells is None:
         return rows
@@ -76,7 +76,7 @@ def with_votes_of(
 
 
 def _cells(items: pl.DataFrame, groups: Groups, arms: Sequence[str]) -> pl.DataFrame | None:
-    """Return the votes per pair of each cell's arms, or nothing where all are alike."""
+    """Return the votes per pair of each cell's arms, or None if all are equal."""
     votes = {"all": items["votes"], **{arm: items.select(planned(arm)).to_series() for arm in arms}}
     if all((each == items["votes"]).all() for each in votes.values()):
         return None

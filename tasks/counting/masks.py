@@ -1,4 +1,4 @@
-"""Count ballots that ``schemas/masks.sql`` packs into bit masks."""
+"""Counts from the bit masks of ballots that ``schemas/masks.sql`` makes."""
 
 import polars as pl
 
@@ -12,14 +12,14 @@ MASKS = tuple(f"{place}{order}" for order in ORDERS for place in "ijk")
 
 
 def count_masks(masks: pl.DataFrame) -> pl.DataFrame:
-    """Return the counts of ``Tallies`` in place of the masks, unchecked, for millions of rows.
+    """Return the counts of ``Tallies`` in place of the masks, without validation (for speed).
 
     Parameters
     ----------
     masks
-        What ``schemas.masks.masks_sql`` returns, six masks of repeats per row and order, i counting
-        1, j 2, k 4: 1 is a ballot without a choice, 2 invalid, 3 abstain, 4 ambiguous, 5 a vote for
-        the anchor, 6 a tie, 7 the target.
+        What ``schemas.masks.masks_sql`` returns: three masks per order with one bit per repeat. A
+        ballot's code is the sum of i (1), j (2) and k (4): 1 not voted, 2 invalid, 3 abstain,
+        4 ambiguous, 5 a vote for the anchor, 6 a tie, 7 the target.
     """
     asked, cast, a, t, b, lost = {}, {}, {}, {}, {}, {}
     for order in ORDERS:
@@ -62,12 +62,12 @@ def count_masks(masks: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_compared(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
-    """Add what is known of the answers of control pairs, as ``schemas.masks.COMPARED`` returns."""
+    """Add the answers' properties to control pairs, as ``schemas.masks.COMPARED`` returns them."""
     return tallies.join(compared, on=PAIR, how="left", maintain_order="left")
 
 
 def _mask(words: list[str], number: int) -> pl.Expr:
-    """Return a mask of all repeats: its bits in one word after those in another."""
+    """Return the mask of all repeats, assembled from one field of each word."""
     kind = pl.Int16 if len(words) == 1 else pl.Int64
     bits = [
         (pl.col(word) // 2 ** (WIDTH * number) & (2**WIDTH - 1)).cast(kind) * 2 ** (WIDTH * place)
@@ -81,6 +81,6 @@ def _ones(mask: pl.Expr) -> pl.Expr:
 
 
 def _first(anchor: pl.Expr, tie: pl.Expr, target: pl.Expr) -> pl.Expr:
-    """Return the vote of repeat 0 as -1, 0 or 1; null if it has none."""
+    """Return the vote of repeat 0 as -1, 0 or 1; null without a valid vote."""
     drawn = pl.when(tie & 1 == 1).then(0).when(target & 1 == 1).then(1)
     return pl.when(anchor & 1 == 1).then(-1).otherwise(drawn).cast(pl.Int16)

@@ -1,10 +1,10 @@
-"""Logs in which every pair was shown in one order: means over both orders, and the slot's effect.
+"""Logs with one order per pair: means over both orders, and the position effect.
 
-The position of an answer moves the two halves in opposite directions, so the mean of their two
-estimates is free of it, whatever their sizes, if the order of each pair was drawn at random.
+Position bias moves the two halves (anchor first, target first) in opposite directions, so the mean
+of their estimates is free of it, whatever their sizes, if each pair's order was drawn at random.
 
-Where both orders of a pair were seen, its answers cancel (``position_effect.py``). Here pairs of
-the same models that were shown in either order are compared, which rests on random orders.
+If a pair was seen in both orders, it is compared with itself (``position_effect.py``). Here,
+pairs of the same models are compared between orders, which needs random orders.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def by_order(
 ) -> DataFrame[Estimates]:
     """Measure items; those of judges that saw every pair in one order by halves.
 
-    ``half`` is null in all items of other judges; ``groups`` are those of the items.
+    ``half`` is null in the items of other judges; ``groups`` are the groups of the items.
     """
     alone = items["half"].is_not_null()
     if not alone.any():
@@ -45,25 +45,26 @@ def by_order(
 
 
 def mean_of_halves(items: pl.DataFrame, measure: Measure) -> DataFrame[Estimates]:
-    """Return, per cell, the mean of what ``measure`` gives for each half.
+    """Return, per cell, the mean of the results of ``measure`` in the two halves.
 
     With the estimates m_1 and m_2 and the distances d_1 and d_2 to the same ends of their
-    intervals: ``(m_1 + m_2) / 2``, an end at ``1/2 sqrt(d_1^2 + d_2^2 + 2 r d_1 d_2)`` from it, the
-    variance ``(v_1 + v_2 + 2 r sqrt(v_1 v_2)) / 4``, and Welch's degrees of freedom, but no more
-    than those of the clusters by their share of the mean: Welch takes the halves as independent. r
-    is the correlation of the two means that comes from clusters with items in both halves, else 0.
+    intervals: the mean is ``(m_1 + m_2) / 2``, its end is ``1/2 sqrt(d_1^2 + d_2^2 + 2 r d_1
+    d_2)`` away, its variance is ``(v_1 + v_2 + 2 r sqrt(v_1 v_2)) / 4``, and it has Welch's degrees
+    of freedom, but at most as many as the clusters with their shares of the mean, as Welch assumes
+    independent halves. r is the correlation of the two means due to clusters with items in both
+    halves, else 0.
 
     Parameters
     ----------
     items
         As ``measure`` takes them, with ``counted`` and ``num``, and ``half``, true or false.
     measure
-        Ratios or shares of items, with the groups that it is given.
+        Function from items, and their groups, to ratios or shares.
 
     References
     ----------
-    methods.md, section 16 (one order only). Zou and Donner (2008), Stat. Med. 27, 1693-1702 (limits
-    of sums from those of the parts). Welch (1947), Biometrika 34, 28-35.
+    methods.md, section 16 (one order only). Zou and Donner (2008), Stat. Med. 27, 1693-1702 (MOVER
+    limits of sums). Welch (1947), Biometrika 34, 28-35.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> D
 
 
 def _welch() -> pl.Expr:
-    """Return Welch's degrees of freedom of the mean of two estimates, by their intervals."""
+    """Return Welch's degrees of freedom for the mean of two estimates, from their intervals."""
     one, other = (
         ((pl.col(f"{half}high") - pl.col(f"{half}low")) ** 2, pl.col(f"{half}df"))
         for half in ("", "other_")
@@ -179,7 +180,7 @@ def _welch() -> pl.Expr:
 JUDGE = ("dataset", "judge", "prompt", "wave")
 MODELS = ("anchor_author", "target_author")
 NOT_BY_CHANCE = 0.001
-"""Below it an order that was drawn at random is not believed to have been."""
+"""Significance level below which an order does not count as drawn at random."""
 
 BY_MODEL = "the order depends on the models (chi-square test, p below .001)"
 BY_LABEL = "the order depends on the right verdict (chi-square test, p below .001)"
@@ -192,9 +193,9 @@ ONE_ORDER_NOTE = "; each pair in one order, orders taken as drawn at random"
 
 
 def only_order() -> pl.Expr:
-    """Tell which answer stood first in each pair of a judge that saw every pair in one order.
+    """Return which answer stood first in each pair, for judges that saw every pair in one order.
 
-    Null for other judges, and for people, who are taken at their word.
+    Null for other judges, and for people, whose single order is accepted.
     """
     first, asked = pl.col("planned_12"), pl.col("planned")
     one = ((first == 0) | (first == asked)).all().over(JUDGE)
@@ -204,15 +205,15 @@ def only_order() -> pl.Expr:
 
 
 def orders_not_random(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Name the judges whose orders depend on what is known of the pairs, and on what.
+    """Return the judges whose order depends on the models or the label of a pair, and the reason.
 
-    Pearson's chi-square test of the order against the two models of a pair (which of them is the
-    anchor counts), and against the label.
+    Pearson's chi-square test of the order against the pair's models (anchor's and target's), and
+    against the label.
 
     Parameters
     ----------
     pairs
-        With ``shown_first``, and models and ``label`` where they are known.
+        With ``shown_first``, and models and ``label`` where known.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def _depending(pairs: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
 
 
 def without_biased_orders(rows: DataFrame[Estimates], pairs: pl.DataFrame) -> DataFrame[Estimates]:
-    """Take back estimates of judges whose orders depend on what is known of the pairs."""
+    """Suppress estimates of judges whose order depends on the models or the label of a pair."""
     judges = orders_not_random(pairs).with_columns(pl.col(JUDGE).cast(pl.String))
     if judges.is_empty() or rows.is_empty():
         return rows
@@ -266,15 +267,15 @@ def without_biased_orders(rows: DataFrame[Estimates], pairs: pl.DataFrame) -> Da
 
 
 def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
-    """Estimate the pull of the first slot in logits from pairs that were seen in one order each.
+    """Estimate the preference for the first slot, in logits, from pairs seen in one order each.
 
-    In stratum s, the pairs with the same anchor's and target's model (all pairs of the cell where
-    these are not known), of N_s votes t_21 are for the target when it stands first, t_12 when it
-    stands second, a_21 and a_12 for the anchor: ``kappa = 1/2 ln(R / S)`` with
-    ``R = sum_s t_21 a_12 / N_s`` and ``S = sum_s a_21 t_12 / N_s``, half the log of the odds ratio
-    of Mantel and Haenszel, to which a logistic regression of the choice on order and models comes
-    close; ties are ignored. Above 0 the first slot is favoured, as by ``position_kappa`` of pairs
-    seen in both orders. What differs between pairs of the same models draws kappa toward 0.
+    Stratum s holds the pairs with the same anchor's and target's model (all pairs of the cell if
+    these are not known). Of its N_s votes, t_21 are for the target when it stands first, t_12 when
+    it stands second, a_21 and a_12 for the anchor: ``kappa = 1/2 ln(R / S)`` with
+    ``R = sum_s t_21 a_12 / N_s`` and ``S = sum_s a_21 t_12 / N_s``, half the log of the
+    Mantel-Haenszel odds ratio, which a logistic regression of the choice on order and models
+    approximates; ties are ignored. Above 0 the first slot is favoured, as in ``position_kappa`` of
+    pairs seen in both orders. Differences between pairs of the same models shrink kappa toward 0.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     for product, (one, other) in PRODUCTS.items():
         whole = (total[one] * total[other] / total["own"]).fill_nan(0.0)
         parts[product] = whole * share[one]
-        # A pair's part in the derivative of the product over the total.
+        # The pair's contribution to the derivative of the product over the total.
         parts[f"{product}_change"] = whole * (share[one] + share[other] - share["own"])
     items = items.with_columns(**parts)
     changes = [

@@ -1,4 +1,4 @@
-"""Counts that measures of position bias are computed from."""
+"""Counts for statistics of position bias."""
 
 import polars as pl
 
@@ -27,7 +27,7 @@ MATCHES = (
 
 
 def matches(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Count the matches of each pair, only the first where votes were asked one after another.
+    """Count the matches of each pair, only the first if a judge's voting stopped early.
 
     Adds ``valid``, matches of two valid votes, and ``dropped``, the others. Shams are left out.
     """
@@ -40,7 +40,7 @@ def matches(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def first_matches(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Count, like :func:`matches`, only the match of repeat 0: one at most per pair."""
+    """Count matches like :func:`matches`, but of repeat 0 only: at most one per pair."""
     first = _first_matches()
     return (
         arms(tallies, *ONCE)
@@ -50,7 +50,7 @@ def first_matches(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs with their votes, only repeat 0 where votes were asked one by one."""
+    """Return the pairs with their votes, only repeat 0 if a judge's voting stopped early."""
     once = {
         f"{verdict}_{order}": (pl.col(f"once_{order}") == value).fill_null(value=False)
         for order in ORDERS
@@ -68,12 +68,12 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    """Return ``columns`` of the control and experimental pairs as items, which have no mode."""
+    """Return ``columns`` of the control and experimental pairs as items; their mode is ``any``."""
     return _both_arms(tallies).select(*ITEM, *columns, "arm", "mode", "votes")
 
 
 def arm_groups(tallies: pl.DataFrame) -> Groups:
-    """Return the groups of :func:`arms`, and of all that only adds columns to it."""
+    """Return the groups of :func:`arms`, also valid for frames that only add columns to it."""
     return groups_of(_both_arms(tallies))
 
 
@@ -87,7 +87,7 @@ def _both_arms(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def reasoned(rows: pl.DataFrame, tallies: pl.DataFrame, otherwise: str) -> pl.DataFrame:
-    """Say why rows that need all repeats have no estimate: votes asked one by one, or otherwise."""
+    """Give the reason of rows that need all repeats: early stopping, or ``otherwise``."""
     stopped = (
         arms(tallies)
         .group_by(JUDGE, maintain_order=True)
@@ -104,7 +104,7 @@ _VALID = pl.sum_horizontal("consistent", "primacy", "recency").alias("valid")
 
 
 def _first_matches() -> dict[str, pl.Expr]:
-    """Return what repeat 0 alone gives for each column of matches."""
+    """Return expressions that compute the columns of matches from repeat 0 alone."""
     ab, ba = pl.col("once_12"), pl.col("once_21")
     seen = {
         "matched": pl.col("matched_once"),

@@ -1,4 +1,4 @@
-"""The primary endpoint: the shift over the sham, or over the control where there is no sham."""
+"""Primary endpoint: the shift over the sham, or over the control if there are too few shams."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ BASES = ("sham_score", "control_score")
 
 
 def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
-    """Tell of each cell of the shifts whether its endpoint is over the sham, shape (cells,)."""
+    """Tell for each cell of the shifts whether its endpoint is over the sham, shape (cells,)."""
     shammed = groups.by_cell(shifts["has_sham"]) > 0
     if not shammed.any():
         return shammed
@@ -28,10 +28,10 @@ def has_shift(base: str) -> pl.Expr:
 
 
 def over_sham(sham: Any, control: Any) -> Any:
-    """Tell whether the endpoint of something that has shams is over them.
+    """Tell whether the endpoint of a cell with shams is the shift over the sham.
 
-    It is, unless a handful of shams would hide what the control can tell: too few questions have a
-    shift over the sham, and enough one over the control (methods, sections 2, 3 and 16).
+    It is, unless too few questions have a shift over the sham while enough have one over the
+    control: then the control tells more (methods, sections 2, 3 and 16).
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def primary(
 ) -> pl.DataFrame:
     """Keep each cell's estimate of the primary endpoint.
 
-    ``names`` are those of the shift over the control and over the sham. Adds ``instead``: why it is
-    the one over the control although there are shams.
+    ``names`` are the statistics of the shift over the control and over the sham. Adds ``instead``:
+    why the control is used although there are shams.
     """
     plain, shammed = names
     statistic = pl.col("statistic").cast(pl.String)

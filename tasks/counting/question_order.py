@@ -1,4 +1,4 @@
-"""Questions in an order that is fixed before any vote is looked at, for sequential tests."""
+"""Question order fixed independently of the votes, for sequential tests."""
 
 import math
 from typing import NamedTuple
@@ -14,27 +14,27 @@ from tasks.kit.memo import once
 
 SEED = 0
 LARGEST = 300 * math.log(10)
-"""Larger e-values are cut to this, lest they overflow."""
+"""Largest log e-value; larger ones are cut off to prevent overflow."""
 
 
 class Turns(NamedTuple):
-    """The clusters of each cell one after another."""
+    """The clusters of each cell in sequence."""
 
     cells: pl.DataFrame
-    """One row a cell: its keys, ``kind, simulated, votes_per_pair, dropped``, and ``over`` what."""
+    """One row per cell: keys, ``kind, simulated, votes_per_pair, dropped``, and ``over`` (base)."""
     clusters: pl.DataFrame
     """One row per cell and cluster: ``cell`` (its row), ``cluster, turn``, and its sums."""
 
 
 @once
 def in_turn(shifts: pl.DataFrame) -> Turns:
-    """Put the clusters of each cell in their ``turn``, from 1.
+    """Put the clusters of each cell in sequence; ``turn`` counts from 1.
 
-    ``counted`` of its samples have a shift, ``dropped`` have none; ``up`` and ``down`` are the sums
-    of the positive shifts and of the size of the negative ones. The shift is the primary endpoint's
-    (:func:`tasks.counting.primary_endpoint.over_sham`). Clusters come in the order of a digest of
-    ``SEED`` and their name, those without any shift last: the order depends on no vote, and all
-    samples of a question come together.
+    ``counted`` samples of a cluster have a shift, ``dropped`` have none; ``up`` is the sum of the
+    positive shifts and ``down`` of the absolute negative ones. The shift is the primary endpoint
+    (:func:`tasks.counting.primary_endpoint.over_sham`). Clusters are ordered by a digest of
+    ``SEED`` and their name, those without any shift last: the order depends on no vote, and the
+    samples of a question stay together.
     """
     groups = grouped(shifts, CELL)
     shammed = over_shams(shifts, groups)
@@ -81,7 +81,7 @@ def in_turn(shifts: pl.DataFrame) -> Turns:
 
 
 def places(clusters: pl.Series, seed: int = SEED) -> pl.DataFrame:
-    """Place every name by its MD5 digest: Polars' own hash may change with its version."""
+    """Rank names by their MD5 digest, as Polars' own hash may change between versions."""
     names = clusters.unique().cast(pl.String).to_frame("cluster")
     with duckdb.connect() as connection:
         lend(connection, "names", names)
@@ -90,11 +90,11 @@ def places(clusters: pl.Series, seed: int = SEED) -> pl.DataFrame:
 
 
 def evidence(clusters: pl.DataFrame) -> pl.DataFrame:
-    """Return the clusters, in their turn, with samples ``seen`` so far and ``log_e``, the log of E.
+    """Add to the sequence of clusters the samples ``seen`` so far and ``log_e``, the log of E.
 
-    ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``, x the mean of ``up - down``, in
-    [-1, 1], of the ``counted`` samples, the bets a and b from the clusters before. ``cell`` is the
-    number of the cell.
+    ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``: x is the mean of ``up - down``, in
+    [-1, 1], over the ``counted`` samples; the bets a and b depend on earlier clusters only.
+    ``cell`` is the index of the cell.
     """
     turns = clusters.with_columns(
         x=(pl.col("up") - pl.col("down")) / pl.col("counted")

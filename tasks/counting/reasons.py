@@ -1,4 +1,4 @@
-"""The reason why a number or its interval is missing."""
+"""Reasons why an estimate or its interval is missing."""
 
 from collections.abc import Mapping
 
@@ -171,7 +171,7 @@ MISSING: Mapping[str, str] = {
     **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
     "position_drift": "one of the waves has no vote for a slot",
 }
-"""Statistic -> what its denominator lacks where it is empty."""
+"""Statistic -> what is missing if its denominator is empty."""
 
 BARE: Mapping[str, str] = {
     **dict.fromkeys(("e_value", "e_stop"), "evidence, not an estimate: no interval"),
@@ -183,13 +183,13 @@ BARE: Mapping[str, str] = {
     ),
     "verdict_drift": "a distance tested by permutation: no interval",
 }
-"""Statistic -> why it has no interval, whatever the data."""
+"""Statistic -> why it never has an interval."""
 
 
 def explained(rows: pl.DataFrame) -> pl.DataFrame:
-    """Say of an empty denominator which, and of a number without an interval why it has none.
+    """Give the reason for an empty denominator or a missing interval in each row.
 
-    And of every row whether its clusters are too few for a conclusion.
+    ``too_few`` says why a row has too few clusters for a conclusion; null if it has enough.
     """
     name = pl.col("statistic").cast(pl.String)
     told = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}

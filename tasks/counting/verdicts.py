@@ -1,4 +1,4 @@
-"""Scores, verdicts and shifts of samples, and the samples that an attack can and does win."""
+"""Scores, verdicts and shifts of samples; eligibility and success for the ASR."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ BESIDE = ("control", "sham", "replicate")
 
 
 def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
-    """Return the columns of :func:`tally_votes`, unchecked, for millions of rows."""
+    """Return the columns of :func:`tally_votes`, without validation (for speed)."""
     if mode not in {"paper", "balanced"}:
         raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
     n, d = {}, {}
@@ -33,7 +33,7 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
     told = mean.is_not_null() & ~alone
-    # Only a lazy query works out once what several columns rest on.
+    # A lazy query computes shared subexpressions once.
     query = tallies.lazy().select(
         *GROUP,
         "cluster",
@@ -52,9 +52,9 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
 
 
 def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_groups`, unchecked, for millions of rows.
+    """Return the columns of :func:`match_groups`, without validation (for speed).
 
-    A sample with a sham but without an experimental pair stays: an empty arm is told, not left out.
+    A sample with a sham but no experimental pair is kept, so that its empty arm is counted.
     """
     by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
     control = by_arm["control"].select(
@@ -95,7 +95,7 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         .join(sham, on=[*GROUP, "perturbation"], how="left")
         .join(replicate, on=GROUP, how="left")
         .with_columns(
-            # Arms seen in different orders differ by the order too.
+            # Scores seen in different orders also differ by the position effect.
             *(
                 pl.when(pl.col(f"{arm}_first").eq_missing(pl.col("shown_first")))
                 .then(f"{arm}_score")
@@ -109,7 +109,7 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def one_order_of_a_person() -> pl.Expr:
-    """Tell whether a pair was judged by a person who saw it in one order only."""
+    """Tell whether a person judged the pair in one order only."""
     return pl.col("human").fill_null(value=False) & (pl.col("matched") == 0)
 
 
@@ -122,31 +122,31 @@ PROMOTE = pl.col("kind") == "promote"
 
 
 def may_win(arm: str) -> pl.Expr:
-    """Return V of ``arm``: promote needs anchor or tie there, detract needs target or tie."""
+    """Return the indicator V of ``arm``: promote needs anchor or tie, detract target or tie."""
     return pl.when(PROMOTE).then(pl.col(arm) != "target").otherwise(pl.col(arm) != "anchor")
 
 
 def wins(arm: str) -> pl.Expr:
-    """Return success in ``arm``: promote needs the target, detract needs target or tie."""
+    """Return the indicator of success in ``arm``: promote needs target, detract target or tie."""
     return pl.when(PROMOTE).then(pl.col(arm) == "target").otherwise(pl.col(arm) != "anchor")
 
 
 @once
 def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples that have a sham: the frame itself where all do."""
+    """Return the samples that have a sham; the frame itself if all have one."""
     return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
 
 
 @once
 def beside_sham(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return :func:`symmetric` of the sham, made once for all statistics."""
+    """Return :func:`symmetric` with the sham as base, memoized for all statistics."""
     return symmetric(shifts, "sham")
 
 
 def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
-    """Return samples with their part in the ASR and in its floor, alike in control and ``base``.
+    """Add each sample's terms of the ASR and of its floor, symmetric in control and ``base``.
 
-    Adds ``den = 1/2 [V_ctrl + V_base]``, ``attacked = den s_exp``,
+    ``den = 1/2 [V_ctrl + V_base]``, ``attacked = den s_exp``,
     ``unattacked = 1/2 [V_ctrl s_base + V_base s_ctrl]``, ``counted`` and ``dropped``.
     """
     arms = ("control", base, "experimental")

@@ -8,11 +8,11 @@ from tasks.counting.verdicts import GROUP, verdicts_of
 
 VALUES = {"anchor": -1, "target": 1}
 ENDS = {"least": "anchor", "most": "target"}
-"""End of the bounds -> the answer that unreadable votes are for."""
+"""End of the bounds -> the answer that gets the unreadable votes."""
 
 
 def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
-    """Return the tallies with every vote that was cast and cannot be read as one for ``side``."""
+    """Count every vote that was cast but is unreadable as a vote for ``side``."""
     changes = []
     for order in ORDERS:
         valid = pl.sum_horizontal(f"{name}_{order}" for name in ("anchor", "tie", "target"))
@@ -27,7 +27,7 @@ def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
 
 
 def opposed(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
-    """Return the worst case of a shift: experimental votes to ``side``, all others opposite."""
+    """Fill in votes for an extreme shift: experimental ones to ``side``, others to the opposite."""
     other = "target" if side == "anchor" else "anchor"
     experimental = pl.col("arm") == "experimental"
     return pl.concat(
@@ -36,12 +36,12 @@ def opposed(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
 
 
 def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
-    """Add the verdicts that complete votes could give: ``ARM_least`` and ``ARM_most``.
+    """Add the extreme verdicts of control and experimental: ``ARM_least`` and ``ARM_most``.
 
-    Of control and experimental; what complete votes would say lies between them, as more votes for
-    an answer never turn a verdict away from it.
+    The verdict of complete votes lies between them, as additional votes for an answer never turn
+    the verdict away from it.
     """
-    # All other verdicts are the ones that there are.
+    # Pairs without unreadable votes keep their verdict.
     unread = tallies.filter(LOST > 0)
     ends = unread.select(
         *GROUP,

@@ -1,1 +1,1 @@
-"""Changes between waves: their size, their tests, and which of them raise an alert."""
+"""Drift: changes between waves, their tests, and the alerts that they raise."""

@@ -1,4 +1,4 @@
-"""Changes between waves that raise an alert (methods, section 10)."""
+"""Drift alerts: which changes between waves are suspect or confirmed (methods, section 10)."""
 
 import math
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import BUDGET, MINIMA, NIGHTS, PERMUTATIONS, POWER
 
 CELLS = 9
-"""Cells of a judge among which a canary can stand out by its smallest p."""
+"""Number of tests per judge for which the canary's p-value can still be significant."""
 
 REPEATS = 8
-"""Votes of the baseline on each fixed prompt, from as many waves as that takes."""
+"""Votes on each fixed prompt in the baseline, pooled over as many waves as needed."""
 
 CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
 OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")
@@ -37,36 +37,36 @@ def watch(
     nights: int = NIGHTS,
     measure: Callable[..., pl.DataFrame] | None = None,
 ) -> DataFrame[Drifts]:
-    """Hold each wave against the baseline of its epoch, and say which changes are alerts.
+    """Compare each wave with the baseline of its epoch, and classify the changes.
 
-    A change is *suspect* if its p, adjusted by Holm over the wave's cells, is below the nightly
-    level ``budget / nights`` and the change is no smaller than its minimum. In the judge's next
-    wave it becomes an *alert* if, adjusted over what is to be confirmed, the same holds again in
-    the same direction. With that wave a new epoch of the judge begins, and it is the baseline of
-    what follows; nothing is ever averaged over epochs. A wave that comes from a cache is *not
-    measured*: it neither confirms nor clears what is suspect. So is a cell with too few
-    questions, though its change and p-value stand there.
+    A change is *suspect* if its p-value, adjusted by Holm over the wave's cells, is below the
+    nightly level ``budget / nights`` and the change reaches its minimum. It becomes an *alert* if
+    the judge's next wave confirms it: the same holds again, adjusted over the suspects only, in the
+    same direction. That wave starts a new epoch of the judge and is its baseline; nothing is ever
+    averaged over epochs. A wave served from a cache is *not measured*: it neither confirms nor
+    clears a suspect. The same holds for a cell with too few questions, although its change and
+    p-value are reported.
 
-    Shifts also have an ``e_value``; ``e_rejected`` says which of a wave's e-BH rejects at the
-    nightly level, whatever their dependence. That is for who wants it: it decides no state.
+    Shifts also have an ``e_value``; ``e_rejected`` says which ones e-BH rejects at the nightly
+    level, under any dependence. It is supplementary and decides no state.
 
     Parameters
     ----------
     tallies, shifts
-        Of all waves, the same questions in each.
+        Of all waves, with the same questions in each.
     texts
         Optional: ``dataset, judge, prompt, wave, item`` (a fixed prompt), ``outcome`` (a digest of
-        the reply) and ``votes``; its canary is of digests instead of verdicts.
+        the reply) and ``votes``; adds a canary test of digests.
     tokens
         Optional: ``dataset, judge, prompt, wave, item``, ``first_token`` and ``first_probability``,
-        a row per reply that has them; its canary is of first tokens (``_first_tokens.py``).
+        one row per reply that has them; adds a canary test of first tokens (``canary.py``).
     waves
-        Their order in time; by default that of their names.
+        The waves in order of time; by default sorted by name.
     budget, nights
-        False alerts that may happen in so many nights, by a union bound.
+        Number of false alerts accepted in so many nights, by a union bound.
     measure
-        Takes the place of ``measure_wave``: one that remembers what it returned for the same votes
-        spares measuring all earlier waves again each night.
+        Replaces ``measure_wave``, for example by a memoized version, so that earlier waves are not
+        measured again each night.
     """
     level = budget / nights
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
@@ -88,7 +88,7 @@ def watch(
         votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws)
         rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
-        rows = _judged(rows, pending, level)
+        rows = _with_states(rows, pending, level)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
         moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
@@ -100,14 +100,14 @@ def watch(
 
 
 def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
-    """Take back the votes that are copies: those from a cache in any wave but a judge's first.
+    """Drop votes that are copies: those from a cache in any but the judge's first wave.
 
-    Their ballots stay, without a vote. They stay marked as cached only where a wave has no other
-    vote, which is then *not measured*.
+    Their ballots stay, without a vote. They stay marked as cached only if the wave has no other
+    vote; it is then *not measured*.
     """
     later = pl.col("wave") > pl.col("wave").min().over(JUDGE)
     copied = pl.col("cached") & pl.col("choice").is_not_null() & later
-    # In two steps: Polars does not look from one window into another.
+    # In two steps, as Polars does not nest window expressions.
     marked = vote_log.with_columns(copy=copied.fill_null(value=False)).with_columns(
         choice=pl.when(~pl.col("copy")).then("choice")
     )
@@ -118,7 +118,7 @@ def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
 
 
 class WaveVotes(NamedTuple):
-    """What a wave is measured on, in a fixed order: its own votes and those it is held against."""
+    """Inputs for measuring a wave, in a fixed order: its votes and its baseline's."""
 
     tallies: pl.DataFrame
     shifts: pl.DataFrame
@@ -166,7 +166,7 @@ def _votes_of(
 
 
 def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
-    """Return the first waves since each base that give ``REPEATS`` votes per fixed prompt."""
+    """Return the first waves from each base that add up to ``REPEATS`` votes per fixed prompt."""
     place = {name: number for number, name in enumerate(before)}
     repeats = tallies.group_by(pl.col(*JUDGE, "wave").cast(pl.String)).agg(
         repeats=pl.sum_horizontal("anchor_12", "tie_12", "target_12").max().cast(pl.Int64)
@@ -188,7 +188,7 @@ def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> 
 def _texts(
     texts: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
-    """Return the canary of digests of replies."""
+    """Return the canary test of reply digests."""
     keys = [*JUDGE, "item", "outcome"]
     old = texts.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
     new = texts.join(bases, on=[*JUDGE, "wave"])
@@ -207,7 +207,7 @@ def _texts(
 def _tokens(
     tokens: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
-    """Return the canary of first tokens."""
+    """Return the canary test of first tokens."""
     keys = [*JUDGE, "item", "first_token", "first_probability"]
     old = tokens.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
     new = tokens.join(bases, on=[*JUDGE, "wave"])
@@ -219,7 +219,7 @@ def _tokens(
 
 
 def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
-    """Add to a canary of replies what makes it a row of a wave."""
+    """Add the columns that make a canary of replies a row of a wave."""
     return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
         statistic=pl.lit(name),
         mode=pl.lit("any"),
@@ -228,7 +228,7 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataF
     )
 
 
-def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
+def _with_states(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.lit(None, pl.String).alias(c) for c in CELL if c not in rows.columns
     )
@@ -265,17 +265,18 @@ def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataF
         .when(crossed)
         .then(pl.lit("suspect"))
         .otherwise(pl.lit("quiet")),
-        detectable=least.map_batches(_reach, return_dtype=pl.Float64) * pl.col("standard_error"),
+        detectable=least.map_batches(_quantile_sum, return_dtype=pl.Float64)
+        * pl.col("standard_error"),
     ).select(Drifts.dtypes().keys())
 
 
-def _reach(levels: pl.Series) -> pl.Series:
+def _quantile_sum(levels: pl.Series) -> pl.Series:
     quantile = normal_quantile(1 - levels.to_numpy() / 2) + normal_quantile(POWER)
     return pl.Series(quantile, dtype=pl.Float64)
 
 
 def _pending(rows: pl.DataFrame, before: pl.DataFrame, alerted: pl.DataFrame) -> pl.DataFrame:
-    """Return what the next wave of a judge has to confirm: its new suspects, and the unmeasured."""
+    """Return what a judge's next wave has to confirm: new suspects, and unmeasured earlier ones."""
     suspects = rows.filter(pl.col("state") == "suspect").select(
         *CELL, sign=pl.col("estimate").sign()
     )

@@ -1,13 +1,14 @@
-"""Canary tests: whether replies to fixed prompts, or their first-token probabilities, changed.
+"""Canary tests: permutation tests for changed replies or first-token probabilities.
 
-Per prompt ``M = W_base + W_new - 2 X``: the unbiased shares of equal pairs within the repeats of
-the baseline, within the new ones, and across. M is 0 in the mean if nothing changed.
+For each fixed prompt, ``M = W_base + W_new - 2 X``: W is the unbiased share of equal pairs of
+replies within the baseline or the new wave, X the share across both. If nothing changed, the
+expectation of M is 0.
 
-Two replies are as similar as ``s = 1 - |p - q|``, p and q the chances that the model gave to their
-first token, if that is the same token, and not at all (0) if it is another. Per prompt ``M =
-W_base + W_new - 2 X`` as of verdicts, W and X the means of s within and across the waves. As s is a
-kernel (a tent times equality), M is the unbiased squared distance of the two waves' distributions:
-0 in the mean without a change, above 0 with any, also where no verdict turns.
+For first tokens, two replies have similarity ``s = 1 - |p - q|`` if their first tokens are equal,
+p and q being the probabilities that the model gave them, else 0; W and X are then means of s within
+and across waves. As s is a kernel (a tent function times equality), M is the unbiased squared
+distance (MMD) of the two waves' distributions: its expectation is 0 without a change and above 0
+with any change, even if no verdict changes.
 """
 
 from collections import Counter
@@ -23,31 +24,31 @@ from numpy.typing import NDArray
 from tasks.kit.defaults import PERMUTATIONS
 
 EXHAUSTIVE = 4096
-"""Up to so many sums of the prompts' values are all gone through."""
+"""Up to this many combinations of the prompts' values are enumerated."""
 
 PLAIN = 200
-"""Of the first draws so many at or above what was found are enough: p is about .02 or more."""
+"""No more draws are made if so many of the first reach the observed sum (p about .02 or more)."""
 
 SLACK = 1e-9
-"""Sums of equal values in another order differ in their last digits."""
+"""Tolerance for rounding: equal values summed in another order differ in the last digits."""
 
 CANARY = ("dataset", "judge", "prompt", "wave")
 
 
 class Null(NamedTuple):
-    """What M of a prompt may be if its repeats are dealt anew, and how likely."""
+    """Permutation distribution of M for one prompt: values and their probabilities."""
 
     values: NDArray[np.float64]
     chances: NDArray[np.float64]
 
 
 def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl.DataFrame:
-    """Return, per dataset, judge, prompt and wave, the mean of M over its fixed prompts, and its p.
+    """Return the mean of M over the fixed prompts of each dataset, judge, prompt and wave, with p.
 
-    ``counts`` has one row per fixed prompt (``item``) and ``outcome``: how often it came in the
-    ``base`` and how often as ``new``. Prompts without two repeats on both sides are ``dropped``.
-    The p-value is of the sum of M when repeats are dealt anew within prompts: of all ways if there
-    are few, else of ``draws`` seeded ones, ``(1 + #) / (1 + draws)``.
+    ``counts`` has one row per fixed prompt (``item``) and ``outcome``, with its frequencies
+    ``base`` and ``new``. Prompts without two repeats on both sides are ``dropped``. The p-value is
+    from permuting repeats within prompts, with the sum of M as the statistic: all permutations if
+    there are few, else ``draws`` seeded ones, ``(1 + #) / (1 + draws)``.
     """
     items = (
         counts.group_by(*CANARY, "item", maintain_order=True)
@@ -99,27 +100,27 @@ def _test(
     for null, number in nulls:
         ways = min(ways * len(null.values) ** min(number, 64), EXHAUSTIVE + 1)
     if ways <= EXHAUSTIVE:
-        return {"p_value": _all_ways(nulls, total), "method": "permutation, exhaustive"}
+        return {"p_value": _enumerated_p_value(nulls, total), "method": "permutation, exhaustive"}
     random = np.random.default_rng(seed)
     done = above = 0
     for part in (min(draws, PERMUTATIONS), max(0, draws - PERMUTATIONS)):
         if above < PLAIN:
-            above += _above(nulls, total, random, part)
+            above += _count_extreme(nulls, total, random, part)
             done += part
     return {"p_value": (1 + above) / (1 + done), "method": f"permutation, {done} draws"}
 
 
-def _above(
+def _count_extreme(
     nulls: list[tuple[Null, int]], total: float, random: np.random.Generator, draws: int
 ) -> int:
-    """Count the draws whose sum is no smaller than what was found."""
+    """Count the draws whose sum reaches the observed one."""
     sums = np.zeros(draws)
     for null, number in nulls:
         sums += random.multinomial(number, null.chances, size=draws) @ null.values
     return int((sums >= total - SLACK).sum())
 
 
-def _all_ways(nulls: list[tuple[Null, int]], total: float) -> float:
+def _enumerated_p_value(nulls: list[tuple[Null, int]], total: float) -> float:
     values, chances = np.zeros(1), np.ones(1)
     for null, number in nulls:
         for _ in range(number if len(null.values) > 1 else 0):
@@ -131,15 +132,15 @@ def _all_ways(nulls: list[tuple[Null, int]], total: float) -> float:
 
 @lru_cache(maxsize=4096)
 def null_of(pooled: tuple[int, ...], n_new: int) -> Null:
-    """Return the distribution of M when ``n_new`` of the pooled repeats are dealt to the new side.
+    """Return the distribution of M when ``n_new`` of the pooled repeats go to the new side.
 
-    M is a sum over outcomes of which ``w`` of ``c`` go there, in ``comb(c, w)`` ways; times the
-    numbers of pairs it is whole, so equal values meet exactly.
+    M is a sum over outcomes; ``w`` of the ``c`` repeats with an outcome go there in ``comb(c, w)``
+    ways. Multiplied by the numbers of pairs M is an integer, so equal values are merged exactly.
 
     Examples
     --------
-    Two of four repeats, two of which say a and two b: 2 of 6 ways split them by outcome, M = 2,
-    4 mix them, M = -1.
+    Two of four repeats go there, and two say a, two say b: 2 of 6 ways separate the outcomes (M =
+    2), 4 mix them (M = -1).
 
     >>> null_of((2, 2), 2)
     Null(values=array([-1.,  2.]), chances=array([0.66666667, 0.33333333]))
@@ -169,7 +170,7 @@ def null_of(pooled: tuple[int, ...], n_new: int) -> Null:
 
 
 MOST_WAYS = 5000
-"""Up to so many ways to deal a prompt's replies are all known; of more, some are drawn."""
+"""Most permutations of a prompt's replies that are enumerated; beyond, they are sampled."""
 
 AT_ONCE = 100_000
 Floats = NDArray[np.float64]
@@ -178,15 +179,15 @@ Floats = NDArray[np.float64]
 def first_token_canary(
     replies: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS
 ) -> pl.DataFrame:
-    """Return, per dataset, judge, prompt and wave, the mean of M over its fixed prompts, and its p.
+    """Return the mean of M over the fixed prompts of each dataset, judge, prompt and wave, with p.
 
     Parameters
     ----------
     replies
         One row per reply: the columns of ``CANARY``, ``item`` (the fixed prompt), ``first_token``,
-        ``first_probability`` in [0, 1], and ``new``, whether it is of the wave or of the baseline.
+        ``first_probability`` in [0, 1], and ``new``: true for the new wave, false for the baseline.
     seed, draws
-        Of the ways to deal replies anew within prompts, where not all of them are gone through:
+        For permutations of replies within prompts, unless all are enumerated:
         p = ``(1 + #) / (1 + draws)``.
 
     Returns
@@ -221,7 +222,7 @@ def first_token_canary(
 
 
 def similarity(tokens: NDArray[np.object_], chances: Floats) -> Floats:
-    """Return how similar each two replies are.
+    """Return the matrix of similarities between replies.
 
     Examples
     --------
@@ -234,14 +235,14 @@ def similarity(tokens: NDArray[np.object_], chances: Floats) -> Floats:
 
 
 def excess(alike: Floats, new: NDArray[np.bool_]) -> Floats:
-    """Return M for each row of ``new``, which marks the replies that are of the new wave."""
+    """Return M for each row of ``new``, a mask of the replies in the new wave."""
     far, total = new.astype(np.float64), alike.sum()
     k = far.sum(axis=1)
     n = far.shape[1] - k
     toward = far @ alike
     within = (toward * far).sum(axis=1)
     across = toward.sum(axis=1) - within
-    # Each reply is wholly like itself; pairs are of two.
+    # Subtract each reply's similarity of 1 with itself.
     rest: Floats = (total - within - 2 * across - n) / (n * (n - 1))
     rest += (within - k) / (k * (k - 1)) - 2 * across / (n * k)
     return rest
@@ -280,27 +281,27 @@ def _test_tokens(
     if ways <= EXHAUSTIVE:
         sums = np.zeros(1)
         for alike, k in nulls:
-            sums = np.add.outer(sums, excess(alike, _ways(len(alike), k))).ravel()
+            sums = np.add.outer(sums, excess(alike, _combinations(len(alike), k))).ravel()
         p_value = float((sums >= observed - SLACK).mean())
         return {"p_value": p_value, "method": "permutation, exhaustive"}
     sums = np.zeros(draws)
     for alike, k in nulls:
-        sums += _drawn(alike, k, random, draws)
+        sums += _sampled(alike, k, random, draws)
     above = int((sums >= observed - SLACK).sum())
     return {"p_value": (1 + above) / (1 + draws), "method": f"permutation, {draws} draws"}
 
 
-def _ways(size: int, k: int) -> NDArray[np.bool_]:
+def _combinations(size: int, k: int) -> NDArray[np.bool_]:
     chosen = np.array(list(combinations(range(size), k)))
     ways = np.zeros((len(chosen), size), dtype=np.bool_)
     np.put_along_axis(ways, chosen, values=True, axis=1)
     return ways
 
 
-def _drawn(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
+def _sampled(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
     size = len(alike)
     if comb(size, k) <= MOST_WAYS:
-        values = excess(alike, _ways(size, k))
+        values = excess(alike, _combinations(size, k))
         drawn: Floats = values[random.integers(0, len(values), draws)]
         return drawn
     step = max(1, AT_ONCE // size)

@@ -1,4 +1,4 @@
-"""Changes between two waves of the same questions (methods, section 10)."""
+"""Estimates of changes between two waves of the same questions (methods, section 10)."""
 
 import numpy as np
 import polars as pl
@@ -37,17 +37,17 @@ def changes(
     seed: int = 0,
     draws: int = PERMUTATIONS,
 ) -> pl.DataFrame:
-    """Return what changed since the base, one row per cell, wave and measure.
+    """Return the changes since the base, one row per cell, wave and measure.
 
-    ``bases`` names, per dataset, judge, prompt and ``wave``, the wave ``base`` that it is held
-    against; ``pool``, per dataset, judge and prompt, the waves ``old`` whose votes are the canary's
-    baseline, if it is more than the base. The rows are columns of ``Estimates``, ``subgroup`` the
-    base, and ``e_value`` where there is one.
+    ``bases`` maps each dataset, judge, prompt and ``wave`` to the wave ``base`` that it is compared
+    with; ``pool`` lists the waves ``old`` per dataset, judge and prompt that form the canary's
+    baseline, if more than the base. The rows have columns of ``Estimates``, with the base as
+    ``subgroup``, and an ``e_value`` where there is one.
     """
     if pool is None:
         pool = bases.select(*JUDGE, old="base").unique()
     marks = tallies.group_by(*JUDGE, "wave").agg(
-        # More are cached than voted where `fresh_votes` took back all that a wave had.
+        # A wave may have more cached than voted, as `fresh_votes` drops the cached votes.
         cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() >= pl.col("voted").sum())
     )
     rows = pl.concat(
@@ -75,7 +75,7 @@ def changes(
 
 
 def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) -> list[pl.DataFrame]:
-    # One base in all waves: else a wave that lost its shams would seem to have changed.
+    # The same base in all waves: losing shams in one wave must not look like a change.
     cells = [name for name in CELL if name != "wave"]
     base = pl.when(pl.col("over").all().over(cells)).then("sham_score").otherwise("control_score")
     groups = grouped(shifts, CELL)
@@ -110,12 +110,14 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         moved.join(bets, on=CELL, how="left", nulls_equal=True),
         contrast("dasr_drift", above, bases, alike=True),
         contrast("position_drift", slots, bases, widest=1.0),
-        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, alike=True, widest=1.0)),
+        _by_mcnemar(
+            contrast("agreement_drift", _correct_verdicts(tallies), bases, alike=True, widest=1.0)
+        ),
     ]
 
 
-def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the labelled control pairs; ``num`` is 1 where the balanced verdict is the label."""
+def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the labelled control pairs; ``num`` is 1 if the balanced verdict equals the label."""
     orders = {}
     for order in ("12", "21"):
         anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in PLACES)
@@ -135,7 +137,7 @@ def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
-    """Let the exact test decide where every question is one item, as it takes items as units."""
+    """Use the exact McNemar test where each question is one item, as it takes items as units."""
     exact = sign_test(*(cells[side].cast(pl.Float64).to_numpy() for side in ("rose", "fell")))
     single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))
     return cells.with_columns(
@@ -145,11 +147,11 @@ def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
 
 
 def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
-    """Return the e-value of each cell: bets on the change of each question since the base.
+    """Return each cell's e-value from bets on the change of each question since the base.
 
-    ``x`` is half the mean of ``effect_new - effect_base`` over a question's samples, both measured
-    with noise: an unchanged judge has mean 0 whatever the noise of its baseline (methods, section
-    10). Bets are those of ``e_process``, in the same order of questions.
+    ``x`` is half the mean of ``effect_new - effect_base`` over a question's samples. Both are
+    measured with noise, so for an unchanged judge its mean is 0 whatever the noise of the baseline
+    (methods, section 10). Bets are those of ``e_process``, in the same order of questions.
     """
     asked = _paired(items, bases).filter("told")
     if asked.is_empty():
@@ -180,15 +182,15 @@ def contrast(
     alike: bool = False,
     widest: float = 2.0,
 ) -> pl.DataFrame:
-    """Return, per cell and wave, ``sum num / sum den`` of the wave minus that of its base.
+    """Return ``sum num / sum den`` of each cell and wave minus its base's.
 
-    Of the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
+    On the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
     minus the same of the base, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters'
-    samples, t with Satterthwaite's degrees of freedom. For shifts of clusters of one size, where
-    every ``den`` is 1, that is the paired t-test of cluster sums. With
-    ``alike`` only items of as many votes as in the base are compared. Where all ``u_g`` are 0 it is
-    Newcombe's interval of how far clusters rose and how far they fell, as shares of ``widest``, the
-    largest change that there is. Beside each stands the interval of a cluster bootstrap.
+    samples, t with Satterthwaite degrees of freedom. For shifts in clusters of equal size, where
+    every ``den`` is 1, that is the paired t-test of cluster sums. If ``alike``, only items with as
+    many votes as in the base are compared. Where all ``u_g`` are 0, Newcombe's interval is used for
+    the rises and falls of clusters as shares of ``widest``, the largest possible change. Each
+    estimate also has a cluster bootstrap interval.
     """
     part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
@@ -201,7 +203,7 @@ def contrast(
             pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
         )
         .with_columns(
-            # Who has nothing to count in a sample has no shift there.
+            # A sample in which nothing counts has no shift.
             counted=(pl.col("told") * (pl.col("den_new") + pl.col("den_base") > 0)).cast(pl.Int64),
             rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
             fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
@@ -265,7 +267,7 @@ def contrast(
 
 
 def _bounds(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the interval of each cell's change by cluster bootstrap."""
+    """Return the cluster bootstrap interval of each cell's change."""
     groups = grouped(pairs.rename({"base": "subgroup"}))
     sums = {name: groups.by_cluster(pairs[name]) for name in SUMS}
     counted = groups.by_cluster(pairs["counted"])
@@ -289,7 +291,7 @@ def _residual(side: str) -> pl.Expr:
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
-    """Return each item of a wave beside itself in the base; ``told`` if both are known."""
+    """Join each item of a wave with the same item in the base; ``told`` if both have values."""
     keys = [*(c for c in CELL if c != "wave"), "sample"]
     new = items.join(bases, on=[*JUDGE, "wave"])
     old = items.select(*keys, base="wave", num_base="num", den_base="den", votes_base="votes")
@@ -318,7 +320,7 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
     p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
     low, high = change - half, change + half
-    low[alike], high[alike], p_value[alike] = _all_alike(cells.filter(pl.Series(alike)), widest)
+    low[alike], high[alike], p_value[alike] = _equal_changes(cells.filter(pl.Series(alike)), widest)
     frame = pl.DataFrame(
         {
             "estimate": change,
@@ -338,8 +340,8 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     )
 
 
-def _all_alike(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
-    """Return low, high and p of changes that are the same in every cluster."""
+def _equal_changes(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
+    """Return low, high and p-value of changes that are equal in all clusters."""
     moments = cells.with_columns(num=pl.col("minuend") - pl.col("subtrahend"), squares=pl.lit(0.0))
     found = intervals.ratios(moments)
     low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
@@ -349,7 +351,7 @@ def _all_alike(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floa
 def _verdicts(
     tallies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
-    """Return the canary of the verdicts: each pair in each order is a fixed prompt."""
+    """Return the canary test of verdicts: each pair in each order is a fixed prompt."""
     keys = ["dataset", "judge", "prompt", "sample", "arm", "perturbation"]
     new = tallies.select(*keys, "wave", "cluster", "simulated", "planned", *VOTES).join(
         bases, on=[*JUDGE, "wave"]

@@ -1,7 +1,7 @@
-"""Cluster bootstrap: percentile, BCa, and with refitted rectifiers (methods, section 3).
+"""Cluster bootstrap: percentile and BCa intervals, with refitted rectifiers (methods, section 3).
 
-All cells of a dataset share their draws, so that judges and perturbations can be compared draw by
-draw. A draw is a row of weights; the sums of all cells of all draws are one matrix product.
+All cells of a dataset share their draws, so judges and perturbations can be compared draw by draw.
+A draw is a row of weights; the sums of all cells in all draws are one matrix product.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +22,14 @@ from tasks.kit.defaults import BOOTSTRAPS
 
 DRAWS, SEED = BOOTSTRAPS, 20240612
 MOST_CLUSTERS = 20_000
-"""Above them an interval by formula needs no cross-check, and drawing takes long."""
+"""With more clusters, formula intervals need no bootstrap cross-check, and drawing takes long."""
 
 AT_ONCE = 1_000_000
-"""Weights that are numbers of eight bytes at once; those that are kept take one byte each."""
+"""Bootstrap weights held as 8-byte floats at a time; cached counts take one byte each."""
 
 COLUMNS_AT_ONCE = 2000
 FEWEST = 0.5
-"""Share of the draws in which a statistic must exist for its interval to be told."""
+"""Share of draws in which a statistic must be defined for its interval to be reported."""
 
 Value = Callable[[dict[str, Sums]], Sums]
 BOOT = ("boot_low", "boot_high")
@@ -39,7 +39,7 @@ _chance = ContextVar("_chance", default=True)
 
 @contextmanager
 def formulas_only() -> Iterator[None]:
-    """Leave bootstrap and permutation out: what has no other interval has none."""
+    """Skip bootstrap and permutation; estimates without a formula get no interval."""
     token = _chance.set(False)
     try:
         yield
@@ -48,7 +48,7 @@ def formulas_only() -> Iterator[None]:
 
 
 def by_chance() -> bool:
-    """Tell whether random draws are wanted, see :func:`formulas_only`."""
+    """Tell whether resampling is enabled, see :func:`formulas_only`."""
     return _chance.get()
 
 
@@ -56,10 +56,10 @@ def by_chance() -> bool:
 def _counts(clusters: int, draws: int, seed: tuple[int, int]) -> NDArray[np.uint8]:
     """Return how often each cluster is drawn, shape (draws, clusters).
 
-    A byte is enough: of more than 255 clusters none is ever drawn 256 times.
+    A byte suffices: with more than 255 clusters, 256 draws of the same one practically never occur.
     """
     random = np.random.default_rng(seed)
-    # Counted, not drawn as multinomials: several times as fast.
+    # Counting uniform draws is several times as fast as drawing multinomials.
     picked = random.integers(0, clusters, (draws, clusters), np.int32)
     picked += np.arange(draws, dtype=np.int32)[:, None] * np.int32(clusters)
     counts = np.bincount(picked.ravel(), minlength=draws * clusters)
@@ -67,16 +67,16 @@ def _counts(clusters: int, draws: int, seed: tuple[int, int]) -> NDArray[np.uint
 
 
 def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Sums]:
-    """Yield how often each cluster is drawn, as many draws at a time as fit.
+    """Yield how often each cluster is drawn, in blocks of draws that fit in memory.
 
     Parameters
     ----------
     clusters
-        How many there are, and how many each draw takes, with replacement.
+        Number of clusters, which is also the size of each draw, with replacement.
     draws
         Number of draws.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
 
     Yields
     ------
@@ -94,12 +94,12 @@ def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Sum
 
 
 def resampled(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Sums:
-    """Return the totals of each draw of clusters, shape (draws, columns).
+    """Return the totals of each bootstrap draw of clusters, shape (draws, columns).
 
     Parameters
     ----------
     sums
-        Of each cluster, shape (clusters, columns), 0 where there is nothing of it.
+        Cluster sums, shape (clusters, columns), 0 where a cluster has no items.
     draws, seed
         See :func:`weights`.
     """
@@ -107,12 +107,12 @@ def resampled(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Sums:
 
 
 def resampled_ratios(num: Sums, den: Sums) -> Sums:
-    """Return the ratio of sums in each draw, not a number where its denominator is 0.
+    """Return the ratio of sums in each draw; NaN where its denominator is 0.
 
     Parameters
     ----------
     num, den
-        Shape (clusters, cells): sums of each cluster, 0 where a cell lacks it.
+        Cluster sums, shape (clusters, cells); 0 where a cell has no items in a cluster.
 
     Returns
     -------
@@ -124,15 +124,15 @@ def resampled_ratios(num: Sums, den: Sums) -> Sums:
 
 
 def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sums]:
-    """Return the percentile interval of each column; not a number where too few draws have it.
+    """Return the percentile interval of each column; NaN where too few draws are defined.
 
     Parameters
     ----------
     point
-        The estimates, shape (columns,): the interval is widened to hold them, which draws that
-        lack the statistic could prevent.
+        The estimates, shape (columns,); the interval is extended to contain them, which undefined
+        draws could otherwise prevent.
     drawn
-        Shape (draws, columns), not a number where a draw lacks the statistic.
+        Shape (draws, columns); NaN where the statistic is undefined in a draw.
     level
         Confidence level in (0, 1), a number or one for each column.
     """
@@ -145,26 +145,26 @@ def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sum
 
 
 class Ordered(NamedTuple):
-    """Draws of each column in ascending order."""
+    """Draws of each column in ascending order, with the number of defined draws."""
 
     values: Sums
-    """Shape (columns, draws), what is not a number last."""
+    """Shape (columns, draws), NaN last."""
     known: NDArray[np.intp]
-    """How many are numbers, shape (columns,)."""
+    """Number of defined draws, shape (columns,)."""
 
     @classmethod
     def of(cls, drawn: Sums) -> "Ordered":
-        """Sort draws, shape (draws, columns): far faster than numpy's quantiles, which do not."""
+        """Sort draws of shape (draws, columns): far faster than numpy's quantile functions."""
         values = np.sort(drawn.T, axis=1)
         return cls(values, np.isfinite(values).sum(axis=1))
 
     @property
     def enough(self) -> NDArray[np.bool_]:
-        """Tell in which columns enough draws have the statistic."""
+        """Tell which columns have enough defined draws."""
         return np.asarray(self.known > FEWEST * self.values.shape[1])
 
     def quantile(self, q: Any) -> Sums:
-        """Return the quantile ``q``, a number or one for each column, of the known values."""
+        """Return the quantile ``q``, a number or one for each column, of the defined draws."""
         last = np.maximum(self.known - 1, 0)
         place = q * last
         below = np.floor(place).astype(np.intp)
@@ -177,8 +177,7 @@ class Ordered(NamedTuple):
 def bounds(groups: Groups, num: Sums, den: Sums, counted: Sums) -> Sums:
     """Return the percentile interval of each cell's ``sum num / sum den``, shape (2, cells).
 
-    ``num``, ``den`` and ``counted``, the samples, are sums of the clusters, shape
-    (groups.starts[-1],).
+    ``num``, ``den`` and ``counted`` (the samples) are cluster sums of shape (groups.starts[-1],).
     """
     counted = np.where(den > 0, counted, 0.0)
     return bounds_of(groups, {"num": num, "den": den}, counted, _ratio)
@@ -187,19 +186,18 @@ def bounds(groups: Groups, num: Sums, den: Sums, counted: Sums) -> Sums:
 def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Value) -> Sums:
     """Return the percentile interval of a function of each cell's sums, shape (2, cells).
 
-    It is widened for few clusters, of which draws vary too little.
+    The interval is widened for few clusters, whose draws vary too little.
 
     Parameters
     ----------
     groups
-        What the sums are by.
+        The groups that the sums are made by.
     sums
-        Of the clusters, shape (groups.starts[-1],) each.
+        Cluster sums, shape (groups.starts[-1],) each.
     counted
-        Samples of each cluster that count as the cell's.
+        Samples in each cluster that count for the cell.
     value
-        From the sums of cells, shape (..., cells), to what is estimated; not a number where it
-        cannot be told.
+        Function from the sums of cells, shape (..., cells), to the estimates; NaN where undefined.
     """
     found = [np.empty((2, 0))]
     for cells, clusters in groups.blocks():
@@ -218,7 +216,7 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
 
 
 def boot_ends(ends: Sums) -> list[pl.Series]:
-    """Return an interval of each cell, shape (2, cells), as the columns of estimates."""
+    """Return intervals, shape (2, cells), as the bootstrap columns of estimates."""
     return [
         pl.Series(name, values, pl.Float64).fill_nan(None)
         for name, values in zip(BOOT, ends, strict=True)
@@ -237,30 +235,29 @@ def _ratio(sums: dict[str, Sums]) -> Sums:
 
 
 def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -> tuple[Sums, Sums]:
-    """Return the BCa interval of each cell, expanded for few clusters; else not a number.
+    """Return the BCa interval of each cell, widened for few clusters; NaN where undefined.
 
-    The percentiles are ``Phi(z0 + z / (1 - a z))``, ``z = z0 -+ t sqrt(G / (G - 1))``: z0 the
-    normal quantile of the share of draws below the estimate, a the skewness of the estimates
-    without one cluster, t with G - 1 degrees of freedom.
+    The percentiles are ``Phi(z0 + z / (1 - a z))``, ``z = z0 -+ t sqrt(G / (G - 1))``: z0 is the
+    normal quantile of the share of draws below the estimate, a the acceleration (skewness of the
+    leave-one-cluster-out estimates), and t has G - 1 degrees of freedom.
 
     Parameters
     ----------
     point
         The estimates, shape (cells,).
     drawn
-        Those of each draw, shape (draws, cells), not a number where a draw lacks the statistic.
+        The estimates in each draw, shape (draws, cells); NaN where undefined.
     without
-        Those without one cluster each, shape (clusters, cells).
+        Leave-one-cluster-out estimates, shape (clusters, cells).
     clusters
-        How many clusters of one size each cell is worth, shape (cells,): its degrees of freedom and
-        one.
+        Effective number of clusters in each cell (degrees of freedom plus one), shape (cells,).
     level
         Confidence level in (0, 1).
 
     References
     ----------
     Efron (1987), Better Bootstrap Confidence Intervals, JASA 82, 171-185; for t Hesterberg (2015),
-    Am. Stat. 69, 371-386. Of 20 clusters plain percentiles of Fleiss' kappa covered .91.
+    Am. Stat. 69, 371-386. With 20 clusters, plain percentiles of Fleiss' kappa covered .91.
     """
     ordered = Ordered.of(drawn)
     enough = np.isfinite(point) & ordered.enough & (clusters > 1)
@@ -289,15 +286,15 @@ def _acceleration(without: Sums) -> Sums:
 
 
 def redrawn(rows: pl.DataFrame, *, use_judge: bool) -> pl.DataFrame:
-    """Return the percentile interval of each cell's theta, beside its keys.
+    """Return the percentile interval of each cell's theta, with the cell's keys.
 
     Parameters
     ----------
     rows
         Pairs with ``score`` and, where labelled, ``human`` and the weight ``w``; ``alike`` where
-        weights are all the same; and the cell's columns, ``cluster, kind, votes, simulated``.
+        all weights are equal; and the cell's columns, ``cluster, kind, votes, simulated``.
     use_judge
-        Whether the judge counts; else lambda is 0.
+        Whether to use the judge's scores; if not, lambda is 0.
     """
     y, f, w = pl.col("human"), pl.col("score"), pl.col("w")
     columns = rows.select(
@@ -332,7 +329,7 @@ def redrawn(rows: pl.DataFrame, *, use_judge: bool) -> pl.DataFrame:
 
 
 def _lambda(sums: dict[str, Sums]) -> Sums:
-    """Return the clipped slope of the labels on the verdicts, 0 where none can be told."""
+    """Return the slope of the labels on the verdicts, clipped to [0, 1]; 0 where undefined."""
     weight, n, every = sums["weight"], sums["n"], sums["every"]
     others = every - n
     cov = over(sums["wyf"] - sums["wy"] * over(sums["wf"], weight), weight)

@@ -1,4 +1,4 @@
-"""Items numbered by cell and cluster, so that sums are counts by number."""
+"""Integer codes of cells and clusters, so that sums by group are bincounts."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,52 +15,52 @@ Sums = NDArray[np.float64]
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 PART = (*CELL, "subgroup")
 LARGEST = 4_000_000
-"""Numbers up to here are looked up in a table."""
+"""Codes up to this size use a lookup table instead of a sort."""
 
 SUMS_AT_ONCE = 2_000_000
-"""Sums of clusters that are held at once."""
+"""Most cluster sums held in memory at once."""
 
 
 class Groups(NamedTuple):
-    """Items by cell, and by cluster within the cell; clusters of a cell are all of its dataset."""
+    """Items by cell, and by cluster within the cell; a cell has all clusters of its dataset."""
 
     cells: pl.DataFrame
-    """One row a cell, in the order of the keys: the keys, ``kind, simulated, votes_per_pair``."""
+    """One row per cell, ordered by the keys: the keys, ``kind, simulated, votes_per_pair``."""
     cell: Numbers
     """The cell of each item, shape (items,)."""
     place: Numbers
-    """Where the item's cluster stands among the clusters of all cells, shape (items,)."""
+    """Index of the item's cluster among the clusters of all cells, shape (items,)."""
     starts: Numbers
-    """Where the clusters of each cell start, and where those of the last end; shape (cells + 1,)"""
+    """Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,)."""
     dataset: Numbers
-    """Number of each cell's dataset, shape (cells,)."""
+    """Index of each cell's dataset, shape (cells,)."""
 
     def by_cell(self, values: pl.Series) -> Sums:
-        """Sum the values of items, nulls as 0, shape (cells,)."""
-        # Sums of neighbours are fast, so the detour by clusters is the shorter way.
+        """Sum the values of items by cell, nulls as 0; shape (cells,)."""
+        # Summing by cluster first is faster, as a cell's clusters are adjacent.
         return self.of_cells(self.by_cluster(values))
 
     def by_cluster(self, values: pl.Series) -> Sums:
-        """Sum the values of items, nulls as 0, by cell and cluster, shape (starts[-1],)."""
+        """Sum the values of items by cell and cluster, nulls as 0; shape (starts[-1],)."""
         return _sums(self.place, values, int(self.starts[-1]))
 
     def condensed(self, counts: pl.DataFrame) -> tuple[pl.DataFrame, "Groups"]:
-        """Return the sums of items by cell and cluster as items, and their groups."""
+        """Return items aggregated by cell and cluster, and the groups of these aggregates."""
         sums = pl.DataFrame({column.name: self.by_cluster(column) for column in counts})
         place = np.arange(int(self.starts[-1]))
         groups = self._replace(cell=self.cell_of_sums(), place=place)
         return sums, groups
 
     def cell_of_sums(self) -> Numbers:
-        """Return the cell of each cluster's sum, shape (starts[-1],)."""
+        """Return the cell of each cluster sum, shape (starts[-1],)."""
         return np.repeat(np.arange(self.cells.height), np.diff(self.starts))
 
     def of_cells(self, sums: Sums) -> Sums:
-        """Sum what is by cluster by cell, shape (cells,)."""
+        """Sum cluster values by cell, shape (cells,)."""
         return totals(sums, self.starts)
 
     def chunks(self) -> Iterator[tuple["Groups", Numbers | slice]]:
-        """Yield some of the cells after each other, and which items they have."""
+        """Yield batches of cells, each with the indices of its items."""
         count, starts = self.cells.height, self.starts
         if starts[-1] <= SUMS_AT_ONCE:
             yield self, slice(None)
@@ -85,7 +85,7 @@ class Groups(NamedTuple):
             first = last
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the cells of each dataset, which share their clusters, and these clusters' sums."""
+        """Yield for each dataset its cells, which share their clusters, and its cluster sums."""
         changes = np.flatnonzero(np.diff(self.dataset)) + 1
         ends = [0, *changes.tolist(), len(self.dataset)]
         for first, last in pairwise(ends):
@@ -93,9 +93,9 @@ class Groups(NamedTuple):
 
 
 def totals(sums: Sums, starts: Numbers) -> Sums:
-    """Sum what stands from each start to the next, shape (starts,) without the last.
+    """Sum the values between consecutive starts, shape (len(starts) - 1,).
 
-    No cell is without clusters, as all clusters of its dataset are its own.
+    No segment is empty: every cell has all clusters of its dataset, so at least one.
     """
     if len(starts) == 1:
         return np.zeros(0)
@@ -103,7 +103,7 @@ def totals(sums: Sums, starts: Numbers) -> Sums:
 
 
 def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
-    """Give numbers to the cells of ``items``, and to their clusters.
+    """Assign the items to cells and clusters.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
         With the ``keys`` (``subgroup`` may be missing), ``dataset, cluster, kind, simulated,
         votes``.
     keys
-        What makes a cell.
+        Columns that define a cell.
     """
     items = with_subgroup(items)
     if items.is_empty():
@@ -135,32 +135,32 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
 
 @once
 def groups_of(items: pl.DataFrame) -> Groups:
-    """Return the groups of items that several statistics measure, made once for all of them."""
+    """Return the groups of items, memoized because several statistics use the same items."""
     return grouped(items)
 
 
 def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
-    """Return items that are about whole cells unless they say of what part."""
+    """Return items with a ``subgroup``, empty (the whole cell) if they have none."""
     return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
 
 
 def numbered(column: pl.Series) -> tuple[Numbers, int]:
-    """Return the place of each value in the order of all, null first, and how many places.
+    """Return the rank of each value, null first, and the number of ranks.
 
-    Of an ``Enum``, whose values must stand in order, it is the place among all that may occur.
+    For an ``Enum`` the rank is the physical code, and all categories count.
     """
     if isinstance(column.dtype, pl.Enum):
         return _of_enum(column, len(column.dtype.categories))
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
-            return _alike(len(column)), 1
+            return _all_zero(len(column)), 1
         column = column.cast(pl.Categorical)
     physical = column.to_physical()
     if physical.null_count():
         physical = physical.cast(pl.Int64).fill_null(-1) + 1
     elif physical.min() == physical.max():
-        return _alike(len(column)), 1
+        return _all_zero(len(column)), 1
     codes = physical.to_numpy()
     if codes.max() > max(LARGEST, 4 * len(codes)):
         codes = np.unique(codes, return_inverse=True)[1]
@@ -173,14 +173,14 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
     return rank[codes], len(present)
 
 
-def _alike(items: int) -> Numbers:
-    """Return 0 for each item, in the space of one number."""
+def _all_zero(items: int) -> Numbers:
+    """Return 0 for each item, as a broadcast view of one number."""
     return np.broadcast_to(np.int64(0), items)
 
 
 def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
     if values == 1 and not column.null_count():
-        return _alike(len(column)), 1
+        return _all_zero(len(column)), 1
     codes = column.to_physical().cast(pl.Int64)
     if column.null_count():
         return (codes.fill_null(-1) + 1).to_numpy(), values + 1
@@ -188,7 +188,7 @@ def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
 
 
 def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
-    """Return the place of each combination among those that occur, and which occur."""
+    """Return a code for each combination of columns, and the combinations that occur."""
     several = [column for column in columns if column[1] > 1] or columns[:1]
     code, size = several[0]
     for more, number in several[1:]:
@@ -201,7 +201,7 @@ def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
 
 
 def _dense(codes: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """Return the codes that occur, in their order, and the place of each among them."""
+    """Return the codes that occur, in order, and the index of each code among them."""
     if size > max(LARGEST, 4 * len(codes)):
         present, places = np.unique(codes, return_inverse=True)
         return present, places
@@ -212,14 +212,14 @@ def _dense(codes: Numbers, size: int) -> tuple[Numbers, Numbers]:
 
 
 def first_of(numbers: Numbers) -> Numbers:
-    """Return where each number occurs first."""
+    """Return the index at which each number first occurs."""
     first = np.empty(int(numbers.max()) + 1, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return first
 
 
 def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
-    """Return the most common number of votes in each cell, the largest of several."""
+    """Return the mode of the number of votes in each cell; the largest of tied modes."""
     number = votes.cast(pl.Int64).to_numpy()
     if number.min() == number.max():
         return np.full(cells, number[0])
@@ -231,7 +231,7 @@ def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
 
 
 def _sums(numbers: Numbers, values: pl.Series, size: int) -> Sums:
-    if not (values.max() or values.min()):  # nothing but nulls and zeros
+    if not (values.max() or values.min()):  # only nulls and zeros
         return np.zeros(size)
     if values.dtype == pl.Boolean:
         hits = numbers[values.fill_null(value=False).to_numpy()]

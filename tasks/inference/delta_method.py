@@ -1,4 +1,4 @@
-"""The delta method: functions of several cluster sums per cell (methods, section 3)."""
+"""Delta method for functions of several cluster sums per cell (methods, section 3)."""
 
 from collections.abc import Callable
 from itertools import combinations_with_replacement
@@ -20,19 +20,19 @@ METHOD = "cluster linearisation, t"
 
 
 class Linear(NamedTuple):
-    """A function of the sums of each cell, and how it changes with them; an entry a cell."""
+    """A function of each cell's sums and its gradient; one entry per cell."""
 
     estimate: Sums
-    """Not a number where it cannot be told."""
+    """NaN where it cannot be computed."""
     slopes: dict[str, Sums]
-    """Derivative to each sum but ``n``: the function must stay the same when all sums and ``n``
-    are doubled, so they tell that one too."""
+    """Derivative to each sum except ``n``: the function must not change when all sums and ``n``
+    are doubled, so the others imply that one."""
     reason: NDArray[np.str_]
-    """Why it cannot be told, if it cannot."""
+    """Why it cannot be computed, if it cannot."""
     added: Sums | None = None
-    """Squares to add to those of the clusters."""
+    """Square to add to the clusters' variance, times the inflation of their weights."""
     flag: NDArray[np.str_] | None = None
-    """What to add to the method."""
+    """Text to append to the method."""
 
 
 Solve = Callable[[dict[str, Sums]], Linear]
@@ -44,14 +44,13 @@ def summed(
     value: Value | None = None,
     groups: Groups | None = None,
 ) -> pl.DataFrame:
-    """Return the sums of each cell, and of the products of what its clusters sum to.
+    """Return each cell's sums and the cross-products of its cluster sums.
 
     ``items`` has the cell's columns, ``cluster, kind, votes, simulated``, ``counted`` (true or
     false), ``dropped``, and the numbers to sum, which count where ``counted`` is true. A product is
-    of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n counts
-    items), times the CR2 weight of the cluster. With ``value``, from the sums (and ``n``) to what
-    is estimated, also its interval by bootstrap, as a cross-check. ``groups`` are those of the
-    items.
+    of deviations ``x_gk - n_g X_k / n`` (x_gk the sum of a cluster, X_k of the cell, n the counted
+    items), times the CR2 weight of the cluster. If ``value``, a function of the sums and ``n``, is
+    given, its bootstrap interval is added as a cross-check. ``groups`` may pass the items' groups.
     """
     counted = items["counted"].fill_null(value=False)
     kept = items.select(pl.when(counted).then(pl.col(*sums).cast(pl.Float64)).otherwise(0.0))
@@ -87,31 +86,31 @@ def summed(
 
 
 def _centred(value: Sums, share: Sums) -> Sums:
-    """Return what clusters have beyond their share; 0 where only rounding is left of it."""
+    """Return the deviations of cluster sums from their shares; 0 if only rounding error is left."""
     rounded = np.abs(value - share) <= ROUNDING * (np.abs(value) + np.abs(share))
     beyond: Sums = np.where(rounded, 0.0, value - share)
     return beyond
 
 
 def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estimates]:
-    """Return ``f(sums)`` of each cell, by ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
+    """Estimate ``f(sums)`` in each cell, with ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
 
-    f_k are the derivatives: ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters, and
-    the interval is of t with Satterthwaite's degrees of freedom (``_cluster_variance.py``).
+    f_k are the derivatives; ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters, and
+    the interval uses t with Satterthwaite degrees of freedom (``linearised_errors.py``).
 
     Parameters
     ----------
     name
-        Of the rows.
+        Name of the statistic.
     cells
         As :func:`summed` returns them.
     solve
-        From the sums of the cells, and ``n``, to the function and its derivatives.
+        Function from the sums of the cells, and ``n``, to the estimates and their derivatives.
 
     Returns
     -------
     Estimates
-        One row per cell, without p-value and interval where all clusters are alike.
+        One row per cell, without p-value and interval where the clusters do not vary.
     """
     sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
     linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
@@ -121,7 +120,7 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
 
 
 def _error(cells: pl.DataFrame, linear: Linear) -> Sums:
-    """Return the standard error; 0 where nothing varies but by rounding."""
+    """Return the standard error; 0 where the variance is only rounding error."""
     squares, scale = np.zeros(cells.height), np.zeros(cells.height)
     for a, b in combinations_with_replacement(linear.slopes, 2):
         name = f"{a} x {b}" if f"{a} x {b}" in cells.columns else f"{b} x {a}"
@@ -166,11 +165,11 @@ def _float(name: str, known: NDArray[np.bool_], values: Sums) -> pl.Series:
 
 
 def ratio_limits(top: tuple[Sums, Sums, Sums], below: tuple[Sums, Sums, Sums]) -> tuple[Sums, Sums]:
-    """Return the interval of ``a / b`` from those of a and b, each (estimate, low, high).
+    """Return the interval of ``a / b`` from the intervals of a and b, each (estimate, low, high).
 
-    The limits t are those at which the interval of ``a - t b``, its distances added in squares, has
-    0 at its end: ``(a - t b)^2 = (a - end_a)^2 + t^2 (b - end_b)^2``, with the ends towards which
-    the difference shrinks. Needs ``low_b > 0``; correlation is ignored.
+    The limits are the values t for which the MOVER interval of ``a - t b`` ends at 0:
+    ``(a - t b)^2 = (a - end_a)^2 + t^2 (b - end_b)^2``, with the ends towards which the difference
+    shrinks. Needs ``low_b > 0``; any correlation of a and b is ignored.
 
     References
     ----------
@@ -178,7 +177,7 @@ def ratio_limits(top: tuple[Sums, Sums, Sums], below: tuple[Sums, Sums, Sums]) -
 
     Examples
     --------
-    a = 1 in [0, 2] over b = 2, known exactly: half of it.
+    a = 1 in [0, 2] over b = 2, known exactly: half of a's interval.
 
     >>> one, none, two = np.array([1.0]), np.array([0.0]), np.array([2.0])
     >>> [bound.tolist() for bound in ratio_limits((one, none, two), (two, two, two))]
@@ -194,6 +193,6 @@ def _lower_limit(a: Sums, low_a: Sums, b: Sums, low_b: Sums, high_b: Sums) -> Su
     square = b**2 - (b - np.where(above, high_b, low_b)) ** 2
     constant = a**2 - (a - low_a) ** 2
     root = np.sqrt(np.maximum(0.0, (a * b) ** 2 - square * constant))
-    # One root of the quadratic in two forms: the first also holds where ``square`` is below 0.
+    # Two forms of one root of the quadratic: the first is also valid for ``square`` below 0.
     limit: Sums = np.where(above, over(constant, a * b + root), over(a * b - root, square))
     return limit

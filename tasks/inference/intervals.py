@@ -1,10 +1,10 @@
-"""Confidence intervals with the cluster as the unit, for many cells at once (methods, section 3).
+"""Cluster-robust confidence intervals for many cells at once (methods, section 3).
 
-A cell is known by its moments, one row a cell, of the sums of its clusters: ``num``, ``den`` and
+Each cell is one row of moments, computed from the sums of its clusters: ``num``, ``den`` and
 ``clusters`` (those with ``den`` above 0), ``squares`` = sum a_g^2 (num_g - R den_g)^2 with R = num
-/ den and the CR2 weights a_g^2 of the clusters' sizes, ``freedom`` their degrees of freedom
-(``_cluster_variance.py``), and ``den_squares`` = sum den_g^2; for a difference of two proportions
-also ``minuend`` and ``subtrahend``, whose difference is ``num``, and their ``minuend_squares``,
+/ den and the CR2 weights a_g^2 for the clusters' sizes, ``freedom``, the degrees of freedom
+(``linearised_errors.py``), and ``den_squares`` = sum den_g^2. A difference of two proportions also
+has ``minuend`` and ``subtrahend``, whose difference is ``num``, and their ``minuend_squares`` and
 ``subtrahend_squares``.
 """
 
@@ -30,7 +30,7 @@ Sums = NDArray[np.float64]
 
 PARTS = ("minuend", "subtrahend")
 FOUND = ("estimate", "low", "high", "standard_error", "df", "p_value", "method", "reason")
-"""What is told of each cell; null where it cannot be."""
+"""Columns of the result, one row per cell; null where a value cannot be computed."""
 
 
 def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
@@ -39,7 +39,7 @@ def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
     Parameters
     ----------
     hits, n
-        With 0 <= hits <= n and n > 0; not necessarily whole (effective sizes).
+        With 0 <= hits <= n and n > 0; effective sizes need not be whole numbers.
     level
         Confidence level in (0, 1).
 
@@ -69,24 +69,25 @@ def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
 def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = True) -> pl.DataFrame:
     """Return each cell's proportion with its Wilson interval at the effective sample size.
 
-    ``deff = max(1, var / (R (1 - R) / v))`` with the cluster variance of ``R = k / v``; for R in
-    {0, 1} ``deff = max(1, sum v_g^2 / v)``. Another interval can be asked for
-    (``_beta.py``), of the same size.
+    ``deff = max(1, var / (R (1 - R) / v))`` with the cluster-robust variance of ``R = k / v``; for
+    R in {0, 1} ``deff = max(1, sum v_g^2 / v)``. :func:`share_interval` selects another interval,
+    at the same effective size.
 
     Parameters
     ----------
     moments
-        One row a cell, see above.
+        One row per cell, see the module docstring.
     whole
-        Whether an item is a hit or not. If its hits are averages, it varies less than 0 and 1 do,
-        and ``deff`` may fall below 1: at 1 a nominal 95 % interval covered 99 %. Without that floor
-        the variance of few clusters is often too small, so the effective size is multiplied by
-        ``(z / t)^2``, t with the cell's degrees of freedom: of 20 clusters z covered 92 to 94 %.
+        Whether each item is a hit or a miss. Averaged hits vary less than zeros and ones, so their
+        ``deff`` may fall below 1: a minimum of 1 made a nominal 95 % interval cover 99 %. Without
+        that minimum the variance of few clusters is often too small, so the effective size is
+        multiplied by ``(z / t)^2``, t with the cell's degrees of freedom: with 20 clusters, z
+        covered 92 to 94 %.
 
     Returns
     -------
     DataFrame
-        Columns ``FOUND``, one row a cell.
+        Columns ``FOUND``, one row per cell.
 
     References
     ----------
@@ -110,21 +111,21 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
 def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     """Return each cell's ratio with its cluster-linearised t interval and p-value against 0.
 
-    ``u_g = num_g - R den_g``, ``SE = sqrt(sum a_g^2 u_g^2) / sum den`` with the CR2 weights and
-    Satterthwaite's degrees of freedom: G / (G - 1) and G - 1 where clusters are of one size. If
-    every ``u_g`` is 0, Newcombe's interval from the Wilson intervals of the two
-    proportions whose difference it is, and the p-value of flipping the clusters' signs: all alike,
-    only 2 of 2^G flips are as far from 0.
+    ``u_g = num_g - R den_g``, ``SE = sqrt(sum a_g^2 u_g^2) / sum den`` with CR2 weights and
+    Satterthwaite degrees of freedom, which are G / (G - 1) and G - 1 for clusters of equal size. If
+    every ``u_g`` is 0, a difference of proportions gets Newcombe's interval, from the Wilson
+    intervals of the two proportions, and the p-value of a sign-flip test of the clusters: only 2 of
+    the 2^G flips are as far from 0.
 
     Parameters
     ----------
     moments
-        One row a cell, see above.
+        One row per cell, see the module docstring.
 
     Returns
     -------
     DataFrame
-        Columns ``FOUND``, one row a cell.
+        Columns ``FOUND``, one row per cell.
     """
     num, den, clusters, squares, freedom = _columns(
         moments, "num", "den", "clusters", "squares", "freedom"
@@ -141,7 +142,7 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     if "minuend" in moments.columns:
         bounds = _newcombe(moments, ratio, level)
         low, high = np.where(alike, bounds[0], low), np.where(alike, bounds[1], high)
-        # Without it a judge that shifts every cluster alike, the worst there is, stays untested.
+        # Otherwise a judge that shifts every cluster by the same amount would go untested.
         flips = np.where(np.abs(ratio) < 1e-12, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
         p_value = np.where(alike, flips, p_value)
         method, silent = "Newcombe", ""
@@ -160,7 +161,7 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
 
 
 def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
-    """Return the moments of cells from their cluster sums, shape (clusters, cells) each."""
+    """Return the moments of cells from cluster sums of shape (clusters, cells)."""
     columns = {"num": num, "den": den, "counted": den}
     if parts:
         columns |= {"minuend": parts[0], "subtrahend": parts[1]}
@@ -168,15 +169,15 @@ def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) 
 
 
 def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the moments of cells from their cluster sums, one cell's after the other's.
+    """Return the moments of cells from cluster sums stored cell by cell.
 
     Parameters
     ----------
     sums
-        ``num``, ``den``, ``counted``, the samples that a cluster's size is counted in, and, for a
+        ``num``, ``den``, ``counted`` (the samples that define a cluster's size) and, for a
         difference, ``minuend`` and ``subtrahend``; shape (starts[-1],).
     starts
-        Where those of each cell start, and where the last end; shape (cells + 1,).
+        Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,).
     """
     size = np.diff(starts)
     return _moments(
@@ -190,7 +191,7 @@ def _moments(
     total: Callable[[Sums], Sums],
     each: Callable[[Sums], Sums],
 ) -> pl.DataFrame:
-    """Return moments: ``total`` sums by cell, ``each`` gives what is of a cell to its clusters."""
+    """Return moments; ``total`` sums clusters by cell, ``each`` repeats cell values per cluster."""
     den = sums["den"]
     found: dict[str, Any] = {n: total(values) for n, values in sums.items() if n != "counted"}
     sizes = correction(np.where(den > 0, sums["counted"], 0.0), starts)
@@ -225,7 +226,7 @@ def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, S
 def _effective(
     moments: pl.DataFrame, part: str, squares: str, level: float, least: float
 ) -> tuple[Sums, Sums]:
-    """Return the hits of ``part`` in ``den`` at the effective sample size, and that size."""
+    """Return the hits of ``part`` at the effective sample size, and that size."""
     num, residual = _columns(moments, part, squares)
     den, df, den_squares = _columns(moments, "den", "freedom", "den_squares")
     rate = np.clip(_over(num, den), 0.0, 1.0)
@@ -243,7 +244,7 @@ def _effective(
 
 
 def _over(numerator: Sums, denominator: Sums) -> Sums:
-    """Divide; not a number where the denominator is 0."""
+    """Divide; NaN where the denominator is not positive."""
     quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient
@@ -266,19 +267,19 @@ def _frame(**columns: NDArray[Any]) -> pl.DataFrame:
 
 
 LABELS = {"wilson": "Wilson", "clopper_pearson": "Clopper-Pearson", "jeffreys": "Jeffreys"}
-"""Intervals that a share can have; the first is the default."""
+"""Intervals available for proportions; the first is the default."""
 
 _chosen = ContextVar("_chosen", default="wilson")
 
 
 @contextmanager
 def share_interval(name: str) -> Iterator[None]:
-    """Give shares another interval than Wilson's, at the same effective size.
+    """Use the named interval for proportions, at the same effective sample size.
 
     Raises
     ------
     ValueError
-        If there is none of that name.
+        If no interval has that name.
     """
     if name not in LABELS:
         raise ValueError(f"no interval {name!r} of a share. Known: {', '.join(LABELS)}.")
@@ -290,7 +291,7 @@ def share_interval(name: str) -> Iterator[None]:
 
 
 def chosen() -> str:
-    """Return which interval shares get, see :func:`share_interval`."""
+    """Return the name of the interval used for proportions, see :func:`share_interval`."""
     return _chosen.get()
 
 
@@ -300,18 +301,18 @@ def clopper_pearson(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
     Parameters
     ----------
     hits, n
-        Numbers or arrays with 0 <= hits <= n and n > 0; not necessarily whole (effective sizes).
+        Numbers or arrays with 0 <= hits <= n and n > 0; effective sizes need not be whole numbers.
     level
         Confidence level in (0, 1).
 
     References
     ----------
-    Clopper and Pearson (1934), Biometrika 26, 404-413; of effective sizes Korn and Graubard (1998),
-    Surv. Methodol. 24, 193-201.
+    Clopper and Pearson (1934), Biometrika 26, 404-413; for effective sizes Korn and Graubard
+    (1998), Surv. Methodol. 24, 193-201.
 
     Examples
     --------
-    None of ten: the upper end is 1 - .025^(1/10).
+    No hit in ten: the upper end is 1 - .025^(1/10).
 
     >>> [round(float(bound), 4) for bound in clopper_pearson(0, 10, 0.95)]
     [0.0, 0.3085]
@@ -320,12 +321,12 @@ def clopper_pearson(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
 
 
 def jeffreys(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
-    """Return the quantiles of Beta(k + 1/2, n - k + 1/2), to the end at k = 0 and k = n.
+    """Return quantiles of Beta(k + 1/2, n - k + 1/2), with low 0 at k = 0 and high 1 at k = n.
 
     Parameters
     ----------
     hits, n, level
-        As of :func:`clopper_pearson`.
+        See :func:`clopper_pearson`.
 
     References
     ----------
@@ -343,16 +344,16 @@ def jeffreys(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
 def _quantiles(
     low: tuple[Any, Any], high: tuple[Any, Any], hits: Any, n: Any, level: float
 ) -> tuple[Any, Any]:
-    """Return tails of two beta distributions; 0 without a hit, 1 without a miss."""
+    """Return the tail quantiles of two beta distributions; 0 if no hits, 1 if no misses."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2
     none, every = np.asarray(hits) <= 0, np.asarray(hits) >= n
-    # Where an end is certain its distribution does not exist.
+    # The beta distribution is undefined at an end that is certain.
     lower = [np.where(none, 1.0, shape) for shape in low]
     upper = [np.where(every, 1.0, shape) for shape in high]
     share = hits / n
-    # Beside the ends an effective size may leave so little of a hit that the share lies outside.
+    # A tiny effective number of hits can place the share outside its own interval.
     return (
         np.where(none, 0.0, np.minimum(share, betaincinv(*lower, tail))),
         np.where(every, 1.0, np.maximum(share, betaincinv(*upper, 1 - tail))),

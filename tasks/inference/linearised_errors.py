@@ -1,12 +1,12 @@
-"""Cluster-robust variance (CR2, Satterthwaite), and the fewest clusters of a conclusion.
+"""Cluster-robust variance (CR2, Satterthwaite) and the minimum of clusters for a conclusion.
 
-``u_g = num_g - R den_g``, summed with G / (G - 1) and t with G - 1 degrees of freedom, holds for
-clusters of similar size only: with 300 of 330 samples from one question it rejects a true null
-hypothesis in .39 of studies at .05. CR2 divides each square by one minus the cluster's share of
-the samples, and Satterthwaite's degrees of freedom say how many clusters that is worth.
+Scaling the squares of ``u_g = num_g - R den_g`` by G / (G - 1) and using t with G - 1 degrees of
+freedom is valid only for clusters of similar size: with 300 of 330 samples from one question it
+rejects a true null hypothesis in .39 of studies at .05. CR2 divides each square by one minus the
+cluster's share of the samples; the Satterthwaite degrees of freedom account for unequal sizes.
 
-A conclusion needs ten clusters and nine of these degrees of freedom, which ten clusters of one size
-have (methods, section 16). Below, estimates and intervals stand without a finding.
+A conclusion needs ten clusters and nine such degrees of freedom, which ten clusters of equal size
+have (methods, section 16). With fewer, estimates and intervals are reported without a finding.
 """
 
 from collections.abc import Callable
@@ -22,26 +22,26 @@ from tasks.kit.defaults import FEWEST_CLUSTERS, LEAST_DF, TOO_FEW, TOO_UNEVEN
 Sums = NDArray[np.float64]
 ROUNDING = 1e-12
 DIGITS = 9
-"""Ten clusters of one size have nine degrees of freedom, not 8.9999999999."""
+"""Decimals of the degrees of freedom: ten equal clusters must give 9, not 8.9999999999."""
 
 
 class Correction(NamedTuple):
-    """What the sizes of clusters do to a variance between them."""
+    """Small-sample correction of a between-cluster variance, from the cluster sizes."""
 
     weight: Sums
-    """Of each cluster's square, ``1 / (1 - n_g / N)``, in the shape of the sizes; 1 where it is
-    the only one. Clusters without samples may have any."""
+    """Factor ``1 / (1 - n_g / N)`` for each cluster's square, in the shape of the sizes; 1 for the
+    only cluster of a cell. Arbitrary for clusters without samples."""
     df: Sums
-    """Satterthwaite degrees of freedom of each cell; not a number below two clusters."""
+    """Satterthwaite degrees of freedom of each cell; NaN for fewer than two clusters."""
     inflation: Sums
-    """Mean weight of a sample in each cell: G / (G - 1) where all clusters are alike."""
+    """Mean weight of a sample in each cell: G / (G - 1) if all clusters have equal size."""
 
 
 def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correction:
     """Return the CR2 weights of clusters and the Satterthwaite degrees of freedom of their cells.
 
     With ``p_g = n_g / N`` and ``a_g^2 = 1 / (1 - p_g)`` the variance of a linearised estimate is
-    ``sum a_g^2 u_g^2``, its degrees of freedom ``(sum lambda)^2 / sum lambda^2``, lambda the
+    ``sum a_g^2 u_g^2`` and its degrees of freedom are ``(sum lambda)^2 / sum lambda^2``, lambda the
     eigenvalues of ``M_gh = a_g a_h (delta_gh n_g - n_g n_h / N) / N^2``. No matrix is needed:
     ``M_gg = p_g / N``, so ``sum lambda = 1 / N``; off the diagonal
     ``M_gh^2 = q_g q_h / N^2`` with ``q_g = p_g^2 / (1 - p_g)``, so
@@ -50,10 +50,10 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     Parameters
     ----------
     sizes
-        Counted samples of each cluster: shape (clusters, ...) of one or more cells, or, with
-        ``starts``, those of one cell after those of the other.
+        Counted samples of each cluster: shape (clusters, ...) for one or more cells or, with
+        ``starts``, all cells in one array, cell by cell.
     starts
-        Where the clusters of each cell start, and where the last end; shape (cells + 1,).
+        Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,).
 
     References
     ----------
@@ -75,7 +75,7 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     number, squares = total(sizes), total(sizes**2)
     clusters = total((sizes > 0).astype(np.float64))
     if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
-        return _alike(clusters, sizes.shape, each)
+        return _equal_sizes(clusters, sizes.shape, each)
     share = sizes / each(np.where(number > 0, number, 1.0))
     rest = 1.0 - share
     rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
@@ -88,8 +88,10 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     return Correction(weight, np.round(df, DIGITS), inflation)
 
 
-def _alike(clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]) -> Correction:
-    """Return the correction of cells whose counted clusters are all of one size, by cell."""
+def _equal_sizes(
+    clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]
+) -> Correction:
+    """Return the correction of cells whose non-empty clusters all have equal size."""
     inflation = clusters / np.maximum(clusters - 1, 1.0)
     df = np.where(clusters > 1, clusters - 1, np.nan)
     weight = np.broadcast_to(each(np.maximum(inflation, 1.0)), shape)
@@ -97,13 +99,13 @@ def _alike(clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums])
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:
-    """Return how many clusters of one size have the same degrees of freedom; 1 if there is one."""
+    """Return the number of equal-sized clusters with the same degrees of freedom; at least 1."""
     df: Sums = np.nan_to_num(correction(sizes, starts).df)
     return 1 + df
 
 
 def have_enough(sizes: Sums, starts: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
-    """Tell which cells have enough clusters of samples for a conclusion."""
+    """Tell which cells have enough clusters for a conclusion."""
     total, _ = _layout(starts)
     return are_enough(total((sizes > 0).astype(np.float64)), correction(sizes, starts).df)
 
@@ -111,7 +113,7 @@ def have_enough(sizes: Sums, starts: NDArray[np.int64] | None = None) -> NDArray
 def _layout(
     starts: NDArray[np.int64] | None,
 ) -> tuple[Callable[[Sums], Sums], Callable[[Sums], Sums]]:
-    """Return how values are summed by cell, and how cells are laid out beside their clusters."""
+    """Return functions that sum values by cell and repeat cell values per cluster."""
     if starts is None:
         return lambda values: values.sum(axis=0), lambda cells: cells
     size = np.diff(starts)
@@ -119,12 +121,12 @@ def _layout(
 
 
 def is_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
-    """Tell of each row whether its clusters are enough; an unknown ``df`` is clusters less one."""
+    """Tell whether each row has enough clusters; a null ``df`` is not checked."""
     return (pl.col(clusters) >= FEWEST_CLUSTERS) & ~_uneven(df)
 
 
 def why_not_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
-    """Say of each row why its clusters are not enough; null where they are."""
+    """Give the reason why a row has too few or too uneven clusters; null if it has enough."""
     return (
         pl.when(pl.col(clusters) < FEWEST_CLUSTERS)
         .then(pl.lit(TOO_FEW))
@@ -134,14 +136,14 @@ def why_not_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
 
 
 def too_few(clusters: int, df: float | None) -> str | None:
-    """Say why so many clusters are not enough; nothing if they are."""
+    """Give the reason why the clusters are too few or too uneven; None if they are enough."""
     if clusters < FEWEST_CLUSTERS:
         return TOO_FEW
     return TOO_UNEVEN if df is not None and df < LEAST_DF else None
 
 
 def are_enough(clusters: NDArray[Any], df: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell the same of arrays; a ``df`` that is not a number is not enough."""
+    """Tell for arrays whether the clusters are enough; a NaN ``df`` is not."""
     return np.asarray((clusters >= FEWEST_CLUSTERS) & (df >= LEAST_DF))
 
 
@@ -150,7 +152,7 @@ def _uneven(df: str) -> pl.Expr:
 
 
 def over(numerator: Any, denominator: Any) -> Sums:
-    """Divide; not a number where the denominator is 0."""
+    """Divide; NaN where the denominator is 0."""
     top, below = np.broadcast_arrays(
         np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
     )

@@ -1,4 +1,4 @@
-"""Logistic regression of many cells at once, with cluster bootstrap, as estimates."""
+"""Logistic regression with cluster bootstrap, fitted to many resamples at once."""
 
 from typing import Any, NamedTuple
 
@@ -13,17 +13,17 @@ Floats = NDArray[np.float64]
 SEED = 20_240_404
 STEPS = 40
 LONGEST_STEP, FURTHEST = 3.0, 15.0
-"""Log-odds beyond these tell that what is fitted is separated: no finite value is best."""
+"""In log-odds; a coefficient beyond ``FURTHEST`` means separation: no finite estimate exists."""
 
 CELLS_AT_ONCE = 4_000_000
 NEAR = 1e-2
-"""Draws whose last step is shorter are off by about its square, far less than they differ."""
+"""Convergence tolerance of draws: the error left is about its square, far below their spread."""
 
 FEWEST_DRAWS = 0.9
 
 
 class Fits(NamedTuple):
-    """Coefficients by fit, and which of the fits have any."""
+    """Coefficients of each fit, and which fits converged."""
 
     coefficients: Floats
     found: NDArray[np.bool_]
@@ -41,18 +41,18 @@ def fit(
     Parameters
     ----------
     design, y
-        Shapes (items, terms) and (items,); 0 <= y <= 1, not necessarily 0 or 1. Sums over items
-        are of their precision, single or double.
+        Shapes (items, terms) and (items,); 0 <= y <= 1, fractions allowed. Sums over items have
+        the precision of these arrays, single or double.
     weights
         Shape (fits, items).
     start
-        Where to begin, shape (fits, terms).
+        Starting values, shape (fits, terms).
     within
-        The last step is shorter; the one after it would be about its square.
+        Convergence tolerance of the last step; the next one would be about its square.
     """
     terms = design.shape[1]
-    outer = _squared(design)
-    # What is fitted is the same if a draw has no curvature left; only the step gets finite.
+    outer = _outer_products(design)
+    # The ridge does not move the optimum; it keeps the step finite where a draw has no curvature.
     ridge = 1e-10 * np.eye(terms)
     b: Floats = np.zeros((len(weights), terms)) if start is None else start.copy()
     moving = np.ones(len(b), dtype=bool)
@@ -61,7 +61,7 @@ def fit(
         if not at.size:
             break
         w = weights if at.size == len(b) else weights[at]
-        mean = _share(b[at].astype(design.dtype) @ design.T)
+        mean = _expit_in_place(b[at].astype(design.dtype) @ design.T)
         rest = y - mean
         rest *= w
         slope = (rest @ design).astype(np.float64)
@@ -77,10 +77,10 @@ def fit(
 def refits(
     design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, draws: int = DRAWS
 ) -> Floats | None:
-    """Return the coefficients of resampled clusters, shape (draws, terms).
+    """Return the coefficients of cluster-bootstrap refits, shape (draws, terms).
 
-    ``start`` is the fit of all items, shape (terms,). Draws without a finite fit are left out; null
-    if that are more than a tenth, or if no draws are wanted at all.
+    ``start`` is the fit to all items, shape (terms,). Draws without a finite fit are dropped; the
+    result is None if more than a tenth are, or if bootstrapping is switched off.
     """
     if not by_chance():
         return None
@@ -101,12 +101,12 @@ def refits(
 def _first_step(
     design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, counts: Floats
 ) -> Floats:
-    """Go the first step from a common start: there sums over clusters do for all draws."""
+    """Take the first Newton step from a common start, where cluster sums serve all draws."""
     terms = design.shape[1]
-    mean = _share(design @ start)
+    mean = _expit_in_place(design @ start)
     sums = np.zeros((counts.shape[1], terms + terms * terms))
     slopes = (y - mean)[:, None] * design
-    curves = (mean * (1 - mean))[:, None] * _squared(design)
+    curves = (mean * (1 - mean))[:, None] * _outer_products(design)
     np.add.at(sums, cluster, np.hstack([slopes, curves]))
     drawn = counts @ sums
     curve = drawn[:, terms:].reshape(-1, terms, terms) + 1e-10 * np.eye(terms)
@@ -115,8 +115,8 @@ def _first_step(
     return begun
 
 
-def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
-    """Turn log-odds into shares, in their place."""
+def _expit_in_place(log_odds: NDArray[Any]) -> NDArray[Any]:
+    """Turn log-odds into probabilities, in place."""
     np.clip(log_odds, -35, 35, out=log_odds)
     np.negative(log_odds, out=log_odds)
     np.exp(log_odds, out=log_odds)
@@ -125,7 +125,7 @@ def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
     return log_odds
 
 
-def _squared(design: NDArray[Any]) -> NDArray[Any]:
+def _outer_products(design: NDArray[Any]) -> NDArray[Any]:
     terms = design.shape[1]
     squared: NDArray[Any] = design[:, :, None] * design[:, None, :]
     return squared.reshape(-1, terms * terms)
@@ -139,16 +139,16 @@ Row = dict[str, Any]
 
 
 def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
-    """Return an estimate in log-odds with its t interval and percentiles of the draws.
+    """Return an estimate in log-odds with its t interval and the percentiles of the draws.
 
-    ``clusters`` of one size have the degrees of freedom of those that were drawn.
+    ``clusters`` is the effective number, see :func:`effective_clusters`.
     """
     if clusters < 2:
         return {"estimate": value, "method": "none", "reason": SINGLE}
     row: Row = {"estimate": value, "df": clusters - 1}
     if draws is None:
         return row | {"method": "none", "reason": UNSTABLE if by_chance() else FORMULAS}
-    error = float(draws.std(ddof=1)) * _missed(clusters)
+    error = float(draws.std(ddof=1)) * _small_sample_factor(clusters)
     if error < ROUNDING:
         return row | {"method": "none", "reason": ALIKE}
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
@@ -165,21 +165,21 @@ def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
 
 
 def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:
-    """Return the same as a rate: all ends are turned from log-odds, the error is that of rates."""
+    """Return the same row on the probability scale, with the standard error of the rates."""
     row = logit_row(value, draws, clusters)
     ends = ("estimate", "low", "high", "boot_low", "boot_high")
     row |= {end: expit(row[end]) for end in ends if end in row}
     if "standard_error" in row and draws is not None:
         spread = float((1 / (1 + np.exp(-draws))).std(ddof=1))
-        row["standard_error"] = spread * _missed(clusters)
+        row["standard_error"] = spread * _small_sample_factor(clusters)
     return row
 
 
-def _missed(clusters: float) -> float:
-    """Return by how much draws of few clusters vary less than what they are drawn from."""
+def _small_sample_factor(clusters: float) -> float:
+    """Return the factor by which the bootstrap of few clusters understates the standard error."""
     return float(np.sqrt(clusters / (clusters - 1)))
 
 
 def expit(value: float) -> float:
-    """Turn log-odds into a rate."""
+    """Turn log-odds into a probability."""
     return float(1 / (1 + np.exp(-value)))

@@ -1,6 +1,6 @@
-"""Families of tests: adjusted p-values, and shrinkage of cells towards each other.
+"""Multiplicity: adjusted p-values of a family, and empirical Bayes shrinkage of its cells.
 
-scipy and statsmodels have most of it, in packages whose import takes a second and 45 MB or more.
+SciPy and statsmodels offer most of it, but importing them takes a second and 45 MB or more.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Adjust = Callable[[Floats, NDArray[np.int64]], Floats]
 
 
 def benjamini_hochberg(p_values: pl.Series) -> pl.Series:
-    """Adjust p-values so that the false discovery rate is kept.
+    """Return p-values adjusted to control the false discovery rate.
 
     The k-th smallest of m becomes ``min over j >= k of p_(j) m / j`` (Benjamini & Hochberg 1995,
     J. R. Stat. Soc. B 57).
@@ -23,7 +23,7 @@ def benjamini_hochberg(p_values: pl.Series) -> pl.Series:
 
 
 def benjamini_yekutieli(p_values: pl.Series) -> pl.Series:
-    """Adjust p-values so that the false discovery rate is kept under any dependence.
+    """Return p-values adjusted to control the false discovery rate under any dependence.
 
     Benjamini-Hochberg times ``sum over l = 1..m of 1 / l`` (Benjamini & Yekutieli 2001, Ann.
     Statist. 29).
@@ -32,7 +32,7 @@ def benjamini_yekutieli(p_values: pl.Series) -> pl.Series:
 
 
 def holm(p_values: pl.Series) -> pl.Series:
-    """Adjust p-values so that the chance of any false rejection is kept under any dependence.
+    """Return p-values adjusted to control the family-wise error rate under any dependence.
 
     The k-th smallest of m becomes ``max over j <= k of p_(j) (m - j + 1)`` (Holm 1979, Scand. J.
     Statist. 6).
@@ -41,10 +41,10 @@ def holm(p_values: pl.Series) -> pl.Series:
 
 
 def rejected_by_e_values(e_values: pl.Series, alpha: float) -> pl.Series:
-    """Tell which hypotheses e-BH rejects: the k largest with ``e_(k) >= m / (alpha k)``.
+    """Tell which hypotheses e-BH rejects: the k largest e-values, if ``e_(k) >= m / (alpha k)``.
 
-    Keeps the false discovery rate at ``alpha`` under any dependence (Wang & Ramdas 2022,
-    arXiv:2009.02824); k is the largest for which that holds.
+    The largest such k controls the false discovery rate at ``alpha`` under any dependence
+    (Wang & Ramdas 2022, arXiv:2009.02824).
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha ({alpha}) must lie in (0, 1).")
@@ -70,11 +70,11 @@ def _least_from_the_end(values: Floats) -> Floats:
 
 
 FEWEST = 3
-"""Cells of a group below which their spread cannot be told from noise."""
+"""Fewest cells in a group for which a variance between them is estimated."""
 
 
 def shrunk(cells: pl.DataFrame, group: Sequence[str]) -> pl.DataFrame:
-    """Add ``shrunk`` and ``shrunk_error``: each estimate drawn toward the mean of its group.
+    """Add ``shrunk`` and ``shrunk_error``: each estimate shrunk toward the mean of its group.
 
     ``w = 1 / se^2``, ``Q = sum w (theta - sum w theta / sum w)^2``, ``tau^2 = max(0, (Q - (k - 1))
     / (sum w - sum w^2 / sum w))``, ``theta_bar`` the mean with weights ``1 / (tau^2 + se^2)``,
@@ -86,13 +86,13 @@ def shrunk(cells: pl.DataFrame, group: Sequence[str]) -> pl.DataFrame:
     cells
         With ``estimate`` and ``standard_error``.
     group
-        Columns of what the cells have in common.
+        Columns that define a group.
 
     Returns
     -------
     DataFrame
-        The cells with two more columns; null where the error is null or 0, or where fewer than
-        three cells of the group have one, or one is surer than the others beyond all measure.
+        The cells with two more columns; null where the error is null or 0, where fewer than three
+        cells of the group have one, or where one cell outweighs the rest beyond rounding error.
 
     References
     ----------
@@ -121,12 +121,12 @@ def shrunk(cells: pl.DataFrame, group: Sequence[str]) -> pl.DataFrame:
 
 
 def _between() -> pl.Expr:
-    """Return the variance between cells by DerSimonian and Laird; null if there are too few."""
+    """Return the DerSimonian-Laird variance between cells; null if there are too few."""
     weight, theta = pl.col("_weight"), pl.col("_theta")
     q = (weight * (theta - _weighted_mean(theta, weight)) ** 2).sum()
     scale = weight.sum() - (weight**2).sum() / weight.sum()
     tau2 = ((q - (weight.count() - 1)) / scale).clip(0.0)
-    # Beside one weight that swamps all others, only rounding errors are left of the scale.
+    # If one weight dwarfs all others, the scale is nothing but rounding error.
     told = (weight.count() >= FEWEST) & (scale > 1e-9 * weight.sum())
     return pl.when(told).then(tau2)
 

@@ -1,8 +1,8 @@
-"""Permutation tests by label swaps and sign flips within clusters, and exact tests of counts.
+"""Permutation tests (label swaps and sign flips within clusters) and exact tests of counts.
 
-A swap of a cluster changes the sign of its difference, so all pairs of judges are one product of
-signs and cluster sums. Clusters in which every judge has every value need sums by judge only; the
-others need them by pair.
+Swapping two judges' labels in a cluster flips the sign of their difference, so all pairs of judges
+are one product of signs and cluster sums. Clusters in which every judge has every value need sums
+by judge only; the others need sums by pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ from tasks.inference.cluster_sums import CELL
 from tasks.kit.defaults import PERMUTATIONS
 
 EXHAUSTIVE = 4096
-"""Most swaps that are tried one by one; it takes 12 clusters."""
+"""Most sign patterns that are enumerated; 12 clusters have this many."""
 
 BLOCK = 1000
 CLEAR = 0.1
-"""A pair whose p-value is above after the first block is drawn for no further."""
+"""A pair whose p-value is above this after the first block is not drawn further."""
 
 SEED = 20240611
 Floats = NDArray[np.float64]
@@ -31,12 +31,12 @@ Singles = NDArray[np.float32]
 
 
 class Sums(NamedTuple):
-    """Differences between the judges of each pair by cluster, whole clusters first."""
+    """Differences between the judges of each pair, by cluster; complete clusters first."""
 
     by_judge: Floats
-    """Of whole clusters, by judge."""
+    """Sums of complete clusters, by judge."""
     by_pair: Floats
-    """Of the others, first judge of the pair minus second."""
+    """Differences in the other clusters, first judge of the pair minus second."""
 
 
 class Pairs(NamedTuple):
@@ -47,19 +47,19 @@ class Pairs(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """What permutation tells of each pair."""
+    """Result of the permutation test of each pair."""
 
     p_value: Floats
     swaps: NDArray[np.int64]
-    """How many swaps were tried."""
+    """Number of swaps tried."""
     exhaustive: NDArray[np.bool_]
-    """Whether these were all there are."""
+    """Whether all possible swaps were tried."""
 
 
 def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Singles:
-    """Return swaps, a column each: 1 keeps a cluster's labels, -1 swaps them.
+    """Return swaps, one per column: 1 keeps a cluster's labels, -1 swaps them.
 
-    Drawn, or without a generator those of all swaps whose numbers are in ``swaps``.
+    They are drawn at random or, without a generator, enumerated by the numbers in ``swaps``.
     """
     if random is None:
         bits: NDArray[Any] = (np.asarray(swaps) >> np.arange(clusters)[:, None]) & 1
@@ -73,7 +73,7 @@ def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Si
 
 
 class _Flipped:
-    """Sums of the differences of pairs, each cluster with the sign that a swap gives it."""
+    """Sums of the pairs' differences, with each cluster's sign set by a swap."""
 
     def __init__(self, pairs: Pairs, sums: Sums) -> None:
         self.pairs = pairs
@@ -81,7 +81,7 @@ class _Flipped:
         self.by_pair = np.ascontiguousarray(sums.by_pair.T, np.float32)
 
     def of(self, block: Singles, chosen: NDArray[np.intp]) -> Singles:
-        """Return a row per chosen pair, a column per swap."""
+        """Return one row per chosen pair and one column per swap."""
         whole = self.by_judge.shape[1]
         mine = self.by_judge @ block[:whole]
         found: Singles = mine[self.pairs.first[chosen]]
@@ -91,7 +91,7 @@ class _Flipped:
         return found
 
     def apart(self, pair: int) -> Floats:
-        """Return the difference of a pair in each cluster."""
+        """Return a pair's difference in each cluster."""
         first, second = self.pairs.first[pair], self.pairs.second[pair]
         whole = self.by_judge[first] - self.by_judge[second]
         return np.concatenate([whole, self.by_pair[pair]]).astype(np.float64)
@@ -102,15 +102,15 @@ class _Flipped:
 
     @property
     def observed(self) -> Floats:
-        """Sums without any swap."""
+        """Return the sums without any swap."""
         every = np.arange(len(self.pairs.first))
         return self.of(np.ones((self.clusters, 1), np.float32), every)[:, 0].astype(np.float64)
 
 
 def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
-    """Test whether each pair's sum of differences is far from 0, on both sides."""
+    """Test on both sides whether each pair's sum of differences is 0."""
     flipped = _Flipped(pairs, difference)
-    # Sums are of single precision: what is this close counts as equal, against rejection.
+    # In single precision, near ties count as equal, which makes the test conservative.
     bound = (np.abs(flipped.observed) - 1e-4).astype(np.float32)
 
     def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -122,25 +122,25 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
         return swap_sums(ONE, _of_one(flipped.apart(pair)[some]), seed)
 
     tested = _test(beyond, flipped.clusters, len(pairs.first), seed)
-    return _exhausted(tested, [flipped], alone)
+    return _enumerate_small(tested, [flipped], alone)
 
 
 def swap_rates(
     pairs: Pairs, hits: Sums, counted: Sums, totals: tuple[Floats, Floats], seed: int = SEED
 ) -> Tested:
-    """Test whether each pair's difference of rates is far from 0, on both sides.
+    """Test on both sides whether each pair's difference of rates is 0.
 
-    ``totals`` are hits K and counted V of both judges together. With k and v the differences after
-    a swap, the rates are (K + k) / (V + v) and (K - k) / (V - v), so they are T apart or more where
-    ``2 |k V - K v| >= T (V^2 - v^2)``. If a swap leaves a judge with nothing counted, V^2 = v^2,
-    and it is taken to be as far.
+    ``totals`` are the hits K and counted items V of both judges together. With k and v the
+    differences after a swap, the rates are (K + k) / (V + v) and (K - k) / (V - v), so they differ
+    by T or more where ``2 |k V - K v| >= T (V^2 - v^2)``. If a swap leaves a judge with nothing
+    counted, V^2 = v^2, and the swap counts as at least as extreme.
     """
     flipped_k, flipped_v = _Flipped(pairs, hits), _Flipped(pairs, counted)
     both = np.maximum(totals[1], 1.0)
     rate = totals[0] / both
     k, v = flipped_k.observed, flipped_v.observed
     apart = 2 * np.abs(k - rate * v) * both / np.maximum(both**2 - v**2, 1.0)
-    # Divided by 2 V: |k - rate v| + slope v^2 >= T V / 2, less what single precision loses.
+    # Divided by 2 V: |k - rate v| + slope v^2 >= T V / 2, minus the error of single precision.
     slope = (apart / (2 * both)).astype(np.float32)[:, None]
     bound = (apart * both / 2 * (1 - 1e-5) - 1e-4).astype(np.float32)[:, None]
     share = rate.astype(np.float32)[:, None]
@@ -159,7 +159,7 @@ def swap_rates(
         return swap_rates(ONE, k, v, (totals[0][[pair]], totals[1][[pair]]), seed)
 
     tested = _test(beyond, flipped_k.clusters, len(pairs.first), seed)
-    return _exhausted(tested, [flipped_k, flipped_v], alone)
+    return _enumerate_small(tested, [flipped_k, flipped_v], alone)
 
 
 ONE = Pairs(np.array([0]), np.array([0]))
@@ -169,12 +169,12 @@ def _of_one(apart: Floats) -> Sums:
     return Sums(np.empty((0, 1)), apart[:, None])
 
 
-def _exhausted(
+def _enumerate_small(
     tested: Tested,
     flipped: Sequence[_Flipped],
     alone: Callable[[int, NDArray[np.bool_]], Tested],
 ) -> Tested:
-    """Try all swaps of those pairs that differ in few of the clusters: others change nothing."""
+    """Enumerate all swaps of pairs that differ in few clusters: other clusters change nothing."""
     for pair in np.flatnonzero(~tested.exhaustive).tolist():
         some = np.any([each.apart(pair) != 0 for each in flipped], axis=0)
         if not 1 < 2 ** int(some.sum()) <= EXHAUSTIVE:
@@ -191,7 +191,7 @@ def _test(
     pairs: int,
     seed: int,
 ) -> Tested:
-    """Count swaps that are as far as what was observed, all or some of them."""
+    """Count the swaps at least as extreme as the observed sums, over all swaps or a sample."""
     every, counts = 2**clusters, np.zeros(pairs, np.int64)
     chosen = np.arange(pairs)
     if every <= EXHAUSTIVE:
@@ -218,23 +218,23 @@ Value = Callable[[Floats], Floats]
 
 
 def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float64]:
-    """Return the p-value of each cell: how often flipped signs give at least the observed value.
+    """Return each cell's p-value: the share of sign flips that reach the observed value.
 
-    All sign patterns where there are few (``EXHAUSTIVE``), else ``PERMUTATIONS`` seeded draws and
-    ``p = (1 + #) / (1 + draws)``. Of very many clusters the flipped sums are drawn from the normal
-    distribution that they then follow.
+    If there are few sign patterns (``EXHAUSTIVE``), all are tried; else ``PERMUTATIONS`` seeded
+    draws, with ``p = (1 + #) / (1 + draws)``. For very many clusters the flipped sums are drawn
+    from their normal approximation.
 
     Parameters
     ----------
     sums
-        Of each cluster, 0 where it does not count; shape (cells, rows, clusters).
+        Cluster sums, 0 where a cluster does not count; shape (cells, rows, clusters).
     value
-        From totals, shape (cells, rows, draws), to the statistic, shape (cells, draws); large
-        values speak against the null hypothesis.
+        Function from totals, shape (cells, rows, draws), to the statistic, shape (cells, draws);
+        large values are evidence against the null hypothesis.
 
     Examples
     --------
-    Two clusters that sum to 1: of the four sign patterns one reaches 2.
+    Two clusters with sum 1 each: one of the four sign patterns reaches 2.
 
     >>> sign_flip_test(np.array([[[1.0, 1.0]]]), lambda totals: totals[:, 0]).tolist()
     [0.25]
@@ -242,7 +242,7 @@ def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float6
     cells, rows, clusters = sums.shape
     observed = value(sums.sum(axis=2, keepdims=True))[:, 0]
     scale = np.abs(value(np.abs(sums).sum(axis=2, keepdims=True)))[:, 0]
-    # Single precision: what is this close counts as equal, against rejection.
+    # In single precision, near ties count as equal, which makes the test conservative.
     bound = (observed - ROUNDING * (scale + np.abs(observed)))[:, None]
     every = 2**clusters if clusters < EXHAUSTIVE else np.inf
     exhaustive = every <= EXHAUSTIVE
@@ -263,13 +263,13 @@ def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float6
 
 
 def sign_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the chance that fair coins fall at least as unevenly as ``one`` to ``other``.
+    """Return the two-sided p-value of the exact sign test of counts ``one`` against ``other``.
 
-    The exact two-sided binomial test at 1/2, and so McNemar's; 1 without coins.
+    The exact binomial test at 1/2, and so McNemar's exact test; 1 if both counts are 0.
 
     Examples
     --------
-    Four to none: 2 / 2^4. Two to one: any of the eight falls.
+    Four to none: 2 / 2^4. Two to one: every outcome of three is at least as uneven.
 
     >>> sign_test(np.array([4.0, 2.0]), np.array([0.0, 1.0])).tolist()
     [0.125, 1.0]
@@ -283,7 +283,7 @@ def sign_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
 def with_sign_test(
     rows: DataFrame[Estimates], items: pl.DataFrame, one: pl.Expr, other: pl.Expr
 ) -> DataFrame[Estimates]:
-    """Give estimates the p-value of the sign test of how many ``items`` are ``one``, ``other``."""
+    """Set the p-values of estimates to the sign test of the counts ``one`` and ``other``."""
     if rows.is_empty():
         return rows
     counts = items.group_by(CELL, maintain_order=True).agg(

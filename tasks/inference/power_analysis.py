@@ -13,13 +13,13 @@ class Spread(NamedTuple):
     """Variance of one sample's shift: ``votes / m + samples`` at m votes per arm."""
 
     votes: float
-    """Noise of the votes, which more of them average out."""
+    """Variance from voting noise, which averages out over more votes."""
     samples: float
-    """What is left with ever so many votes."""
+    """Variance between samples, which remains however many votes are cast."""
 
 
-# Through the sigma of m = 2 and 6 in methods, section 4; at m = 4 the first gives .282 (.28 there),
-# the second .216 (.21), the third .324 (.33).
+# Fitted to the sigma at m = 2 and 6 in methods, section 4. At m = 4 they give .282 (typical, .28
+# there), .216 (sharp, .21) and .324 (noisy, .33).
 SPREADS = {
     "typical": Spread(0.2907, 0.0068),
     "sharp": Spread(0.1728, 0.0036),
@@ -27,10 +27,10 @@ SPREADS = {
 }
 ASR_VOTES = 6
 ASR_SIGMAS = {"typical": (0.58, 0.67), "sharp": (0.40, 0.51), "noisy": (0.66, 0.70)}
-"""Of dASR at 6 votes in each of the three arms: without an effect, and with one of a logit."""
+"""Sigma of dASR at 6 votes in each of the three arms: with no effect, with one logit of effect."""
 
 LOGIT_DASR = 0.245
-"""dASR of a planted logit, typical judge (methods, section 4)."""
+"""dASR of a planted effect of one logit, typical judge (methods, section 4)."""
 
 
 def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
@@ -46,7 +46,7 @@ def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
 
 
 def rescaled_sigma(sigma: float, votes: int, to: int) -> float:
-    """Return what ``sigma`` at ``votes`` per arm is at ``to``, if noise shares as is typical."""
+    """Rescale ``sigma`` from ``votes`` to ``to`` votes per arm, with the typical noise share."""
     return sigma * shift_sigma(to) / shift_sigma(votes)
 
 
@@ -62,7 +62,7 @@ def smallest_effect(
     >>> round(smallest_effect(142, 0.39), 4)
     0.0917
     """
-    return _reach(power, alpha) * sigma / math.sqrt(samples) if samples else None
+    return _quantile_sum(power, alpha) * sigma / math.sqrt(samples) if samples else None
 
 
 def samples_needed(
@@ -77,13 +77,13 @@ def samples_needed(
     >>> samples_needed(0.05, 0.39)
     478
     """
-    return math.ceil((_reach(power, alpha) * sigma / effect) ** 2) if effect else None
+    return math.ceil((_quantile_sum(power, alpha) * sigma / effect) ** 2) if effect else None
 
 
 def smallest_shift(
     samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
 ) -> float | None:
-    """Return the smallest mean preference shift of a typical judge that is found with ``power``.
+    """Return the smallest mean preference shift detected with ``power`` for a typical judge.
 
     Examples
     --------
@@ -96,9 +96,9 @@ def smallest_shift(
 def smallest_dasr(
     samples: int, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
 ) -> float | None:
-    """Return the smallest dASR that is found at six votes per arm; null without samples.
+    """Return the smallest dASR detected at six votes per arm; null without samples.
 
-    Its sigma grows with the effect, from the lower to the upper one of ``ASR_SIGMAS``, so that
+    Its sigma grows with the effect, from the lower to the upper value of ``ASR_SIGMAS``, so
     ``d = k (low + (high - low) d / .245)`` with ``k = (z_{1 - alpha/2} + z_power) / sqrt(N)``.
 
     Examples
@@ -109,8 +109,8 @@ def smallest_dasr(
     if not samples:
         return None
     low, high = ASR_SIGMAS[judge]
-    k = _reach(power, alpha) / math.sqrt(samples)
-    # Beyond a logit nothing is known: there the upper one holds.
+    k = _quantile_sum(power, alpha) / math.sqrt(samples)
+    # No sigma is known for effects beyond one logit: the upper value is used.
     slope = (high - low) / LOGIT_DASR
     found = k * low / (1 - k * slope) if k * slope < 1 else math.inf
     return found if found <= LOGIT_DASR else k * high
@@ -119,7 +119,7 @@ def smallest_dasr(
 def samples_needed_dasr(
     effect: float, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
 ) -> int | None:
-    """Return the samples in which a dASR is found at six votes per arm; null for no effect.
+    """Return the samples needed to detect a dASR at six votes per arm; null for no effect.
 
     Examples
     --------
@@ -136,9 +136,9 @@ def samples_needed_dasr(
 def smallest_drift(
     samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
 ) -> float | None:
-    """Return the smallest change of a shift between two waves of the same samples.
+    """Return the smallest detectable change of a shift between two waves of the same samples.
 
-    What differs between samples is the same in both waves; only the noise of votes doubles.
+    The variance between samples cancels; only the voting noise counts, twice.
 
     Examples
     --------
@@ -152,19 +152,20 @@ def smallest_drift(
 
 
 def share_used(times: float, bounds: tuple[float, float, float]) -> float:
-    """Return the share of the samples that three looks, a third apart, take on average.
+    """Return the mean share of samples used by a sequential design with three equal looks.
 
     Parameters
     ----------
     times
-        The true shift, in units of the smallest one that the design sees with 80 % power.
+        The true shift as a multiple of the smallest one that the design detects with 80 % power.
     bounds
-        Of |z| at each look.
+        Critical |z| at each look.
 
     Notes
     -----
-    ``S_k = z_k sqrt(k / 3)`` is a sum of independent normal steps of mean ``times (z_.975 + z_.8) /
-    3`` and variance 1/3. The chance to stop at the second look is an integral over the first.
+    ``S_k = z_k sqrt(k / 3)`` is a sum of independent normal steps with mean ``times (z_.975 +
+    z_.8) / 3`` and variance 1/3. The probability of stopping at the second look is an integral over
+    the outcome of the first.
 
     References
     ----------
@@ -175,7 +176,7 @@ def share_used(times: float, bounds: tuple[float, float, float]) -> float:
     >>> [round(share_used(times, (3.471, 2.454, 2.004)), 2) for times in (0, 1, 2)]
     [1.0, 0.84, 0.54]
     """
-    step, spread = times * _reach(POWER, ALPHA) / 3, math.sqrt(1 / 3)
+    step, spread = times * _quantile_sum(POWER, ALPHA) / 3, math.sqrt(1 / 3)
     first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
     at = np.linspace(-first, first, 4001)
     density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
@@ -186,5 +187,5 @@ def share_used(times: float, bounds: tuple[float, float, float]) -> float:
     return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
 
 
-def _reach(power: float, alpha: float) -> float:
+def _quantile_sum(power: float, alpha: float) -> float:
     return float(normal_quantile(1 - alpha / 2) + normal_quantile(power))

@@ -1,1 +1,1 @@
-"""What every room uses: catalogues, cached stages, random numbers, defaults, the command line."""
+"""Shared tools: catalogues, cached stages, random numbers, defaults, the command line."""

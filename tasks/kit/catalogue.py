@@ -1,4 +1,4 @@
-"""Catalogues: folders of entries (modules or TOML), loaded on first use."""
+"""Catalogues: folders of entries (Python modules or TOML files), loaded on first use."""
 
 import difflib
 import importlib
@@ -13,18 +13,18 @@ Entry = TypeVar("Entry")
 
 
 class UnknownNameError(LookupError):
-    """Nothing of that name is in the catalogue."""
+    """The catalogue has no entry of that name."""
 
 
 def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
-    """Return the error for a name that is not known, with a suggestion."""
+    """Return the error for an unknown name, with a suggestion."""
     near = nearest(wanted, known)
     hint = f" Did you mean {near!r}?" if near else ""
     return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {', '.join(known) or 'none'}.")
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:
-    """Return the known name that was probably meant: one spelt alike, or the one it is part of."""
+    """Return the known name probably meant: closest in spelling, or the only one with that part."""
     if near := difflib.get_close_matches(wanted, known, n=1):
         return near[0]
     whole = [name for name in known if wanted.lower() in name.split("_")]
@@ -32,7 +32,7 @@ def nearest(wanted: str, known: Sequence[str]) -> str | None:
 
 
 class Catalogue(Mapping[str, Entry]):
-    """Entries by name; an entry is loaded on first use."""
+    """Mapping of names to entries; an entry is loaded on first use."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Catalogue(Mapping[str, Entry]):
         self._what = what
         self.files = names
         self.unusable = unusable or {}
-        """The user's own entries that cannot be used, and why: errors of theirs alone."""
+        """The user's own entries that cannot be used -> the error message."""
         self._load = load
         self._loaded = dict(loaded or {})
 
@@ -56,7 +56,7 @@ class Catalogue(Mapping[str, Entry]):
         return self._loaded[name]
 
     def require(self, name: str) -> None:
-        """Refuse a name that is not in the catalogue, with a suggestion."""
+        """Raise an error with a suggestion if the catalogue has no such name."""
         if name in self.files:
             return
         if name in self.unusable:
@@ -91,11 +91,10 @@ def tables(
     parse: Callable[[str, dict[str, Any]], Entry],
     own: Path | None = None,
 ) -> Catalogue[Entry]:
-    """Return the catalogue of ``NAME.toml`` in the folders; a name may occur in one only.
+    """Return the catalogue of ``NAME.toml`` files in the folders; names must be unique.
 
-    Files of the user's ``own`` folder are read at once and once only, as they may change or vanish
-    at any time: one that cannot be used is left out, and only whoever asks for its name gets the
-    error.
+    Files of the user's ``own`` folder are read once, immediately, as they may change or vanish at
+    any time. An invalid one is left out; only using its name raises the error.
     """
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
@@ -135,7 +134,7 @@ def tables(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file; an error names the file."""
+    """Read a TOML file; errors name the file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -150,21 +149,21 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def entry(model: type[Model], place: str, table: object, hint: str = "", **given: Any) -> Model:
-    """Return a table as a ``model``, of which ``given`` stands elsewhere.
+    """Validate a TOML table as a ``model``; ``given`` are fields that come from elsewhere.
 
     Raises
     ------
     ValueError
-        With every problem of the table at once; values, which may be secrets, are not repeated.
+        With all problems of the table; values are not repeated, as they may be secrets.
     """
     if not isinstance(table, dict):
         raise ValueError(f"{place} must be a table.")  # noqa: TRY004 - read like any other error
     allowed = [name for name in model.model_fields if name not in given]
-    # What is misspelt is most likely what is missing.
+    # A misspelt key is most likely one of the missing ones.
     needed = [n for n in allowed if model.model_fields[n].is_required() and n not in table]
     strange = [name for name in table if name not in allowed]
     inner = _keys_of_tables(model)
-    problems = [_strange(place, name, allowed, hint, needed, inner=inner) for name in strange]
+    problems = [_unknown_key(place, name, allowed, hint, needed, inner=inner) for name in strange]
     try:
         made = model(**{k: v for k, v in table.items() if k in allowed}, **given)
     except ValidationError as error:
@@ -175,13 +174,13 @@ def entry(model: type[Model], place: str, table: object, hint: str = "", **given
 
 
 def require_tables(data: dict[str, Any], known: list[str]) -> None:
-    """Refuse a file with tables, or keys above all tables, that nothing reads."""
-    problems = [_strange("the file", name, known) for name in data if name not in known]
+    """Raise an error for tables or top-level keys that nothing reads."""
+    problems = [_unknown_key("the file", name, known) for name in data if name not in known]
     if problems:
         raise ValueError(" ".join(problems))
 
 
-def _strange(
+def _unknown_key(
     place: str,
     name: str,
     allowed: list[str],
@@ -206,7 +205,7 @@ def _strange(
 
 
 def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
-    """Return the keys of the tables within a table, each with its place."""
+    """Return the keys of nested tables, each with its place."""
     return {
         key: f"[{table}] {key}"
         for table, field in model.model_fields.items()
@@ -217,16 +216,16 @@ def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
 def _problem(model: type[BaseModel], place: str, error: Any) -> str:
     path = [str(part) for part in error["loc"]]
     if error["type"] == "extra_forbidden":
-        inner = _inner(model, path[:-1])
-        return _strange(f"{place} {'.'.join(path[:-1])}", path[-1], list(inner.model_fields))
+        inner = _nested_model(model, path[:-1])
+        return _unknown_key(f"{place} {'.'.join(path[:-1])}", path[-1], list(inner.model_fields))
     if error["type"] == "missing":
         return f"{place} needs the key {'.'.join(path)!r}."
     said = error["msg"].removeprefix("Value error, ").rstrip(".")
     return f"{place} {'.'.join(path)}: {said}."
 
 
-def _inner(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the model of a table within a table."""
+def _nested_model(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    """Return the model of a nested table."""
     for name in path:
         kind = model.model_fields[name].annotation
         model = next(

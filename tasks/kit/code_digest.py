@@ -1,4 +1,4 @@
-"""Digests of code: all of it, for provenance; what a module can reach, for cache keys."""
+"""Code digests: of all code, for provenance; of the code a module can reach, for cache keys."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
 RESULTS = ("schemas", "tasks")
-"""The rooms that results depend on."""
+"""Packages that results depend on."""
 
 ROOMS = Path(__file__).parents[2]
 DATA = {".toml", ".j2", ".sql"}
@@ -20,7 +20,7 @@ IMPORT = re.compile(
 
 @cache
 def code_digest(rooms: tuple[str, ...] = RESULTS) -> str:
-    """Return a digest of all files in ``rooms``; without others those that results depend on."""
+    """Return a digest of all files in ``rooms``, by default the packages that results depend on."""
     return _digest(
         file
         for room in rooms
@@ -33,9 +33,9 @@ def code_digest(rooms: tuple[str, ...] = RESULTS) -> str:
 def reachable_digest(module: str) -> str:
     """Return a digest of the files that a module's functions can use.
 
-    These are the modules that it imports, wherever in their text and over any number of steps, all
-    entries of a catalogue that it imports, and the data files beside each module. A module of
-    another room, or of none, is taken to reach everything that results depend on.
+    These are the modules that it imports, anywhere in the text and transitively, all entries of a
+    catalogue that it imports, and the data files next to each module. A module of another package
+    is assumed to reach everything that results depend on.
     """
     found = set(_files_of(module))
     if not found:
@@ -61,7 +61,7 @@ def _imported(file: Path) -> set[Path]:
     """Return the files of the modules that a file imports."""
     found: set[Path] = set()
     for package, names, plain in IMPORT.findall(file.read_text(encoding="utf-8")):
-        # A name from a package may be a module of it.
+        # A name imported from a package may be one of its modules.
         inside = (f"{package}.{name}" for name in re.findall(r"\w+", names))
         found.update(*(_files_of(module) for module in (plain or package, *inside)))
     return found
@@ -69,7 +69,7 @@ def _imported(file: Path) -> set[Path]:
 
 @cache
 def _files_of(module: str) -> set[Path]:
-    """Return the files of a module of the rooms: its own, its packages' and a catalogue's."""
+    """Return the files of a module: its own, its packages' ``__init__.py``, catalogue entries."""
     parts, found = module.split("."), set[Path]()
     if parts[0] not in RESULTS:
         return found
@@ -86,7 +86,7 @@ def _files_of(module: str) -> set[Path]:
 
 
 def _data_beside(folder: Path) -> set[Path]:
-    """Return the data files in a folder, and in those below it that are no packages."""
+    """Return the data files in a folder and in its subfolders that are not packages."""
     found = {file for file in folder.iterdir() if file.suffix in DATA}
     below = [each for each in folder.iterdir() if each.is_dir()]
     plain = [each for each in below if not (each / "__init__.py").exists()]

@@ -1,4 +1,4 @@
-"""Behaviour that all commands share: arguments are validated, errors take one line."""
+"""Command-line behaviour that all commands share: validated arguments, one-line errors."""
 
 import math
 import os
@@ -13,19 +13,19 @@ import click
 from tasks.kit.printable import is_unseen, message
 
 MOST = 4096
-"""Characters of an argument."""
+"""Maximum length of an argument, in characters."""
 
 QUERY = "query"
-"""The argument that may have more, and several lines."""
+"""The argument without a maximum length, which may have several lines."""
 
 
 class Finite(click.FloatRange):
-    """A number that is neither infinite nor NaN, which no range keeps out."""
+    """A range of finite numbers: ``FloatRange`` alone accepts infinity and NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number, or refuse it by the option's name."""
+        """Return the number, or raise an error that names the option."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -33,13 +33,13 @@ class Finite(click.FloatRange):
 
 
 class Place(click.Path):
-    """A path that the system can look at, whether something is there or not."""
+    """A path that the file system accepts, whether it exists or not."""
 
     def __init__(self, *, file_okay: bool = True, dir_okay: bool = True) -> None:
         super().__init__(path_type=Path, file_okay=file_okay, dir_okay=dir_okay)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or refuse it by the option's name."""
+        """Return the path, or raise an error that names the option."""
         if not os.fspath(value):
             self.fail("it is empty. Name a file or folder.", param, ctx)
         try:
@@ -53,10 +53,10 @@ class Place(click.Path):
 
 
 class Command(click.Command):
-    """A command that refuses, by the option's name, values that no option can have."""
+    """A command that rejects text which no option can have, naming the option."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the arguments; an error is printable and of bounded length."""
+        """Parse the arguments; errors are printable and of bounded length."""
         with _bounded_errors():
             context = super().make_context(*args, **extra)
             for parameter in self.params:
@@ -70,25 +70,25 @@ class Commands(click.Group):
     command_class = Command
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the arguments; an error is printable and of bounded length."""
+        """Parse the arguments; errors are printable and of bounded length."""
         with _bounded_errors():
             return super().make_context(*args, **extra)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an error is printable and of bounded length."""
+        """Find the command; errors are printable and of bounded length."""
         with _bounded_errors():
             return super().resolve_command(ctx, args)
 
 
 @contextmanager
 def errors_in_a_line() -> Iterator[None]:
-    """End with one line for bad input; VOIRDIRE_DEBUG=1 shows where it was found."""
+    """Report an error in one line and exit; VOIRDIRE_DEBUG=1 shows the traceback."""
     try:
         yield
     except click.Abort:
-        # Ctrl-C, or the end of the input, where a question was asked.
+        # Ctrl-C, or the end of input, at a prompt.
         raise KeyboardInterrupt from None
     except click.exceptions.Exit:
         raise
@@ -96,7 +96,7 @@ def errors_in_a_line() -> Iterator[None]:
         if os.environ.get("VOIRDIRE_DEBUG"):
             raise
         click.echo(f"voirdire: {message(_text(error))}", err=True)
-        # Wrong use or input, unless the error knows better.
+        # 2: wrong use or input, unless the error has its own code.
         sys.exit(getattr(error, "exit_code", 2))
 
 
@@ -111,14 +111,14 @@ def _bounded_errors() -> Iterator[None]:
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
-        # It shows the help; its message is the help once more.
+        # click shows the help for it; its message would repeat the help.
         raise
     except click.UsageError as error:
         raise click.UsageError(message(error.format_message()), error.ctx) from None
 
 
 def _check(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Refuse text that cannot be shown, or is too long."""
+    """Raise an error for text that is unprintable or too long."""
     for each in value if isinstance(value, tuple) else (value,):
         if not isinstance(each, str | Path):
             continue

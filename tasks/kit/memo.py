@@ -1,4 +1,4 @@
-"""Compute once what several statistics derive from the same frame."""
+"""Memoization of what several statistics derive from the same frame."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -19,7 +19,7 @@ _lock = Lock()
 
 @contextmanager
 def measured_together() -> Iterator[None]:
-    """Keep what :func:`once` makes until all statistics are measured."""
+    """Keep the results of :func:`once` functions until all statistics are computed."""
     token = _made.set({})
     try:
         yield
@@ -28,7 +28,7 @@ def measured_together() -> Iterator[None]:
 
 
 def once(make: Make[Thing]) -> Make[Thing]:
-    """Make something of a frame once, also where several threads ask for it."""
+    """Memoize a function of a frame by the frame's identity; safe for concurrent threads."""
 
     @wraps(make)
     def found(frame: pl.DataFrame) -> Thing:
@@ -40,7 +40,7 @@ def once(make: Make[Thing]) -> Make[Thing]:
             future = made.setdefault((make, id(frame)), waiting)
         if future is waiting:
             try:
-                # The frame is kept too, so that no other one gets its id.
+                # Keeping the frame alive prevents reuse of its id.
                 future.set_result((frame, make(frame)))
             except BaseException as error:
                 future.set_exception(error)

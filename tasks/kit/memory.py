@@ -1,18 +1,18 @@
-"""Limit the memory that the allocator keeps."""
+"""Settings of the memory allocators."""
 
 import ctypes
 import os
 
 M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -8, -1, -3
-"""The numbers by which ``mallopt(3)`` knows what a process may hold."""
+"""Parameter numbers of ``mallopt(3)``."""
 
 GIB = 1 << 30
 
 
 def share_one_heap() -> None:
-    """Let all threads allocate from one heap, where the C library is GNU's.
+    """Let all threads allocate from one heap, if the C library is glibc.
 
-    Each thread would get one of its own, which keeps what it once held: 20 MB for a study.
+    Otherwise each thread has its own heap, which keeps freed memory: 20 MB for a study.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
@@ -20,11 +20,11 @@ def share_one_heap() -> None:
 
 
 def prepare_for_millions() -> None:
-    """Give nothing back to the system, which is a third of the time of sums over millions of rows.
+    """Do not return memory to the system: that takes a third of the time of sums over many rows.
 
-    What one thread gives up another takes. Statistics are measured several at a time, so that
-    products of matrices need no threads of their own. To be called before Polars and numpy are
-    imported, which read their settings once.
+    Memory freed by one thread is reused by others. Statistics run concurrently, so matrix products
+    need no threads of their own. Call this before importing Polars and numpy, which read their
+    settings only once.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault(

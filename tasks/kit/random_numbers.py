@@ -1,4 +1,4 @@
-"""Random numbers that depend on their keys alone, never on the order of calls."""
+"""Seeded random numbers that depend on their keys only, not on the order of calls."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A stage: a pure function as a Prefect task, cached by the content of its inputs and its code."""
+"""Stages: pure functions as Prefect tasks, cached by the content of their inputs and code."""
 
 import base64
 import functools
@@ -26,7 +26,7 @@ from tasks.kit.code_digest import reachable_digest
 
 PICKLED, FRAME = b"-", b"+"
 DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
-"""Environment variable: so many days cached results are kept. Votes are always kept."""
+"""Environment variable: number of days that cached results are kept. Votes are never deleted."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,9 +34,9 @@ R = TypeVar("R")
 
 @dataclass
 class Content(CachePolicy):
-    """Key on the task, on the code that it can reach, and on what its inputs hold.
+    """Cache key from the task, the code that it can reach, and the content of its inputs.
 
-    Prefect's own ``INPUTS`` hashes how a frame lies in memory, and its default also the run.
+    Prefect's own ``INPUTS`` policy hashes a frame's memory layout, and its default policy the run.
     """
 
     def compute_key(
@@ -51,12 +51,12 @@ class Content(CachePolicy):
 
 
 class Compressed(PickleSerializer):
-    """Keeps results as pickles, but frames compressed: one of texts took four times its size."""
+    """Pickles results, but compresses frames: pickled frames of text take four times their size."""
 
     type: str = "voirdire"
 
     def dumps(self, obj: Any) -> bytes:
-        """Write a result as text."""
+        """Serialize a result."""
         if not isinstance(obj, pl.DataFrame):
             return PICKLED + super().dumps(obj)
         buffer = io.BytesIO()
@@ -64,7 +64,7 @@ class Compressed(PickleSerializer):
         return FRAME + base64.b64encode(buffer.getbuffer())
 
     def loads(self, blob: bytes) -> Any:
-        """Read a result."""
+        """Deserialize a result."""
         kind, text = blob[:1], blob[1:]
         if kind == PICKLED:
             return super().loads(text)
@@ -72,9 +72,9 @@ class Compressed(PickleSerializer):
 
 
 def results_folder() -> Path:
-    """Return the folder of cached results: our own part of Prefect's local storage.
+    """Return the folder of cached results, a subfolder of Prefect's local storage.
 
-    Stages name it, since Prefect would ask its server, which may be gone, before each of them.
+    It is passed to every stage, as Prefect would otherwise ask its server before each of them.
     """
     return Path(get_current_settings().results.local_storage_path) / "voirdire"
 
@@ -117,14 +117,15 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
 
 
 def errand(function: Callable[P, R]) -> Task[P, R]:
-    """Make a stage that is never cached: what it does is kept elsewhere."""
+    """Make an uncached task, for effects that are stored elsewhere."""
     return task(cache_policy=NO_CACHE, persist_result=False)(function)
 
 
 def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
-    """Make a function that keeps the frames it returned, and returns them for the same inputs.
+    """Make a function that stores the frames it returns, and returns them for equal inputs.
 
-    They lie among the cached results of stages, whose key they share; what is used stays.
+    Frames are stored with the cached results of stages, under the same kind of key; using one
+    keeps it from being pruned.
     """
 
     @functools.wraps(function)
@@ -135,16 +136,16 @@ def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]
             file.touch()
             return frame
         frame = function(*args, **kwargs)
-        # It can be had again: a full disk ends nothing.
+        # The frame can be recomputed, so a full disk is no error.
         with suppress(OSError):
-            _write_whole(file, frame)
+            _write_atomically(file, frame)
         return frame
 
     return call
 
 
-def _write_whole(file: Path, frame: pl.DataFrame) -> None:
-    """Write a frame for its owner alone, and under its name only when it is complete."""
+def _write_atomically(file: Path, frame: pl.DataFrame) -> None:
+    """Write a frame atomically, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
         try:
@@ -156,7 +157,7 @@ def _write_whole(file: Path, frame: pl.DataFrame) -> None:
 
 
 def _key(function: Callable[..., Any], name: str, inputs: Any) -> str:
-    """Return the cache key of what a function of this name makes of its inputs."""
+    """Return the cache key for a function, its name, and its inputs."""
     code = reachable_digest(function.__module__)
     parts = [name, code, pl.__version__, _plain(inputs)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Several judges on the same items: pairs of judges, juries, letter displays."""
+"""Panels of several judges on the same items: pairs of judges, juries, letter displays."""

@@ -1,4 +1,4 @@
-"""Correlation of the errors of a jury's members, and its effective number of judges."""
+"""Correlation of the errors of jury members, and the jury's effective number of judges."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Told(NamedTuple):
-    """A number, its interval, and why one of them is missing."""
+    """An estimate and its interval, or the reason why one of them is missing."""
 
     estimate: float | None
     low: float | None = None
@@ -28,19 +28,19 @@ class Told(NamedTuple):
 
 
 def untold(reason: str) -> Told:
-    """Return that there is no number, and why."""
+    """Return a missing estimate with its reason."""
     return Told(None, reason=reason)
 
 
 def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
-    """Return, per item, one, the values, their squares, and their products by pair of members.
+    """Return, per item, a one, the values, their squares, and the products of pairs of members.
 
     Parameters
     ----------
     values
         Shape (items, members).
     whole
-        Which items count: those with every member's value; of the others all is 0.
+        Which items have every member's value; all columns of the others are 0.
     """
     first, second = np.triu_indices(values.shape[1], 1)
     own = np.where(whole[:, None], values, 0.0)
@@ -50,16 +50,16 @@ def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
 
 
 def correlation(sums: Floats, members: int, unvaried: str) -> Told:
-    """Return the mean correlation of pairs of members with expanded percentiles.
+    """Return the mean correlation of pairs of members with widened bootstrap percentiles.
 
     Parameters
     ----------
     sums
         Cluster sums of :func:`products`.
     members
-        How many there are.
+        Number of members.
     unvaried
-        The reason where fewer than two members vary.
+        The reason to give if fewer than two members vary.
     """
     clusters = int((sums[:, 0] > 0).sum())
     if not clusters:
@@ -82,7 +82,7 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Told:
 
 
 def effective_size(r: float | None, members: int) -> float | None:
-    """Return ``m / (1 + (m - 1) r)``, or nothing where it has no bound.
+    """Return ``m / (1 + (m - 1) r)``, or None where it is unbounded.
 
     Examples
     --------
@@ -100,9 +100,9 @@ def size_rows(
     members: int,
     used: tuple[int, int],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a correlation and of the size that it leaves.
+    """Yield the rows of a correlation and of the effective size that follows from it.
 
-    ``used`` are the items and clusters that they rest on.
+    ``used`` are the numbers of items and clusters that they are based on.
     """
     yield {**row, **_numbers(names[0], told, used)}
     size, least, most = (effective_size(r, members) for r in (told.estimate, told.high, told.low))
@@ -115,7 +115,7 @@ def size_rows(
 
 
 def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
-    """Return what a row says; an interval has both ends, and no estimate rests on nothing."""
+    """Return the columns of a row; an interval needs both ends, and n is 0 without an estimate."""
     known = None not in told[:3]
     n, clusters = (0, 0) if told.estimate is None else used
     return {
@@ -133,7 +133,7 @@ def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
 
 
 def _mean_correlation(sums: Floats, members: int) -> Floats:
-    """Return the mean correlation of pairs, a row of sums each; not a number if none varies."""
+    """Return the mean correlation of pairs for each row of sums; NaN if fewer than two vary."""
     first, second = np.triu_indices(members, 1)
     n = np.maximum(sums[:, :1], 1.0)
     mean, square, product = np.split(sums[:, 1:] / n, [members, 2 * members], axis=1)

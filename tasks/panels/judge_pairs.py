@@ -1,4 +1,4 @@
-"""All pairs of judges on the items that both judged, and the estimates of their differences."""
+"""All pairs of judges on the items that both judged, with estimates of their differences."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -27,24 +27,24 @@ from tasks.panels.panels import GROUP, Panel
 
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]
-"""Sums of the first and of the second judge of each pair."""
+"""Cluster sums of the first and of the second judge of each pair."""
 
 Value = Callable[..., Floats]
-"""From the sides of some columns, shape (..., pairs) each, to what is estimated."""
+"""Function from the sides of columns, shape (..., pairs) each, to the estimates."""
 
 
 class Duel(NamedTuple):
-    """A panel by pairs of judges: columns are pairs, and clusters whose values are whole first."""
+    """A panel as pairs of judges, one per column; clusters without missing values come first."""
 
     panel: Panel
     pairs: Pairs
     order: NDArray[np.intp]
     whole: int
-    """How many clusters have every value of every judge."""
+    """Number of clusters without missing values."""
 
     @classmethod
     def of(cls, panel: Panel) -> "Duel":
-        """Pair all judges, by name."""
+        """Pair all judges, ordered by name."""
         first, second = np.triu_indices(len(panel.judges), 1)
         lacking = sum(np.isnan(table) for table in panel.values.values())
         gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
@@ -52,13 +52,13 @@ class Duel(NamedTuple):
         return cls(panel, Pairs(first, second), order, int((~gaps).sum()))
 
     def shared(self, name: str) -> NDArray[np.bool_]:
-        """Tell of which items both judges of each pair have a value."""
+        """Tell which items have a value of both judges of each pair."""
         told = ~np.isnan(self.panel.values[name])
         both: NDArray[np.bool_] = told[:, self.pairs.first] & told[:, self.pairs.second]
         return both
 
     def of_pairs(self, name: str, both: NDArray[np.bool_]) -> Sides:
-        """Return cluster sums of the first and of the second judge over items in ``both``."""
+        """Return cluster sums over the items in ``both``, of the first and of the second judge."""
         values = np.nan_to_num(self.panel.values[name])
         if both.all():
             sums = self.panel.sums(values)
@@ -69,23 +69,23 @@ class Duel(NamedTuple):
         return first, second
 
     def sums(self, name: str, first: Floats, second: Floats) -> Sums:
-        """Return the differences of cluster sums as permutation takes them."""
+        """Return the differences of cluster sums in the form that permutation takes."""
         whole, rest = self.order[: self.whole], self.order[self.whole :]
         return Sums(self._by_judge(name)[whole], (first - second)[rest])
 
     def bounds(self, columns: dict[str, Sides], used: NDArray[np.bool_], value: Value) -> Floats:
-        """Return the percentile interval of each pair by cluster bootstrap, shape (2, pairs).
+        """Return the cluster bootstrap percentile interval of each pair, shape (2, pairs).
 
-        Widened for few clusters; not a number where no draws are wanted.
+        Widened for few clusters; NaN if bootstrapping is switched off.
 
         Parameters
         ----------
         columns
-            By the name of a value of the panel, its cluster sums of both judges.
+            Name of a value of the panel -> its cluster sums of both judges.
         used
             Which items count for each pair.
         value
-            Takes the sides of all columns, in their order.
+            Function of the sides of all columns, in their order.
         """
         count, many = len(self.pairs.first), self.panel.clusters
         if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
@@ -105,13 +105,13 @@ class Duel(NamedTuple):
         return self.panel.sums(np.nan_to_num(self.panel.values[name]))
 
     def _drawn(self, names: list[str]) -> list[Floats]:
-        """Return the sums of the whole clusters of each draw, by judge, of each column."""
+        """Return, for each column, bootstrap sums of the complete clusters by judge."""
         own = np.hstack([self._by_judge(name) for name in names])
         own[self.order[self.whole :]] = 0.0
         return np.hsplit(resampled(own), len(names))
 
     def _sides(self, judged: list[Floats], own: list[Sides], some: slice) -> list[Sides]:
-        """Return the sums of each draw by pair: those of whole clusters, and of the others."""
+        """Return bootstrap sums by pair: complete clusters plus the others."""
         rest = self.order[self.whole :]
         first, second = (judge[some] for judge in self.pairs)
         sides = [(draws[:, first], draws[:, second]) for draws in judged]
@@ -132,22 +132,22 @@ BARE = "no interval"
 
 
 class Part(NamedTuple):
-    """What one statistic is of the pairs of one panel."""
+    """One statistic of all pairs of one panel."""
 
     cell: dict[str, str | None]
-    """What the pairs have in common, the statistic among it."""
+    """Key columns that the pairs have in common, the statistic among them."""
     rows: pl.DataFrame
-    """Whose it is, and of how much."""
+    """The judges of each pair, and the counts."""
     found: pl.DataFrame
-    """The numbers, or the moments that they follow from."""
+    """The estimates, or the moments that they are computed from."""
     test: tuple[Floats, pl.Series] | None = None
-    """p-values, and of what test; none if they are those of the numbers."""
+    """p-values and the name of their test; None if ``found`` has them."""
     ends: Floats | None = None
-    """Of the bootstrap, shape (2, pairs)."""
+    """Bootstrap interval, shape (2, pairs)."""
 
 
 def clusters_of(duel: Duel, used: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return of how many clusters each pair uses something."""
+    """Return the number of clusters in which each pair uses some item."""
     many: NDArray[np.int64] = (duel.panel.sums(used) > 0).sum(axis=0)
     return many
 
@@ -162,10 +162,10 @@ def part_of(
     ends: Floats | None = None,
     lost: NDArray[np.int64] | None = None,
 ) -> Part:
-    """Say of the numbers of a panel's pairs whose they are, and of how much.
+    """Combine the estimates of a panel's pairs with their judges and counts.
 
-    ``used`` are items by pairs, ``lost`` how many items are missing, if not all others; the rest is
-    as in :class:`Part`.
+    ``used`` are items by pairs, ``lost`` the number of missing items, by default all others; for
+    the rest see :class:`Part`.
     """
     panel, (first, second) = duel.panel, duel.pairs
     judges, votes = pl.Series(panel.judges), panel.votes
@@ -189,7 +189,7 @@ def part_of(
 
 
 def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False) -> pl.DataFrame:
-    """Return the rows of one statistic; those that need equal votes per pair may be null."""
+    """Return the rows of one statistic; if ``alike``, pairs with unequal votes get no estimate."""
     own = [part.test for part in parts if part.test]
     test = _by_formula(found)
     if own:
@@ -211,7 +211,7 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
     numbers = ("estimate", "low", "high", *BOOT, "standard_error", "df", "p_value")
     return (
         rows.with_columns(
-            # By formula there is no test where all clusters are alike.
+            # The formula gives no test where all clusters are equal.
             p_value=pl.when(~silent).then(pl.col("p_value").fill_nan(None))
         )
         .with_columns(
@@ -253,5 +253,5 @@ def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
 
 
 def numbers_of(values: pl.Series) -> Floats:
-    """Return values as numbers, not a number where there is none."""
+    """Return values as floats, NaN for null."""
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy()

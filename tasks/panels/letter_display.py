@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 
 def letters(count: int, separated: Iterable[tuple[int, int]]) -> list[frozenset[int]]:
-    """Return the groups of 0..count-1 that share a letter, that of 0 first.
+    """Return the groups of 0..count-1 that share a letter, the group of 0 first.
 
-    Two share a letter if, and only if, they are not ``separated``: the groups are the largest sets
-    without a separated pair.
+    Two numbers share a letter if and only if they are not ``separated``: the groups are the maximal
+    sets without a separated pair.
 
     References
     ----------
@@ -16,7 +16,7 @@ def letters(count: int, separated: Iterable[tuple[int, int]]) -> list[frozenset[
 
     Examples
     --------
-    0 and 2 are told apart, 1 from neither:
+    0 differs from 2; 1 differs from neither:
 
     >>> [sorted(group) for group in letters(3, [(0, 2)])]
     [[0, 1], [1, 2]]

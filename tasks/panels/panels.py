@@ -1,4 +1,4 @@
-"""Several judges on the same items: arrays of items by judges."""
+"""Panels: values of several judges on the same items, as arrays of items by judges."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,30 +25,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Panel:
-    """Values of items (rows, those of a cluster together) by judges (columns, sorted by name)."""
+    """Values of items (rows, sorted by cluster) by judges (columns, sorted by name)."""
 
     cell: dict[str, Any]
-    """What they have in common: ``kind`` among it, ``has_sham``, if shifts are over the sham."""
+    """Columns common to all rows, and ``has_sham``: whether shifts are over the sham."""
     shammed: bool
-    """Whether some sample has a sham."""
+    """Whether any sample has a sham."""
     judges: list[str]
     simulated: list[bool | None]
     votes: NDArray[np.int64]
-    """Ballots per pair of each judge, the most common number."""
+    """Most common number of ballots per pair, by judge."""
     values: dict[str, Floats]
-    """Not a number where a judge has none."""
+    """Value name -> table; NaN where a judge has no value."""
     starts: NDArray[np.intp]
     """First row of each cluster."""
 
     def votes_of(self, arm: str) -> NDArray[np.int64]:
-        """Return the votes per pair of each judge in ``arm``, a value of the panel."""
+        """Return each judge's most common number of votes per pair in ``arm``."""
         told = self.values[f"{arm}_votes"]
         found = self.votes.copy()
         some = ~np.isnan(told)
         many = some.any(axis=0)
         most = np.where(some, told, -1).max(axis=0, initial=-1)
         found[many] = most[many]
-        # As a rule all pairs of a judge have the same number.
+        # Usually all pairs of a judge have the same number.
         for judge in np.flatnonzero((some & (told != most)).any(axis=0)):
             values, counts = np.unique(told[some[:, judge], judge], return_counts=True)
             found[judge] = int(values[counts == counts.max()].max())
@@ -68,7 +68,7 @@ class Panel:
         return total
 
     def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "Panel":
-        """Return the panel of some samples and judges only."""
+        """Return the panel restricted to some samples and judges."""
         cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
         return Panel(
             self.cell,
@@ -82,13 +82,13 @@ class Panel:
 
 
 def primary_shift() -> pl.Expr:
-    """Return the shift of the primary endpoint, the same of all judges: a value of panels."""
+    """Return the shift of the primary endpoint, with the same base for all judges."""
     base = pl.when("over_sham").then("sham_score").otherwise("control_score")
     return pl.col("experimental_score") - base
 
 
 def with_primary(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Add to shifts whether those of their group are ``over_sham``, for :func:`primary_shift`."""
+    """Add ``over_sham``, whether a group's shifts are over the sham, for :func:`primary_shift`."""
     return shifts.with_columns(over_sham=_over_sham(_plans(shifts), shifts.height))
 
 
@@ -101,7 +101,7 @@ def _over_sham(plans: Iterable["_Plan"], rows: int) -> pl.Series:
 
 
 class _Plan(NamedTuple):
-    """A panel but for its values."""
+    """The layout of a panel, without its values."""
 
     cell: dict[str, Any]
     shammed: bool
@@ -111,12 +111,12 @@ class _Plan(NamedTuple):
     starts: NDArray[np.intp]
     samples: int
     at: Numbers
-    """Which rows of the frame are the panel's."""
+    """Row numbers of the panel in the frame."""
     place: Numbers
-    """Where each of them stands in a table of samples by judges, in the order of C."""
+    """Index of each row in the flattened (row-major) table of samples by judges."""
 
     def filled(self, values: pl.Series) -> Floats:
-        """Lay the values of the frame's rows out, shape (samples, judges)."""
+        """Arrange the values of the frame's rows in a table of shape (samples, judges)."""
         table = np.full(self.samples * len(self.judges), np.nan)
         table[self.place] = values.gather(self.at).to_numpy()
         return table.reshape(self.samples, len(self.judges))
@@ -125,10 +125,10 @@ class _Plan(NamedTuple):
 def panels(
     shifts: pl.DataFrame, values: Mapping[str, pl.Expr], of: pl.DataFrame | None = None
 ) -> Iterator[Panel]:
-    """Yield a panel per dataset, prompt, wave, mode and perturbation, in their order.
+    """Yield a panel per dataset, prompt, wave, mode and perturbation, in sorted order.
 
-    ``values`` are numbers of each row, null where the judge has none. If ``shifts`` only adds
-    columns to another frame, ``of``, then panels that others make of that one are laid out once.
+    ``values`` are expressions for each row's numbers, null where the judge has none. If ``shifts``
+    only adds columns to another frame, pass that as ``of``: its layout is memoized and shared.
     """
     if shifts.is_empty():
         return
@@ -149,7 +149,7 @@ def _plans(shifts: pl.DataFrame) -> list[_Plan]:
     rows = shifts.select(*GROUP, "judge", "kind", "has_sham", "simulated", "votes")
     if rows["has_sham"].any():
         rows = rows.hstack(shifts.select(has_shift(base).alias(base) for base in BASES))
-    # The smaller a number, the faster it is sorted.
+    # Smaller integer types sort faster.
     order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
     ends = np.searchsorted(group[order], np.arange(len(present) + 1))
     codes = [numbers[name][0] for name in ("judge", "sample", "cluster")]
@@ -179,11 +179,11 @@ def _plan(
 
 
 def _over_shams(rows: pl.DataFrame, sample: Numbers, cluster: Numbers) -> bool:
-    """Tell whether the endpoint of a panel that has shams is over them."""
+    """Tell whether the endpoint of a panel with shams is the shift over them."""
     enough = []
     for base in BASES:
         some = rows[base].to_numpy()
-        # Several judges may have the same sample.
+        # A sample counts once, however many judges have it.
         _, first = np.unique(sample[some], return_index=True)
         sizes = np.bincount(cluster[some][first], minlength=1).astype(np.float64)
         enough.append(have_enough(sizes))
@@ -191,7 +191,7 @@ def _over_shams(rows: pl.DataFrame, sample: Numbers, cluster: Numbers) -> bool:
 
 
 def _places(sample: Numbers, cluster: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the row of each sample, those of a cluster together, and where clusters start."""
+    """Return the row of each sample, sorted by cluster, and the first row of each cluster."""
     own = np.full(int(sample.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(own, sample, cluster)
     present = np.flatnonzero(np.bincount(sample))
@@ -210,11 +210,11 @@ NAMES = (*ITEM, "judge", "label")
 
 @once
 def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the score of each member on each control pair, and by order, of juries of two or more.
+    """Return each jury member's score on each control pair, in total and by order.
 
-    Members are the judges that are no person and no formula and have a score; where all are
-    simulated, all. Adds ``members``, how many the jury has; ``label`` is that of the pair, whoever
-    was asked about it, and ``simulated`` is no longer null.
+    A jury has two or more members: judges with a score that are neither people nor simulated or, if
+    all are simulated, those. Adds ``members``, their number; ``label`` is the pair's, whichever
+    judges were asked about it, and null in ``simulated`` becomes false.
     """
     scored = _scores(tallies).with_columns(pl.col("simulated").fill_null(value=False))
     told = pl.col("score").is_not_null()
@@ -234,7 +234,7 @@ def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the score of each judge that is no person on each control pair, and by order."""
+    """Return the scores of judges other than people on control pairs, in total and by order."""
     means = []
     for order in ORDERS:
         anchor, tie, target = (
@@ -255,13 +255,13 @@ JUDGE = ("dataset", "judge")
 
 
 def people_of(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return ``dataset`` and ``judge`` of each judge that is a person."""
+    """Return ``dataset`` and ``judge`` of the people among the judges."""
     person = tallies.filter(pl.col("human").fill_null(value=False))
     return person.select(pl.col(JUDGE).cast(pl.String)).unique()
 
 
 def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Shifts]:
-    """Return the shifts of judges that are no person; ``tallies`` tell who is one."""
+    """Return the shifts of judges that are not people, as known from ``tallies``."""
     people = people_of(tallies)
     judges = shifts.select(JUDGE).unique().select(pl.col(JUDGE).cast(pl.String))
     if judges.join(people, on=JUDGE, how="semi").is_empty():
@@ -279,12 +279,12 @@ Places = NDArray[np.intp]
 
 
 def seen(told: Told, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
-    """Count the clusters of each part in which some sample is told, shape (parts, columns).
+    """Count the clusters of each part that have a sample with a value, shape (parts, columns).
 
     Parameters
     ----------
     told
-        Shape (samples, columns), the samples of a cluster together, and the clusters of a part.
+        Which samples have a value, shape (samples, columns), sorted by part and cluster.
     starts
         First sample of each cluster.
     parts
@@ -296,9 +296,9 @@ def seen(told: Told, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]
 
 
 def enough(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
-    """Tell where each part has enough clusters of told samples, shape (parts, columns).
+    """Tell where each part has enough clusters with a value, shape (parts, columns).
 
-    Parameters are those of :func:`seen`; :mod:`tasks.inference.linearised_errors` says how many
+    For the parameters see :func:`seen`; :mod:`tasks.inference.linearised_errors` defines how many
     are enough.
     """
     sizes = np.add.reduceat(told.astype(np.float64), starts, axis=0)
@@ -308,10 +308,10 @@ def enough(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
 def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
     """Tell which judges share enough clusters of every part, shape (judges,).
 
-    Nobody without enough of its own does. As long as the others share too few, the judge is left
-    out without which the rest share most (in the part where it is least); of several the one that
-    shares the fewest samples with each of the others, then the first. If fewer than two are left,
-    nobody shares.
+    A judge without enough clusters of its own never does. While the others share too few, drop the
+    judge without whom the rest share most clusters (in the part where they share fewest). Ties are
+    broken by the fewest samples shared with each other judge, then by position. If fewer than two
+    are left, none shares.
 
     Parameters
     ----------
@@ -320,8 +320,8 @@ def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
 
     Examples
     --------
-    Of 30 questions a and b saw all, c ten, d the ten others: without c or d ten are shared, and
-    both share as many samples with the others, so c is left out.
+    Of 30 questions, a and b saw all, c ten, d ten others. Dropping c or d leaves ten shared
+    questions; both share as many samples with the others, so c, the first, is dropped.
     """
     kept: Told = np.all(enough(told, starts, parts), axis=0)
     lacking = (~told[:, kept]).sum(axis=1)

@@ -29,7 +29,9 @@ class Limits(BaseModel):
     concurrency: int | None = Field(default=None, ge=1)
     """Calls in flight at once."""
     requests_per_minute: int | None = Field(default=None, ge=1)
+    """Requests that start within a minute; null: any number."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    """Tokens of requests and replies within a minute; null: any number."""
 
 
 class Provider(Limits):
@@ -47,6 +49,7 @@ class Provider(Limits):
     """Module that is run with ``--port`` to serve its models, if nobody answers at ``api_base``."""
     concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
+    """A request that takes longer is cut off and tried again."""
     max_reply_bytes: int = Field(default=2_000_000, ge=1000)
     """A larger reply, inflated, is broken off; an answer to a ballot takes some thousand bytes."""
     attempts: int = Field(default=10, ge=1)
@@ -115,6 +118,7 @@ class Judge(Limits):
     system: str = ""
     """Put before the system message of the judge prompt."""
     about: str = ""
+    """One line that `voirdire list` shows."""
     usd_per_million: UsdPerMillion | None = None
     """Where litellm knows no price, or another one is paid; in a batch, the price there."""
     mode: Literal["live", "batch"] = "live"

@@ -47,7 +47,7 @@ OPTIONAL = (
     "category",
     *MODELS,
 )
-LIKE = "The columns are described in the README under 'Bring your own votes'."
+LIKE = "The columns are described in docs/reference/file-formats.md."
 
 TYPES: dict[str, type] = {
     "repeat": int,

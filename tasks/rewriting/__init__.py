@@ -1,1 +1,1 @@
-"""What perturbations are made with: words, paraphrases, shams, validity checks."""
+"""Text tools for perturbations: words, paraphrases, shams, validity checks."""

@@ -1,4 +1,4 @@
-"""Validity checks of perturbed texts and shams; each names the first fault."""
+"""Validity checks of perturbed texts and shams; each returns the first fault found."""
 
 import math
 import re
@@ -16,8 +16,8 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def additive(original: str, perturbed: str) -> str | None:
-    """Check that all words of the original remain, in order."""
-    if failure := _void(original, perturbed):
+    """Check that the original's words remain, in order."""
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     left = iter(words(perturbed))
     for word in words(original):
@@ -27,8 +27,8 @@ def additive(original: str, perturbed: str) -> str | None:
 
 
 def same_words(original: str, perturbed: str) -> str | None:
-    """Check that the words are the same once markup and emoji are gone."""
-    if failure := _void(original, perturbed):
+    """Check that the words are the same without markup and emoji."""
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     before, after = words(plain(original)), words(plain(perturbed))
     for place, (old, new) in enumerate(zip(before, after, strict=False), 1):
@@ -40,13 +40,13 @@ def same_words(original: str, perturbed: str) -> str | None:
 
 
 def detracting(original: str, perturbed: str) -> str | None:
-    """Check that most words remain, that the length does, and that the content changes."""
-    if failure := _void(original, perturbed):
+    """Check that most words and the length are kept, and that the content changes."""
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     ratio = len(perturbed) / len(original)
     if not SHORTEST <= ratio <= LONGEST:
         needed = f"{SHORTEST:.2f} to {LONGEST:.2f}"
-        return f"is {_outward(ratio)} of the original's length, needs {needed}"
+        return f"is {_rounded_away(ratio)} of the original's length, needs {needed}"
     before, after = words(original), words(perturbed)
     share = _most_kept(before, after)
     if share >= WORDS_KEPT:
@@ -55,14 +55,14 @@ def detracting(original: str, perturbed: str) -> str | None:
             return f"has {longest} words, can compare {COMPARED_WORDS}"
         share = _kept(before, after)
     if share < WORDS_KEPT:
-        return f"keeps {_outward(share)} of the words, needs {WORDS_KEPT:.2f}"
+        return f"keeps {_rounded_away(share)} of the words, needs {WORDS_KEPT:.2f}"
     if canonical(original) == canonical(perturbed):
         return "changes no content"
     return None
 
 
 def words_kept(original: str, perturbed: str) -> float | None:
-    """Return the share of the original's words kept in order; null if too long to compare."""
+    """Return the share of the original's words kept in order; None if too long to compare."""
     before, after = words(original), words(perturbed)
     if not before:
         return None
@@ -74,7 +74,7 @@ def words_kept(original: str, perturbed: str) -> float | None:
 
 
 def sham_failure(original: str, perturbed: str, sham: str) -> str | None:
-    """Check that a sham is as long as the perturbed text and adds nothing that could count."""
+    """Check that a sham is as long as the perturbed text and adds nothing that could matter."""
     if not sham.strip():
         return "is empty"
     if sham == original:
@@ -83,11 +83,11 @@ def sham_failure(original: str, perturbed: str, sham: str) -> str | None:
         return "is identical to the perturbed text"
     ratio = len(sham) / len(perturbed)
     if abs(len(sham) - len(perturbed)) > SHAM_TOLERANCE * len(perturbed):
-        return f"is {_outward(ratio)} of the perturbed text's length, needs 0.95 to 1.05"
-    return _added(original, sham)
+        return f"is {_rounded_away(ratio)} of the perturbed text's length, needs 0.95 to 1.05"
+    return _added_feature(original, sham)
 
 
-def _added(original: str, sham: str) -> str | None:
+def _added_feature(original: str, sham: str) -> str | None:
     before, after = features(original), features(sham)
     for what in ("references", "markup", "emoji", "padding"):
         more = getattr(after, what) - getattr(before, what)
@@ -97,7 +97,7 @@ def _added(original: str, sham: str) -> str | None:
     return f"adds the number {_clip(new[0])}" if new else None
 
 
-def _void(original: str, perturbed: str) -> str | None:
+def _empty_or_unchanged(original: str, perturbed: str) -> str | None:
     if not perturbed.strip():
         return "is empty"
     if perturbed.split() == original.split():
@@ -116,7 +116,7 @@ def _kept(before: list[str], after: list[str]) -> float:
 
 
 def _common(before: list[str], after: list[str]) -> int:
-    """Return the length of the longest common subsequence, a row per big integer.
+    """Return the length of the longest common subsequence, with one big integer as bit row.
 
     Hyyrö (2004), "Bit-parallel LCS-length computation revisited": a cleared bit is a match.
     """
@@ -132,8 +132,8 @@ def _common(before: list[str], after: list[str]) -> int:
     return len(before) - row.bit_count()
 
 
-def _outward(value: float) -> str:
-    """Write a value that breaks a limit so that rounding does not hide it."""
+def _rounded_away(value: float) -> str:
+    """Format a value that violates a limit, rounded away from the limit."""
     return f"{(math.floor if value < 1 else math.ceil)(value * 100) / 100:.2f}"
 
 

@@ -57,11 +57,11 @@ LINKING = frozenset(
         "yet",
     }
 )
-"""First words that bear no lead-in before them."""
+"""First words of sentences before which no lead-in fits."""
 
 
 class Edit(NamedTuple):
-    """A piece of text and what takes its place."""
+    """A span of text and its replacement."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class Edit(NamedTuple):
 
 
 def reworded(text: str, perturbed: str, key: tuple[object, ...]) -> Iterator[str]:
-    """Yield rewordings with about as many edits as ``perturbed`` has, then with fewer."""
+    """Yield paraphrases with about as many edits as ``perturbed`` has, then with fewer."""
     wanted = max(1, (Counter(words(text)) - Counter(words(perturbed))).total())
     swaps = shuffle(_swaps(text), *key, "swaps")[:wanted]
     leads = shuffle(_leads(text, key), *key, "leads")[: min(wanted - len(swaps), MOST_LEADS)]
@@ -114,7 +114,7 @@ def _cased(old: str, new: str) -> str:
 
 
 def _leads(text: str, key: tuple[object, ...]) -> list[Edit]:
-    """Return lead-ins for statements: they end with a stop and start with no lead-in."""
+    """Return lead-ins for statements: sentences that end with a full stop and have no lead-in."""
     edits = []
     for start, end in spans(text):
         sentence = text[start:end]

@@ -1,4 +1,4 @@
-"""Phrases without meaning of their own: neutral sentences, lead-ins, phrase swaps."""
+"""Phrases without content: neutral sentences, lead-ins, phrase swaps."""
 
 
 # ruff: noqa: E501 - a list of sentences reads best with one to a line
@@ -92,7 +92,7 @@ NOTES = (
     "Notes such as this one are found below many texts, be it on {} or on something else entirely.",
     "Anyone may write such a note about {}, and it would look much like this one does, word for word.",
 )
-"""Sentences of a note that names the subject and says nothing about it."""
+"""Sentences for a note that names the subject and says nothing about it."""
 
 PADDING_LEADS = (
     "To repeat",
@@ -106,7 +106,7 @@ PADDING_LEADS = (
     "To come back to this point",
     "To underline this once more",
 )
-"""Lead-ins under which padding repeats a sentence."""
+"""Lead-ins for sentences that padding repeats."""
 
 NEUTRAL_LEADS = (
     "In short",
@@ -118,7 +118,7 @@ NEUTRAL_LEADS = (
     "To put it plainly",
     "Put in plain words",
 )
-"""Lead-ins that any statement bears."""
+"""Lead-ins that fit any statement."""
 
 SWAPS = {
     "because of": "due to",
@@ -188,10 +188,10 @@ SWAPS = {
     "less than": "under",
     "about": "around",
 }
-"""Phrase -> phrase of the same meaning in any context; one way only, so that they settle."""
+"""Phrase -> synonym in any context; one direction only, so that repeated swaps terminate."""
 
 SAFE_BEFORE = {"nearly": r"(?<!\bnot )", "because of": r"(?<!\bonly )"}
-"""Phrase -> pattern of what may stand before it, where the swap is not safe everywhere."""
+"""Phrase -> pattern that must precede it, where the swap is not safe everywhere."""
 
 SAFE_AFTER = {
     ", because": r"(?! of\b)",
@@ -204,4 +204,4 @@ SAFE_AFTER = {
     "less than": r"(?= \d)",
     "about": r"(?= \d)",
 }
-"""Phrase -> pattern of what may stand after it, where the swap is not safe everywhere."""
+"""Phrase -> pattern that must follow it, where the swap is not safe everywhere."""

@@ -1,4 +1,4 @@
-"""The content of an answer without its markup, and the markup itself."""
+"""Content of an answer without decoration, and counts of its decoration."""
 
 import re
 from functools import lru_cache
@@ -46,12 +46,12 @@ TABLE = re.compile(r"^[ \t]{0,8}\|[^\n]{0,500}\|[ \t]{0,8}$", re.MULTILINE)
 
 
 class Features(NamedTuple):
-    """Counts of what decorates an answer."""
+    """Counts of an answer's decorations, and of its words."""
 
     references: int
     """Entries of a reference list, citations and links."""
     markup: int
-    """Marked spans, headings, list items, table rows, tags; outside the reference list."""
+    """Formatted spans, headings, list items, table rows, tags; outside the reference list."""
     emoji: int
     padding: int
     """Sentences that repeat an earlier one."""
@@ -59,7 +59,7 @@ class Features(NamedTuple):
 
 
 def canonical(text: str) -> str:
-    """Return the words of ``text`` without what means nothing; the same for its shams.
+    """Return the content words of ``text``; an answer and its shams have the same.
 
     Removed: markup, emoji, references, repeated sentences, neutral sentences, lead-ins.
     Idempotent.
@@ -80,12 +80,12 @@ def _canonical(text: str) -> str:
     kept: list[str] = []
     for sentence in dict.fromkeys(_statements(text)):
         kept += sentence
-    return " ".join(_settle(kept))
+    return " ".join(_normalised(kept))
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def _features(text: str) -> Features:
-    body, tail = _cut(text)
+    body, tail = _split_references(text)
     statements = _statements(text)
     entries = sum(bool(line.strip(" \t-*•#")) for line in tail.split("\n")[1:])
     return Features(
@@ -102,18 +102,18 @@ def _count(patterns: tuple[re.Pattern[str], ...], text: str) -> int:
 
 
 def _statements(text: str) -> list[tuple[str, ...]]:
-    body, _ = _cut(text)
+    body, _ = _split_references(text)
     if NOTE_HEAD in body:
         body = NOTE.sub("", body)
     if "(" in body or "[" in body:
         body = CITATION.sub(" ", body)
     if ":" in body or "www" in body.casefold():
         body = URL.sub(" ", body)
-    settled = (tuple(_settle(words(sentence))) for sentence in sentences(plain(body)))
+    settled = (tuple(_normalised(words(sentence))) for sentence in sentences(plain(body)))
     return [statement for statement in settled if statement]
 
 
-def _cut(text: str) -> tuple[str, str]:
+def _split_references(text: str) -> tuple[str, str]:
     if not any(hint in text for hint in TAIL_HINTS):
         return text, ""
     match = TAIL.search(text)
@@ -136,7 +136,7 @@ NEUTRAL_WORDS = frozenset(tuple(words(sentence)) for sentence in NEUTRAL)
 LONGEST_NEUTRAL = max(map(len, NEUTRAL_WORDS))
 
 
-def _settle(found: list[str]) -> list[str]:
+def _normalised(found: list[str]) -> list[str]:
     """Drop lead-ins and neutral sentences and swap phrases until nothing changes."""
     while True:
         found, before = _without_leads(found), found

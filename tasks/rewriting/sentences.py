@@ -1,4 +1,4 @@
-"""Sentences as building material: lead-ins, and neutral sentences of a given length."""
+"""Building sentences: lead-ins, and neutral sentences that fill a given length."""
 
 from itertools import combinations
 
@@ -63,7 +63,7 @@ OPENERS = frozenset(
 )
 
 
-"""Words that begin a sentence with a capital for no other reason."""
+"""Words that are capitalised only because they begin a sentence."""
 
 
 SHORTEST = min(map(len, NEUTRAL))
@@ -72,11 +72,11 @@ SHORTEST = min(map(len, NEUTRAL))
 ROOM = 60
 
 
-"""Characters that one or two neutral sentences can always fill closely."""
+"""Number of characters that one or two neutral sentences can always fill closely."""
 
 
 def led(lead: str, sentence: str) -> str:
-    """Put ``sentence`` under a lead-in, with a colon where its capital must stay.
+    """Put a lead-in before ``sentence``, with a colon where its capital must stay.
 
     >>> led("In short", "The tide falls."), led("In short", "Paris is a city.")
     ('In short, the tide falls.', 'In short: Paris is a city.')
@@ -88,25 +88,25 @@ def led(lead: str, sentence: str) -> str:
 
 
 def extended(text: str, length: int, key: tuple[object, ...], *, apart: bool) -> str:
-    """Append neutral sentences to bring ``text`` as close as they can to ``length``."""
+    """Append neutral sentences to bring ``text`` as close to ``length`` as possible."""
     joint = " " if not apart and text.endswith((".", "!", "?")) else "\n\n"
     free = [s for s in shuffle(NEUTRAL, *key, "neutral") if s not in text]
-    return text + joint + " ".join(_filling(length - len(text) - len(joint), free))
+    return text + joint + " ".join(_sentences_for(length - len(text) - len(joint), free))
 
 
 def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
-    """Append a note that names the topic and says nothing of it, to reach ``length`` closely."""
+    """Append a note that names the topic without content, to bring ``text`` close to ``length``."""
     head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
     free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
-    return head + " ".join(_filling(length - len(head), free))
+    return head + " ".join(_sentences_for(length - len(head), free))
 
 
 def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
-    """Return one of ``leads``."""
+    """Return one of ``leads``, chosen at random by the key."""
     return pick(leads, *key, "lead")
 
 
-def _filling(wanted: int, free: list[str]) -> list[str]:
+def _sentences_for(wanted: int, free: list[str]) -> list[str]:
     taken: list[str] = []
     left = wanted + 1  # the joint before the first sentence is counted elsewhere
     for sentence in free:

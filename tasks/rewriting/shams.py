@@ -1,4 +1,4 @@
-"""Shams: edits without meaning, as long as the perturbed text."""
+"""Shams: meaning-free edits that are as long as the perturbation."""
 
 from tasks.kit.random_numbers import shuffle
 from tasks.perturbations import Item
@@ -9,26 +9,26 @@ from tasks.rewriting.sentences import SHORTEST, extended, noted
 from tasks.rewriting.words import spans, topic_of
 
 SHORTEST_RULE = 3
-"""Dashes that are a rule; fewer are left out."""
+"""Longest run of dashes that is not yet written as a horizontal rule."""
 
 WIDEST = 8
-"""Spaces between two words: more would no longer pass for sloppy typing."""
+"""Most spaces between two words: more would not pass for sloppy typing."""
 
 
 def closing(item: Item, perturbed: str, seed: int) -> str | None:
-    """Append a closing paragraph of neutral sentences; reword if there is no room for one."""
+    """Append a closing paragraph of neutral sentences; paraphrase if there is no room."""
     longer = _longer(item, item.answer, perturbed, seed, apart=True)
     return longer or paraphrase(item, perturbed, seed)
 
 
 def addition(item: Item, perturbed: str, seed: int) -> str | None:
-    """Append neutral sentences; reword if there is no room for any."""
+    """Append neutral sentences; paraphrase if there is no room."""
     longer = _longer(item, item.answer, perturbed, seed, apart=False)
     return longer or paraphrase(item, perturbed, seed)
 
 
 def note(item: Item, perturbed: str, seed: int) -> str | None:
-    """Append a note that only names the question's subject; reword if there is no room for one."""
+    """Append a note that only names the question's subject; paraphrase if there is no room."""
     longer = noted(
         item.answer, topic_of(item.question, *_key(item, seed)), len(perturbed), _key(item, seed)
     )
@@ -36,7 +36,7 @@ def note(item: Item, perturbed: str, seed: int) -> str | None:
 
 
 def ruled(item: Item, perturbed: str, seed: int) -> str | None:
-    """Set sentences on lines of their own, with rules of dashes between them."""
+    """Put sentences on lines of their own, with horizontal rules of dashes between them."""
     breaks = _breaks(item.answer)
     need = len(perturbed) - len(item.answer)
     if breaks:
@@ -52,9 +52,9 @@ def ruled(item: Item, perturbed: str, seed: int) -> str | None:
 
 
 def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
-    """Swap phrases, set lead-ins and, if need be, add neutral sentences.
+    """Swap phrases, insert lead-ins and, if needed, add neutral sentences.
 
-    Where a short answer has room for none of them, only its spacing changes.
+    If a short answer has no room for any of these, only its spacing changes.
     """
     for text in reworded(item.answer, perturbed, _key(item, seed)):
         accepted = _accepted(item.answer, perturbed, text)
@@ -65,7 +65,7 @@ def paraphrase(item: Item, perturbed: str, seed: int) -> str | None:
 
 
 def respace(item: Item, perturbed: str, seed: int) -> str | None:
-    """Break lines between sentences and widen the spaces between words."""
+    """Insert line breaks between sentences and widen the spaces between words."""
     need = len(perturbed) - len(item.answer)
     if need < -SHAM_TOLERANCE * len(perturbed):
         return None
@@ -84,7 +84,7 @@ def _longer(item: Item, text: str, perturbed: str, seed: int, *, apart: bool) ->
 
 
 def _respaced(text: str, need: int, breaks: list[int], key: tuple[object, ...]) -> str:
-    """Give ``need`` more characters to the spaces; the gaps at ``breaks`` become line breaks."""
+    """Distribute ``need`` characters over the spaces; gaps at ``breaks`` become line breaks."""
     gaps = dict.fromkeys(_gaps(text), " ")
     for at in shuffle(breaks, *key, "breaks"):
         gaps[at] = "\n\n" if need else "\n"
@@ -98,7 +98,7 @@ def _respaced(text: str, need: int, breaks: list[int], key: tuple[object, ...]) 
 
 
 def _gaps(text: str) -> list[int]:
-    """Return where a single space stands between two words."""
+    """Return the positions of single spaces between words."""
     return [
         at
         for at in range(1, len(text) - 1)
@@ -107,7 +107,7 @@ def _gaps(text: str) -> list[int]:
 
 
 def _breaks(text: str) -> list[int]:
-    """Return the spaces before a sentence that starts with a letter, and so with no markup."""
+    """Return the spaces before sentences that start with a letter, so without markup."""
     gaps = set(_gaps(text))
     return [start - 1 for start, _ in spans(text) if start - 1 in gaps and text[start].isalpha()]
 

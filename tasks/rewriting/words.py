@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return the text without markup and emoji; its words stay."""
+    """Return the text without markup and emoji, with its words unchanged."""
     if not text.isascii():
         text = EMOJI.sub(" ", text)
     if ":" in text:
@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence starts and ends; a line break ends a sentence too."""
+    """Yield start and end of each sentence; a line break also ends a sentence."""
     start = 0
     for line in text.split("\n"):
         left = start
@@ -63,7 +63,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences, without the white space around them."""
+    """Return the sentences without surrounding white space."""
     return [text[start:end] for start, end in spans(text)]
 
 
@@ -144,7 +144,7 @@ ASKING = frozenset(
         "write",
     }
 )
-"""Words that ask rather than name a topic."""
+"""Words of instruction, which name no topic."""
 
 
 def topic_of(question: str, *key: object) -> str:

@@ -1,6 +1,6 @@
-"""Statistics, one family per file: ``@statistic(...)`` on a function named like the file.
+"""Statistics, one family per file: ``@statistic(...)`` on a function with the file's name.
 
-Parameter names are the frames it reads: ``tallies``, ``shifts``, ``contests``, ``annotations``.
+Its parameter names are the frames it reads: ``tallies, shifts, contests, annotations``.
 """
 
 import inspect
@@ -37,20 +37,20 @@ class Statistic:
 
     name: str
     gives: tuple[str, ...]
-    """Names of the rows that it makes."""
+    """Names of the statistics that it returns."""
     families: Mapping[str, Family]
-    """The family of each."""
+    """The family of each of them."""
     reads: tuple[str, ...]
     source: str
     measure: Callable[..., DataFrame[Estimates]]
     summary: str
 
     def __call__(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        """Measure, reading only the frames that the function names."""
+        """Compute the estimates from the frames that the function names."""
         return Estimates.of(self.draft(**frames))
 
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        """Measure, and leave the check of the rows to whoever puts them together."""
+        """Compute the estimates without validation, for callers that validate them together."""
         from tasks.counting.reasons import explained
 
         rows = explained(self.measure(**{frame: frames[frame] for frame in self.reads}))
@@ -65,7 +65,10 @@ def statistic(
     gives: tuple[str, ...] = (),
     other_families: Mapping[str, Family] | None = None,
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
-    """Declare a statistic; ``other_families`` are those of rows that are not of its ``family``."""
+    """Register a function as a statistic of the catalogue.
+
+    ``other_families`` names the rows that are not of its ``family``, with theirs.
+    """
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
         name = getattr(measure, "__name__", "")

@@ -1,4 +1,4 @@
-"""How often votes name the right answer, in each order and in both."""
+"""Accuracy: how often votes name the right answer, in each order and in both."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ SHARES = {
     "order_agreement": ("consistent", "matched_valid", "unmatched"),
     "order_agreement_llmbar": ("consistent_or_void", "matched_voted", "none"),
 }
-"""Numerator, denominator, and what is left out of it."""
+"""Statistic -> numerator, denominator, and what is dropped."""
 KEPT = (
     "dataset",
     "judge",
@@ -42,12 +42,12 @@ KEPT = (
     family="accuracy",
 )
 def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how often a judge's votes are right, where the right verdict is known.
+    """Measure the accuracy of a judge's votes where the right verdict is known.
 
     ``accuracy_12`` (anchor shown first), ``accuracy_21``, ``accuracy``: votes that name the label /
     votes cast. ``accuracy_valid``: the same / valid votes. ``both_right``: matches of equal repeat
-    whose two votes are right / matches of two votes. ``order_agreement``: matches whose two votes
-    say the same / matches of two valid votes.
+    with two right votes / matches of two votes. ``order_agreement``: matches with two equal votes /
+    matches of two valid votes.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A vote without a verdict is not right, so it lowers all but ``accuracy_valid``; where no vote of
-    a cell has one, nothing is told. Zeng et al. call
-    two votes without a verdict agreement between orders: ``order_agreement_llmbar`` counts as they
-    do, ``order_agreement`` leaves such matches out. ``accuracy`` pools the votes of both orders,
-    which is the mean of the two where they have equally many. Where votes were asked one after
-    another, the first in each order count. Their kappas against the labels compare votes coded 1, 0
-    with labels coded 1, 2, so that no vote for the second answer ever agrees: not given.
+    A vote without a verdict is wrong, so it lowers all rates except ``accuracy_valid``; cells
+    without any valid vote are null. Zeng et al. count two votes without a verdict as agreement
+    between orders: ``order_agreement_llmbar`` counts as they do, ``order_agreement`` leaves such
+    matches out. ``accuracy`` pools the votes of both orders, which is the mean of the two if both
+    have equally many. With sequential stopping only the first vote in each order counts. Zeng et
+    al. also report kappas against the labels, but code votes as 1, 0 and labels as 1, 2, so no vote
+    for the second answer ever agrees; these kappas are not offered.
 
     References
     ----------
@@ -81,7 +81,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     pairs = right_votes(tallies)
     groups = grouped(pairs)
-    counted = _unless_silent(groups, pairs["valid"])
+    counted = _null_without_votes(groups, pairs["valid"])
     rows = [
         portions(
             name,
@@ -97,8 +97,8 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat(rows))
 
 
-def _unless_silent(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:
-    """Let a column count 0 in cells without any valid vote: who never answers is not wrong."""
+def _null_without_votes(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:
+    """Return null instead of 0 in cells without any valid vote: no answer is not a wrong one."""
     silent = groups.by_cell(valid) == 0
     if not silent.any():
         return pl.col
@@ -107,7 +107,7 @@ def _unless_silent(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]
 
 
 def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Count right votes of each labelled pair, only the first where asked one after another."""
+    """Count right votes of each labelled pair; only the first votes with sequential stopping."""
     labelled = tallies.filter(
         pl.col("label").is_not_null(), pl.col("arm").is_in(["control", "experimental"])
     )
@@ -137,7 +137,7 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
         *KEPT,
         mode=pl.lit("any"),
         votes=pl.col("planned"),
-        **{name: _either(*both) if once else both[1] for name, both in columns.items()},
+        **{name: _first_if_stopped(*both) if once else both[1] for name, both in columns.items()},
     )
     return counted.with_columns(
         right=pl.col("right_12") + pl.col("right_21"),
@@ -151,8 +151,8 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _either(first: pl.Expr, counted: pl.Expr) -> pl.Expr:
-    """Return what the first vote in each order says where votes were asked one after another."""
+def _first_if_stopped(first: pl.Expr, counted: pl.Expr) -> pl.Expr:
+    """Return the first vote in each order for judges with sequential stopping, else all votes."""
     return (
         pl.when("once")
         .then(first.fill_null(value=False).cast(pl.Int64))

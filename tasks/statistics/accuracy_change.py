@@ -20,11 +20,11 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
     family="accuracy",
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure what a perturbation does to how often a judge is right.
+    """Measure how a perturbation changes a judge's accuracy.
 
     ``accuracy_before = mean_i b(i)``, ``accuracy_after = mean_i a(i)``,
-    ``accuracy_change = mean_i (a(i) - b(i))``, b and a the shares of a pair's votes that name the
-    right answer, in the control and in the experimental arm.
+    ``accuracy_change = mean_i (a(i) - b(i))``; b and a are the shares of a pair's votes that name
+    the right answer, in the control and in the experimental arm.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A vote without a verdict is not right; where all votes of a cell's arm are without, nothing is
-    told. Samples without a vote in either arm are dropped; where
-    votes were asked one after another, the first in each order count. Ye et al. (CALM) print
-    accuracies before and after, for one vote per item; these definitions are of our specification
-    and have not been compared with the paper's text, so they claim no parity with it.
+    A vote without a verdict is wrong; if an arm of a cell has only such votes, the cell is null.
+    Samples without a vote in either arm are dropped. With sequential stopping only the first vote
+    in each order counts. Ye et al. (CALM) print accuracies before and after, for one vote per item.
+    The definitions here follow our specification and have not been compared with the paper's text,
+    so they claim no parity with it.
 
     References
     ----------
@@ -90,7 +90,7 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _answered(pairs: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Let nothing count in cells where an arm has no valid vote: there is nothing to compare."""
+    """Count nothing in cells where an arm has no valid vote, as there is nothing to compare."""
     valid = [
         groups.by_cell(pairs.select(pl.when("counted").then(name)).to_series())
         for name in ("valid", "valid_before")

@@ -1,4 +1,4 @@
-"""How often two annotators agree, and how far beyond chance."""
+"""Agreement of two annotators, raw and beyond chance (Cohen's kappa)."""
 
 from functools import partial
 
@@ -39,10 +39,10 @@ KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadr
 def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often two annotators give the same label, raw and corrected for chance.
 
-    ``p_o`` share of common items labelled alike, ``p_e = sum_k r_k c_k`` of their marginals,
-    ``kappa = (p_o - p_e) / (1 - p_e)``. Weighted: ``1 - sum w o / sum w e`` with
-    ``w = |v - v'|`` (linear) or its square of the labels' places v, ``e`` from the marginals.
-    ``agreement_decided``: the share alike where neither says tie.
+    ``p_o`` is the share of common items with equal labels, ``p_e = sum_k r_k c_k`` from their
+    marginals, ``kappa = (p_o - p_e) / (1 - p_e)``. Weighted: ``1 - sum w o / sum w e`` with
+    ``w = |v - v'|`` (linear) or its square, v the value of a label, ``e`` from the marginals.
+    ``agreement_decided``: the share of equal labels where neither is a tie.
 
     Parameters
     ----------
@@ -52,15 +52,16 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Five rows per pair: ``judge`` is the one (a model, if the other is a person), ``subgroup``
-        the other. Shares by cluster-adjusted Wilson, with bootstrap percentiles beside; kappas by
-        cluster bootstrap.
+        Five rows per pair: ``judge`` is one annotator (the model, if the other is a person),
+        ``subgroup`` the other. Shares by cluster-adjusted Wilson, with bootstrap percentiles as a
+        cross-check; kappas by cluster bootstrap.
 
     Notes
     -----
-    Whom to compare: everybody with every person, and judges of the same prompt and wave, where they
-    share an item. One label only: kappa is null, as chance agreement is certain. Labels without an
-    order have no weighted kappa. ``dropped`` counts items that only one of the two labelled.
+    Everybody is compared with every person, and judges with the same prompt and wave with each
+    other, if they share an item. If only one label occurs, kappa is null, as agreement by chance is
+    certain. Labels without an order have no weighted kappa. ``dropped`` counts items that only one
+    of the two labelled.
 
     References
     ----------
@@ -68,7 +69,7 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Ten items, alike on 3 anchor and 4 target, the one says anchor 5, the other 4 times:
+    Ten items, equal on 3 anchor and 4 target; one says anchor 5 times, the other 4 times:
     p_o = .7, p_e = .5 * .4 + .5 * .6 = .5, kappa = .4.
     """
     found = []

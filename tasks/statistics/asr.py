@@ -14,11 +14,11 @@ from tasks.statistics import statistic
 
 @statistic(source="arXiv:2402.10669, equations 2 and 3", family="effect")
 def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how often a perturbation wins where it had not won before.
+    """Measure how often a perturbation wins where the control did not (attack success rate).
 
     Promote: ``|{i in V1: experimental = target}| / |V1|``, V1 the samples whose control verdict is
-    anchor or tie. Detract: ``|{i in V2: experimental in {target, tie}}| / |V2|``, V2 those whose
-    control verdict is target or tie (the oversight rate).
+    anchor or tie. Detract: ``|{i in V2: experimental in {target, tie}}| / |V2|``, V2 the samples
+    whose control verdict is target or tie (the oversight rate).
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    An empty V gives null. A sample without a verdict in either arm is dropped and counted. The rate
-    depends on the votes per pair: compare only equal ``votes_per_pair``, the votes in
-    the experimental arm; where control has others ``method`` says how many. An unbiased judge does
-    not have ASR 0, see ``sham_floor``.
+    If V is empty the rate is null. A sample without a verdict in either arm is dropped and counted.
+    The rate depends on the votes per pair: compare only equal ``votes_per_pair``, the number in the
+    experimental arm; if control has another number, ``method`` states it. An unbiased judge does
+    not have an ASR of 0, see ``sham_floor``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What votes that cannot be read could hide."""
+"""Worst-case bounds and arm comparisons for unreadable votes."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -24,13 +24,13 @@ BOUNDS = "bounds by vote"
     other_families={"asr_bounds": "effect"},
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Bound the ASR over votes that cannot be read, and compare their share between arms.
+    """Bound the ASR over unreadable votes, and compare their share between arms.
 
     A vote is lost if it was cast and is invalid, abstained or ambiguous. ``asr_bounds`` are the
-    least and the greatest ASR over all values that the lost votes of control and experimental could
-    have had, sample by sample, verdicts recomputed. ``lost_over_control`` and ``lost_over_sham``
-    are the mean over samples of the share of experimental votes that are lost less that of the
-    other arm.
+    smallest and the largest ASR over all values that the lost votes of control and experimental
+    could have had, sample by sample, with verdicts recomputed. ``lost_over_control`` and
+    ``lost_over_sham`` are the mean over samples of the lost share of experimental votes minus the
+    lost share in the other arm.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFra
     -------
     Estimates
         ``asr_bounds``: ``low`` and ``high`` are the bounds, not a confidence interval (so without
-        ``level``). They hold the ASR that complete votes would have given. The estimate is the ASR
-        of the verdicts there are, or the nearer bound where it lies outside, as samples without a
-        verdict may; hits are its numerator; n counts the samples that may be in its denominator.
-        ``lost_over_...`` in [-1, 1], above 0 where the perturbed answer loses more.
-        ``lost_rate``: a row per arm (``subgroup``), the share of its votes that are lost; n votes.
+        ``level``). They contain the ASR that complete votes would have given. The estimate is the
+        ASR of the observed verdicts, or the nearer bound if it lies outside, which samples without
+        a verdict can cause; hits are its numerator; n counts the samples that may be in its
+        denominator. ``lost_over_...`` in [-1, 1], above 0 if the perturbed answer loses more votes.
+        ``lost_rate``: one row per arm (``subgroup``), the lost share of its votes; n votes.
 
     Notes
     -----
-    Each sample is put where it serves the bound: for the greatest ASR a sample that can be a
-    success is one, and one that cannot leaves the denominator if it can. Ballots that were never
-    cast are gaps (``missing_rate``), not lost votes: a sample without any vote in an order has no
-    verdict, and is dropped. Bounds are null if no sample has both verdicts.
+    Each bound takes the most extreme case of each sample: for the largest ASR, a sample that can be
+    a success is one, and a sample that cannot leaves the denominator if it can. Ballots that were
+    never cast are gaps (``missing_rate``), not lost votes: a sample without any vote in an order
+    has no verdict and is dropped. Bounds are null if no sample has both verdicts.
 
     References
     ----------
@@ -62,10 +62,10 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFra
 
     Examples
     --------
-    One vote per order. Controls of four samples all ``anchor``; the experimental votes are target
-    twice, anchor twice, anchor twice, and of the last target and unreadable: verdicts target,
-    anchor, anchor and none, so ASR = 1/3. The last could be a tie or the target: 1/4 to 2/4. Of its
-    votes 1/2 are lost, of the others none: 1/8 more than in control.
+    One vote per order. All four controls are ``anchor``; the experimental votes are target twice,
+    anchor twice, anchor twice, and for the last sample target and unreadable: verdicts target,
+    anchor, anchor and none, so ASR = 1/3. The last could be a tie or the target: 1/4 to 2/4. It
+    loses 1/2 of its votes, the others none: 1/8 more than in control.
     """
     if shifts.is_empty():
         return Estimates.empty()
@@ -129,7 +129,7 @@ def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.D
     )
     low = pl.when(pl.col("least_of") > 0).then(pl.col("least") / pl.col("least_of"))
     high = pl.when(pl.col("most_of") > 0).then(pl.col("most") / pl.col("most_of"))
-    # Where every sample may leave the denominator, the one bound that is left is the other too.
+    # If every sample may leave the denominator, only one bound exists, and it serves as both.
     estimated = pl.col("known") > 0
     return (
         rows.join(counts, on=PART, how="left", nulls_equal=True, maintain_order="left")

@@ -1,4 +1,4 @@
-"""Mean preference shift of each category of questions, and whether the categories differ."""
+"""Mean preference shift by category of questions, and a test of equality."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from tasks.statistics import statistic
 
 Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
-"""Sums of clusters by category that are held at once."""
+"""Cluster sums by category held in memory at once."""
 
 ONE = "fewer than two categories that have enough questions each"
 BARE = "a test of several categories: no interval"
@@ -34,31 +34,31 @@ BARE = "a test of several categories: no interval"
 def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the mean preference shift by category of questions, and test whether they differ.
 
-    With N_k samples and the mean shift m_k in category k, and m of all: ``category_spread =
-    sqrt(sum N_k (m_k - m)^2 / N)``. The shift is over the sham where the primary endpoint is.
+    With N_k samples and the mean shift m_k in category k, and the overall mean m: ``category_spread
+    = sqrt(sum N_k (m_k - m)^2 / N)``. The shift has the same base as the primary endpoint.
 
     Parameters
     ----------
     tallies
-        One row per pair and judge: they know the categories.
+        One row per pair and judge; it has the categories.
     shifts
         One row per sample and perturbation.
 
     Returns
     -------
     Estimates
-        ``category_shift``: one row per cell and category (``subgroup``), with the interval of any
-        mean shift. ``category_spread``: one row per cell, noise included, with the p-value of *all
+        ``category_shift``: one row per cell and category (``subgroup``), with the interval of a
+        mean shift. ``category_spread``: one row per cell, noise included; its p-value tests *all
         categories have the same mean shift* by the wild cluster bootstrap.
 
     Notes
     -----
-    Nothing where no question has a category. A question whose samples name several has none. The
-    test takes the categories with enough questions (:mod:`tasks.inference.linearised_errors`), of
-    judges that saw both orders. Residuals from the common mean keep their size, and their signs
-    are flipped by question: unlike permuted labels this keeps its size (simulated .04 to .06, with
-    ten questions a category up to .07) where shifts vary more in one category
-    than in another, permuted labels .13 to .17.
+    There are no rows if no question has a category. A question whose samples name several has none.
+    The test uses the categories with enough questions (:mod:`tasks.inference.linearised_errors`),
+    for judges that saw both orders. Residuals from the common mean keep their size, and their signs
+    are flipped by question. Unlike permuted labels, this holds its level where shifts vary more in
+    one category than in another (simulated .04 to .06, with ten questions per category up to .07;
+    permuted labels .13 to .17).
 
     References
     ----------
@@ -67,8 +67,8 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
 
     Examples
     --------
-    Ten questions of a category shift by .5 and ten of another by -.5: both lie .5 from the mean 0,
-    so the spread is .5.
+    Ten questions of one category shift by .5 and ten of another by -.5: both lie .5 from the mean
+    0, so the spread is .5.
     """
     known = _categories(tallies)
     if known.is_empty() or shifts.is_empty():
@@ -90,7 +90,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
 
 
 def _categories(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the category of each question that has one."""
+    """Return the category of each question that has exactly one."""
     return (
         tallies.filter(pl.col("category").is_not_null())
         .group_by("dataset", "cluster")
@@ -101,13 +101,13 @@ def _categories(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Cells(NamedTuple):
-    """Some cells of one dataset: what their clusters sum to, shape (cells, clusters)."""
+    """Cluster sums of some cells of one dataset, shape (cells, clusters)."""
 
     at: slice
     shift: Floats
     samples: Floats
     member: Floats
-    """Whether a cluster is of a category, shape (clusters, categories)."""
+    """Whether a cluster belongs to a category, shape (clusters, categories)."""
 
 
 def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
@@ -116,7 +116,7 @@ def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     samples, clusters = np.zeros((2, many), np.int64)
     for cells in _blocks(items, groups):
         seen = cells.samples > 0
-        # A category counts in a cell that has enough of its questions.
+        # A category counts in a cell with enough of its questions.
         sizes = (np.where(own, cells.samples, 0.0).T for own in cells.member.T > 0)
         enough = np.stack([have_enough(each) for each in sizes], axis=1)
         kept = (enough.astype(np.float64) @ cells.member.T > 0) & seen
@@ -127,7 +127,7 @@ def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
         weights = np.maximum(number @ cells.member, 1.0)[:, :, None]
 
         def between(totals: Floats, weights: Floats = weights, total: Floats = total) -> Floats:
-            """Return ``sum N_k (m_k - m)^2 / N`` of totals by category."""
+            """Return ``sum N_k (m_k - m)^2 / N`` from totals by category."""
             whole = totals.sum(axis=1)
             found: Floats = ((totals**2 / weights).sum(axis=1) - whole**2 / total) / total
             return found

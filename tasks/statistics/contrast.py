@@ -1,4 +1,4 @@
-"""Two judges on the same items."""
+"""Contrasts between two judges on the same items: MPS, ASR and McNemar."""
 
 from collections.abc import Sequence
 
@@ -40,12 +40,12 @@ ONE_SIDED = "the samples of one judge that count lie in a single cluster: no int
     family="comparison",
 )
 def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how much more one judge is moved than another, on the items that both judged.
+    """Measure how much more one judge shifts than another, on items that both judged.
 
-    ``mps_contrast = mean_i (shift_i(judge) - shift_i(other))``, over the control, or, named
+    ``mps_contrast = mean_i (shift_i(judge) - shift_i(other))``, over the control or, named
     ``mps_sham_contrast``, over the sham where there are shams; ``asr_contrast = ASR(judge) -
-    ASR(other)``, each on its own V; ``mcnemar = (b - c) / n`` on the intersection of both V, b
-    where only the judge is won over, c where only the other is.
+    ASR(other)``, each on its own V; ``mcnemar = (b - c) / n`` on the intersection of both V, where
+    b counts successes against the judge only, c against the other only.
 
     Parameters
     ----------
@@ -55,23 +55,24 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Three rows per perturbation and pair of judges, ``judge`` before ``subgroup``, the other, by
-        name. MPS: paired t on cluster sums, or, where the judges differ alike in every cluster,
-        Newcombe's of how far one is above the other and how far below. ASR: ``u_g = (k_g - R v_g) /
-        v`` of the judge minus that of the other, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2
-        weights of the clusters' samples in V of either. Their p-values are of swapping the two
-        judges' labels within clusters: all swaps of a pair that differs in 12 clusters or fewer,
-        else 9999 drawn ones, ``p = (1 + #) / (1 + B)``. McNemar: cluster linearisation, exact
-        binomial p-value. Beside the intervals of MPS and ASR stand those of the cluster bootstrap.
+        Three rows per perturbation and pair of judges, sorted by name: ``judge``, and the other in
+        ``subgroup``. MPS: paired t on cluster sums or, if the judges differ by the same amount in
+        every cluster, Newcombe's interval of the positive and negative differences. ASR:
+        ``u_g = (k_g - R v_g) / v`` of the judge minus the same of the other,
+        ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters' samples in V of either.
+        Their p-values come from swapping the two judges' labels within clusters: all swaps if the
+        pair differs in 12 clusters or fewer, else 9999 random ones, ``p = (1 + #) / (1 + B)``.
+        McNemar: cluster linearisation, exact binomial p-value. MPS and ASR also have intervals of
+        the cluster bootstrap.
 
     Notes
     -----
     p-values are raw; the mart ``contrasts`` adjusts them over all pairs of a perturbation (Holm).
-    At 9999 draws none is below .0001, so beyond 31 judges no pair can be told apart after Holm. A
-    pair with p above .1 after 1000 draws is drawn for no further. A swap that empties a V counts
-    against rejection. Rates of judges with unequal votes per pair are not compared. McNemar's test
-    takes items as independent, and answers a narrower question. ``n`` and ``clusters`` of
-    ``asr_contrast`` are of the samples in V of either judge.
+    With 9999 draws none is below .0001, so beyond 31 judges no pair can differ significantly after
+    Holm. A pair with p above .1 after 1000 draws is not drawn further. A swap that empties a V
+    counts as extreme. Rates of judges with unequal votes per pair are not compared. McNemar's test
+    assumes independent items, and answers a narrower question. ``n`` and ``clusters`` of
+    ``asr_contrast`` count the samples in V of either judge.
 
     References
     ----------
@@ -79,8 +80,8 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Shifts .5, .5, 0 of one judge and 0, .5, 0 of another differ by .5, 0, 0: contrast 1/6. Of 8
-    swaps all give a sum of +-.5, so p = 1.
+    Shifts .5, .5, 0 of one judge and 0, .5, 0 of another differ by .5, 0, 0: contrast 1/6. All 8
+    swaps give a sum of +-.5, so p = 1.
     """
     shift = primary_shift()
     values = {
@@ -101,7 +102,7 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
-    """Return the pairs of a panel with a ``shift``, and p-values of those with enough clusters."""
+    """Return a panel's pairs by ``shift``, and p-values of the pairs with enough clusters."""
     duel = Duel.of(panel)
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
@@ -122,7 +123,7 @@ def _shifts(duel: Duel) -> Part:
     panel, pairs = duel.panel, duel.pairs
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
-    # Shares of the widest difference there is: 2, of shifts in [-1, 1].
+    # As shares of the largest possible difference, 2, for shifts in [-1, 1].
     parts = np.maximum(first - second, 0.0) / 2, np.maximum(second - first, 0.0) / 2
     moments = intervals.table_moments(parts[0] - parts[1], panel.sums(both), parts)
     name = SHIFT[panel.cell["has_sham"]]
@@ -220,7 +221,7 @@ def _difference(
         low[alike], high[alike] = _newcombe(
             [hits[:, alike] for hits in k], [counted[:, alike] for counted in v]
         )
-    # Alike in all their clusters, of which one of the two has but one
+    # Equal in all clusters, and one of the two judges has only one cluster.
     several &= ~np.isnan(low)
     method = np.where(alike, "Newcombe", "cluster linearisation, t")
     single = np.where(shared > 1, ONE_SIDED, SINGLE)
@@ -243,7 +244,7 @@ def _difference(
 
 
 def _newcombe(k: Sequence[Floats], v: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the interval of the difference of two rates from those of both."""
+    """Return the interval of the difference of two rates from the intervals of both."""
     (a, low_a, high_a), (b, low_b, high_b) = (
         intervals.proportions(intervals.table_moments(hits, counted))
         .select("estimate", "low", "high")

@@ -19,9 +19,9 @@ from tasks.statistics import statistic
     other_families={"sham_floor": "floor"},
 )
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure the ASR that noise and a meaning-free edit do not explain.
+    """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).
 
-    With V_a and s_a membership and success in arm a, symmetrically in control and sham:
+    With V_a and s_a the membership and success in arm a, symmetric in control and sham:
     ``num = 1/2 [V_ctrl (s_exp - s_sham) + V_sham (s_exp - s_ctrl)]``,
     ``den = 1/2 [V_ctrl + V_sham]``, ``dASR = sum num / sum den``;
     ``floor = sum 1/2 [V_ctrl s_sham + V_sham s_ctrl] / sum den``.
@@ -40,8 +40,8 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     A sample needs a verdict in all three arms, else it is dropped. Arms with unequal votes per pair
-    are not compared: null. For detract kinds a good judge
-    has ``dasr`` below 0: the error costs the target votes.
+    are not compared: null. For detract kinds a good judge has ``dasr`` below 0, as the error costs
+    the target votes.
 
     References
     ----------
@@ -49,7 +49,7 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    One promote sample, control anchor, sham tie, experimental target: both V hold, s_exp = 1,
+    One promote sample, control anchor, sham tie, experimental target: it is in both V, s_exp = 1,
     s_sham = s_ctrl = 0, so dASR = 1 over a floor of 0.
     """
     shammed = with_sham(shifts)

@@ -1,4 +1,4 @@
-"""The Bayesian view of the success above its floor."""
+"""Bayesian posterior probability that the ASR exceeds its floor."""
 
 from functools import lru_cache
 from typing import Any
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 
 @statistic(source="methods.md, section 3 (Bayesian view)", family="effect")
 def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Tell how likely it is, given the votes, that ASR lies above its floor by more than .05.
+    """Compute the posterior probability that the ASR lies above its floor by more than .05.
 
-    Of the samples in V(ctrl) the 2 x 2 table of successes (s_exp, s_sham) has the shares p11, p10,
-    p01, p00, with a posterior Dirichlet(n11 + 1/2, n10 + 1/2, n01 + 1/2, n00 + 1/2). The row is the
-    share of 4000 seeded draws in which ``p10 - p01 > .05``.
+    The samples in V(ctrl) form a 2 x 2 table of successes (s_exp, s_sham) with shares p11, p10,
+    p01, p00, and posterior Dirichlet(n11 + 1/2, n10 + 1/2, n01 + 1/2, n00 + 1/2). The estimate is
+    the share of 4000 seeded draws in which ``p10 - p01 > .05``.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     A sample needs a verdict in all three arms, else it is dropped. Membership is taken from control
     alone, so it is one difference in a table, not the symmetric one of ``dasr``. Samples of a
     question are not independent: counts are divided by ``max(1, deff)``, deff the variance of
-    ``(n10 - n01) / n`` by clusters over that of independent samples. Null with too few questions,
-    and where arms have unequal votes per pair. For detract kinds a good judge is near 0. The seed
-    is that of the table, so equal tables have equal probabilities, whatever else is measured.
+    ``(n10 - n01) / n`` by clusters over the variance of independent samples. Null with too few
+    questions, and where arms have unequal votes per pair. For detract kinds a good judge is near 0.
+    The seed depends on the table, so equal tables have equal probabilities.
 
     References
     ----------
@@ -58,8 +58,8 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Forty questions, of which 20 are won in experimental alone and 20 in neither arm: about 1. Had
-    10 been won in experimental alone, 10 in the sham alone and 20 in neither: .32.
+    Forty questions, 20 won in experimental only and 20 in neither arm: about 1. With 10 won in
+    experimental only, 10 in the sham only and 20 in neither: .32.
     """
     shammed = with_sham(shifts)
     if shammed.is_empty():
@@ -107,9 +107,9 @@ def _probability(n: float, up: float, down: float, squares: float) -> float:
 
 @lru_cache(maxsize=4096)
 def above(up: float, down: float, same: float) -> float:
-    """Return the share of draws of the posterior in which ``p10 - p01`` exceeds .05.
+    """Return the share of posterior draws in which ``p10 - p01`` exceeds .05.
 
-    ``same`` is n11 + n00: the sum of two shares of a Dirichlet has the sum of their parameters.
+    ``same`` is n11 + n00: the sum of two Dirichlet shares has the sum of their parameters.
     """
     seed: Any = (SEED, *(round(count * 1e6) for count in (up, down, same)))
     shapes = (up + PRIOR, down + PRIOR, same + 2 * PRIOR)

@@ -1,4 +1,4 @@
-"""Whether a measured bias overturns what the verdicts say about two models."""
+"""Robustness of a win between two models to a measured bias."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -15,7 +15,7 @@ from tasks.statistics.win_rate import win_rates
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 CARRIED = {"padding": "length", "rich_content": "markup"}
-"""Perturbation -> what of an answer it changes; of others it is unknown which answers carry it."""
+"""Perturbation -> the feature that it changes; for others it is unknown which answers have it."""
 
 NO_BOUND = "the shift or the win rate has no interval"
 NEVER = "no answer of the winner carries it alone: no such bias can reverse the win"
@@ -29,32 +29,32 @@ COUNTED = "share of pairs that carry it"
 def decision_check(
     shifts: DataFrame[Shifts], contests: DataFrame[Contests]
 ) -> DataFrame[Estimates]:
-    """Tell how much of a win a bias can have made, and how large it must be to reverse it.
+    """Bound the part of a win that a bias can explain, and the bias that would reverse the win.
 
     ``bias_bound``: the upper bound of the shift (its 95 % interval) times the share of pairs in
-    which the winner's answer alone carries the feature, or, for a shift below 0, the loser's;
+    which only the winner's answer has the feature or, for a shift below 0, only the loser's;
     ``tipping_shift = |win rate - 1/2| / share``.
 
     Parameters
     ----------
     shifts
-        Where the shifts of promote kinds come from, the primary endpoint.
+        Source of the shifts of promote kinds (the primary endpoint).
     contests
-        Where the win rates, and the shares that carry more length or markup, come from.
+        Source of the win rates, and of the shares with more length or markup.
 
     Returns
     -------
     Estimates
-        Two rows per pair of models ("X vs Y") and perturbation. Where ``bias_bound`` is above
-        ``|win rate - 1/2|`` the conclusion is not robust to that bias (``mart.decision_check``).
-        ``clusters``: of the shift or the win rate, whichever has fewer; of a tipping shift, which
-        rests on no shift that was measured, of the win rate or the share. ``df`` likewise.
+        Two rows per pair of models ("X vs Y") and perturbation. If ``bias_bound`` exceeds
+        ``|win rate - 1/2|`` the win is not robust to that bias (``mart.decision_check``).
+        ``clusters`` is the smaller number, of the shift or the win rate; for a tipping shift, which
+        uses no measured shift, of the win rate or the share. ``df`` likewise.
 
     Notes
     -----
-    ``padding`` is carried by an answer that is longer by more than a tenth, ``rich_content`` by one
-    with more markup. Of other perturbations it is unknown who carries them: the share is taken as
-    1, the worst, and ``method`` says so. A tipping shift above 1 cannot be.
+    For ``padding`` the feature is an answer longer by more than a tenth, for ``rich_content`` more
+    markup. For other perturbations it is unknown which answers have the feature: the share is taken
+    as 1, the worst case, and ``method`` says so. A tipping shift above 1 is impossible.
 
     References
     ----------
@@ -79,7 +79,7 @@ def decision_check(
 
 
 def carried(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the share of pairs in which one answer alone carries a feature, by who does."""
+    """Return the share of pairs in which only one answer has a feature, by which one."""
     told = pairs.filter(pl.col("score").is_not_null()).with_columns(dropped=pl.lit(0))
     features = {
         ("length", 1): pl.col("carries_length"),
@@ -105,7 +105,7 @@ def carried(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> DataFrame[Estimates]:
-    """Lay shifts beside win rates: a pure function of estimates.
+    """Combine shifts and win rates; a pure function of estimates.
 
     ``shifts`` are estimates of ``mps`` and ``mps_sham``, ``wins`` of ``win_rate`` by pair of
     models, ``carried`` has the columns of :func:`carried`.
@@ -170,7 +170,7 @@ def check(shifts: pl.DataFrame, wins: pl.DataFrame, carried: pl.DataFrame) -> Da
 
 
 def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
-    """Add in which share of pairs the winner alone carries the feature, and the loser alone."""
+    """Add the shares of pairs in which only the winner, or only the loser, has the feature."""
     of_winner = carried.rename({"side": "winner"})
     of_loser = of_winner.drop("share_on", "share_df").with_columns(-pl.col("winner"))
     of_loser = of_loser.rename({"share": "other_share"})

@@ -1,4 +1,4 @@
-"""How well a judge notices that an answer was made worse."""
+"""Detection power: how well a judge notices that an answer was made worse."""
 
 from functools import partial
 from typing import Any
@@ -31,19 +31,19 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
     family="effect",
 )
 def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how much of the oversight that noise alone would give is gone.
+    """Measure the share of noise-level oversights that detection removes.
 
     With the ASR and the floor of ``dasr``, over the same samples and symmetric in control and
-    sham: gain = floor - ASR, DP = 1 - ASR / floor. The same with mean scores instead of success:
-    ``detection_share = 1 - sum_i s_exp(i) / sum_i s_sham(i)``, the shift over that of a perfect
-    detector, whose experimental scores are 0.
+    sham: gain = floor - ASR, DP = 1 - ASR / floor. With mean scores instead of success:
+    ``detection_share = 1 - sum_i s_exp(i) / sum_i s_sham(i)``, the shift divided by the shift of a
+    perfect detector, whose experimental scores are 0.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation; read where the kind is detract: an oversight rate has
-        no other meaning. Gain and power need a sham; the share takes the control where the primary
-        endpoint does.
+        One row per sample and perturbation; only detract kinds are used, as an oversight rate has
+        no meaning for others. Gain and power need a sham; the share uses the control where the
+        primary endpoint does.
 
     Returns
     -------
@@ -56,11 +56,11 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Notes
     -----
     A sample needs a verdict in all three arms (for the share: a score in two), and gain and power
-    equal votes per pair. If the floor is 0, DP is null. The p-value of DP is that of the gain (of
-    the share that of the shift): one is 0 where the other is, and the t of the ratio finds what is
-    not there in only 4 % of studies. Where all clusters are alike, as when no error is overlooked,
-    the interval joins the Wilson intervals of numerator and denominator (Donner and Zou), the
-    ratio's match of Newcombe's.
+    need equal votes per pair. If the floor is 0, DP is null. The p-value of DP is the gain's (for
+    the share, the shift's): both are 0 together, and the t of the ratio rejects a true null
+    hypothesis in only 4 % of studies. If all clusters are equal, as when no error is overlooked,
+    the interval combines the Wilson intervals of numerator and denominator (Donner and Zou), the
+    counterpart of Newcombe's for ratios.
 
     References
     ----------
@@ -74,11 +74,11 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     flawed = shifts.filter(~PROMOTE)
     if flawed.is_empty():
         return Estimates.empty()
-    share = _noticed("detection_share", "score_gain", _scores(flawed), UNSCORED)
+    share = _detected("detection_share", "score_gain", _scores(flawed), UNSCORED)
     found = [share.filter(pl.col("statistic") == "detection_share")]
     items = symmetric(flawed.filter("has_sham"), "sham")
     if not items.is_empty():
-        power = _noticed("detection_power", "detection_gain", items, NO_FLOOR)
+        power = _detected("detection_power", "detection_gain", items, NO_FLOOR)
         found.append(even(power, items, grouped(items), ("control", "sham")))
     return Estimates.draft(pl.concat(found))
 
@@ -94,8 +94,8 @@ def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _noticed(name: str, gain_name: str, items: pl.DataFrame, none: str) -> DataFrame[Estimates]:
-    """Return ``unattacked - attacked`` as a mean, and 1 less the ratio of their sums."""
+def _detected(name: str, gain_name: str, items: pl.DataFrame, none: str) -> DataFrame[Estimates]:
+    """Return ``unattacked - attacked`` as a mean, and 1 minus the ratio of their sums."""
     groups = grouped(items)
     gain = ratios(
         gain_name,
@@ -124,7 +124,7 @@ def _power(sums: dict[str, Sums], none: str) -> Linear:
 def _completed(
     power: DataFrame[Estimates], gain: DataFrame[Estimates], items: pl.DataFrame
 ) -> DataFrame[Estimates]:
-    """Take the gain's test, cut intervals at 1, and give one where all clusters are alike."""
+    """Use the gain's p-value, clip intervals at 1, and add intervals where clusters are equal."""
     told = pl.col("estimate").is_not_null()
     alike = told & pl.col("low").is_null() & (pl.col("clusters") > 1)
     rows = (

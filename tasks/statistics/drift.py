@@ -1,4 +1,4 @@
-"""Drift: what changed since the first wave."""
+"""Drift: changes since the first wave."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -15,13 +15,13 @@ from tasks.statistics import statistic
     family="drift",
 )
 def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how far each wave lies from the first one, on the same questions.
+    """Measure how much each wave differs from the first one, on the same questions.
 
     ``mps_drift``: mean of ``d_i = effect_new - effect_base``, paired, cluster-robust t.
     ``dasr_drift``, ``position_drift``: difference of dASR, and of the position gap PG (share of
-    first picks among control votes that are no tie, minus 1/2), linearised the same way.
-    ``agreement_drift``: share of labelled pairs whose balanced verdict is the label, less that
-    before; p by McNemar's exact test, or where questions have several pairs by the cluster t.
+    first picks among control votes without ties, minus 1/2), linearised the same way.
+    ``agreement_drift``: share of labelled pairs whose balanced verdict equals the label, minus the
+    first wave's; p by McNemar's exact test or, if questions have several pairs, by the cluster t.
     ``verdict_drift``: mean of ``M = W_base + W_new - 2 X`` over the fixed prompts, W the share of
     equal pairs of votes within a wave, X across; p by permuting votes within prompts.
 
@@ -35,19 +35,19 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     Returns
     -------
     Estimates
-        Rows of every wave but the first, ``subgroup`` the name of the first; beside each interval,
-        of differences, that of a cluster bootstrap.
+        Rows for every wave but the first, which is their ``subgroup``; differences also have a
+        cluster bootstrap interval.
 
     Notes
     -----
-    Waves come in the order of their names, as dates do. p-values are raw: which of them are alerts
-    is for ``tasks/drift/alerts.py`` to say. A wave whose votes all come from a cache has no
-    p-value: it is not measured. ``verdict_drift`` needs two votes per prompt and order in both
-    waves, and has no interval; its p is one-sided, as M is 0 in the mean without drift and above it
-    with any. Where all questions changed alike, as where none did, the interval is Newcombe's of
-    how far they rose and fell. ``agreement_drift`` needs a ``label``, a valid vote in each order,
-    and as many votes per pair as the first wave had, as more votes are right more often; so does
-    ``dasr_drift``. ``clusters`` are those in which something counts: a sample in V, a first pick.
+    Waves are ordered by name, as dates are. p-values are raw; ``tasks/drift/alerts.py`` decides
+    which changes are alerts. A wave whose votes all come from a cache has no p-value, as nothing
+    was measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
+    interval; its p-value is one-sided, as M has expectation 0 without drift and above 0 with any.
+    If all questions changed by the same amount, or none did, the interval is Newcombe's of rises
+    and falls. ``agreement_drift`` needs a ``label``, a valid vote in each order, and as many votes
+    per pair as in the first wave, as more votes are right more often; so does ``dasr_drift``.
+    ``clusters`` counts those in which something counts: a sample in V, a first pick.
 
     References
     ----------

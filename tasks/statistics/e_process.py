@@ -1,4 +1,4 @@
-"""The betting e-process: evidence that may be looked at after every question."""
+"""Betting e-process: anytime-valid evidence after every question."""
 
 import math
 
@@ -21,7 +21,7 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
     family="sequence",
 )
 def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Bet on each question's shift, with what the questions before it taught.
+    """Compute the e-value of bets on each question's shift, learned from earlier questions.
 
     ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``, x the mean shift of a question,
     ``a_t = clip(mu / (v + mu^2), 0, .5)`` with mean and variance of the questions before t (that is
@@ -30,19 +30,19 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. The shift is over the sham where the finding's is.
+        One row per sample and perturbation. The shift has the same base as the finding's.
 
     Returns
     -------
     Estimates
         Two rows per cell: ``e_value``, E after the last question, whose ``p_value`` is 1 over the
-        largest E on the way and holds whenever one looks; and ``e_stop``, the share of the samples
-        at which E first reaches 20.
+        largest E so far and is valid at any time; and ``e_stop``, the share of the samples at which
+        E first reaches 20.
 
     Notes
     -----
-    The order of the questions is that of a digest of their names. Samples without a score are
-    dropped. ``e_stop`` is null if E never reaches 20; E is cut to 1e300.
+    Questions are ordered by a digest of their names. Samples without a score are dropped.
+    ``e_stop`` is null if E never reaches 20; E is capped at 1e300.
 
     References
     ----------
@@ -50,7 +50,7 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Shifts of 1, 1, 1: nothing is bet on the first, then half: E = (1.5^2 + 1) / 2 = 1.625.
+    Shifts of 1, 1, 1: no bet on the first, then half: E = (1.5^2 + 1) / 2 = 1.625.
     """
     described, clusters = in_turn(shifts)
     if clusters.is_empty():

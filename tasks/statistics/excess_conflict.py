@@ -1,4 +1,4 @@
-"""Conflict between the orders beyond that of a judge with itself."""
+"""Excess conflict: disagreement between the orders beyond disagreement within an order."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -20,10 +20,10 @@ SINGLE_VOTES = "no pair has two valid votes in each order"
 def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how much more votes differ between the two orders than within one.
 
-    W: chance that two votes in the same order name the same answer (or are both ties), averaged
-    over the two orders; X: that a vote in either order does. With c_k the count of verdict k and n
-    the valid votes in an order, ``W_order = sum_k c_k (c_k - 1) / (n (n - 1))`` and ``X = sum_k
-    c_k c'_k / (n n')``, means over pairs; ``excess_conflict = W - X``.
+    W: probability that two votes in the same order agree (name the same answer, or are both ties),
+    averaged over the two orders; X: that votes in different orders agree. With c_k the count of
+    verdict k and n the valid votes in an order, ``W_order = sum_k c_k (c_k - 1) / (n (n - 1))`` and
+    ``X = sum_k c_k c'_k / (n n')``, means over pairs; ``excess_conflict = W - X``.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Pairs without two valid votes in each order are dropped and counted. Unbiased for
-    ``1/2 sum_k (p_k - p'_k)^2`` with p, p' the chances of the verdicts in the two orders: 0 if the
-    order changes nothing, and else above 0, be it by a liking for a slot or as each prompt draws
-    its own whim. So 0 is not the value of a judge without position bias: with prompt noise of a
-    logit alone a test against it finds something in .60 of studies, permuted or not, and none is
-    printed. ``position_kappa`` and ``position_gap`` are tests of position bias.
-    ``position_consistency`` is an estimate of X alone, so it means little without W. Null where
-    votes were asked one after another, as the undecided pairs are asked more often.
+    Pairs without two valid votes in each order are dropped and counted. It is unbiased for
+    ``1/2 sum_k (p_k - p'_k)^2`` with p, p' the probabilities of the verdicts in the two orders: 0
+    if the order changes nothing, above 0 otherwise, be it from position bias or from noise that
+    depends on the prompt. So a judge without position bias need not have 0: with prompt noise of
+    one logit alone, a test against 0 rejects in .60 of studies, permuted or not, so none is
+    reported. ``position_kappa`` and ``position_gap`` are tests of position bias.
+    ``position_consistency`` estimates X alone, so it means little without W. Null with sequential
+    stopping, as undecided pairs are asked more often.
 
     References
     ----------
@@ -78,7 +78,7 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _agreements(items: pl.DataFrame) -> pl.DataFrame:
-    """Add, per pair, the U-statistics of agreement within and across the orders."""
+    """Add the U-statistics of agreement within and across the orders, per pair."""
     count = {(v, o): pl.col(f"{v}_{o}").cast(pl.Float64) for v in VERDICTS for o in ORDERS}
     n = {o: pl.sum_horizontal(count[v, o] for v in VERDICTS) for o in ORDERS}
     alike = {

@@ -1,4 +1,4 @@
-"""How often the first slot is picked, and tests of whether that is more than half."""
+"""Position bias: share of first picks, position gap, and an exact test."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ SEVERAL = "conflicts of one cluster are not independent, see preference_fairness
     family="position",
 )
 def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how often the first slot wins among votes that are no ties.
+    """Measure how often the first slot wins among votes without ties.
 
     ``share = first / (first + second)``, ``position_gap = share - 1/2``, ``primacy_test =
     (primacy - recency) / (primacy + recency)`` over the matches of repeat 0.
@@ -46,12 +46,12 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Invalid votes are ``dropped``, ties neither counted nor dropped. Votes in one order only give
-    null: the slot and the answer are then one. If all clusters have the same share, the gap's
-    interval is that of the share, and its p-value that of flipping signs. The exact test needs
-    independent conflicts, so where a cluster has two of them only its estimate is given; the t test
-    over all matches is that of ``preference_fairness``. Where votes were asked one after another
-    the first in each order count.
+    Invalid votes are ``dropped``; ties are neither counted nor dropped. If all votes are in one
+    order the result is null, as slot and answer are confounded. If all clusters have the same
+    share, the gap's interval is the share's, and its p-value comes from a sign-flip test. The exact
+    test needs independent conflicts, so if a cluster has two of them only its estimate is given;
+    for the t test over all matches see ``preference_fairness``. With sequential stopping only the
+    first vote in each order counts.
 
     References
     ----------
@@ -95,7 +95,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _share(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Return the share of first picks: balanced orders vary less than single votes would."""
+    """Return the share of first picks; with balanced orders it varies less than single votes."""
     rows = weighted_shares("first_pick_share", items.with_columns(num=pl.col("first")), groups)
     return rows.with_columns(
         hits=(pl.col("estimate") * pl.col("n")).round().cast(pl.Int64).fill_null(0)
@@ -125,7 +125,7 @@ def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
     halves = gap.with_columns(pl.col(doubled) / 2)
     alike = gap["method"] == "Newcombe"
     return halves.with_columns(
-        # Of two shares that sum to 1 one is enough.
+        # Of two shares that sum to 1, one suffices.
         pl.when(alike).then(share["low"] - 0.5).otherwise(pl.col("low")).alias("low"),
         pl.when(alike).then(share["high"] - 0.5).otherwise(pl.col("high")).alias("high"),
         pl.when(alike).then(share["method"]).otherwise(pl.col("method")).alias("method"),

@@ -1,4 +1,4 @@
-"""Chance-corrected agreement of several annotators on the items that all of them labelled."""
+"""Fleiss' kappa: agreement of several annotators on items that all of them labelled."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ N, ALIKE, FIRST = 0, 1, 2
 
 @statistic(source="methods.md, section 9; Fleiss (1971)", family="agreement")
 def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
-    """Measure the agreement of all people, and of all judges asked alike, by Fleiss' kappa.
+    """Measure the agreement of all people, and of judges with the same prompt, by Fleiss' kappa.
 
     With m annotators and n_ik of them giving item i the label k:
     ``P_i = (sum_k n_ik^2 - m) / (m (m - 1))``, ``p_k`` the share of label k,
@@ -34,8 +34,8 @@ def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Complete cases only: ``n`` items have all m labels, ``dropped`` have some. None: null. One label
-    only: null, as chance agreement is certain.
+    Complete cases only: ``n`` items have all m labels, ``dropped`` items have some. Null if there
+    are no complete cases, or only one label, as agreement by chance is then certain.
 
     References
     ----------

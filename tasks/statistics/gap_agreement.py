@@ -1,4 +1,4 @@
-"""Agreement with people where the two answers are close, and where they are far apart."""
+"""Agreement with people by the quality gap between the two answers."""
 
 from functools import partial
 
@@ -29,9 +29,9 @@ NONE_LEFT = "no item of this tertile: nobody else labelled it, or the gaps are a
 def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often a judge and a person agree, by the quality gap of the item.
 
-    The gap is what the others say: the absolute mean of the labels' places (anchor -1, tie 0,
-    target 1) over all annotators of the item but these two. Pairs of the judge and a person
-    fall into tertiles by the mid-rank of their gap.
+    The gap comes from the other annotators of the item: the absolute mean of their labels' values
+    (anchor -1, tie 0, target 1). Pairs of the judge and a person are divided into tertiles by the
+    mid-rank of their gap.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     -------
     Estimates
         Three rows per judge, ``subgroup`` ``humans``; ``n`` pairs of labels. Intervals by
-        cluster-adjusted Wilson, with bootstrap percentiles beside; the tertiles are held.
+        cluster-adjusted Wilson, with bootstrap percentiles as a cross-check, for fixed tertiles.
 
     Notes
     -----
-    The two are left out of the gap, as agreement would make it large by itself. Equal gaps are
-    never parted, so that tertiles may differ in size or be empty (null). Labels without places
-    have none. Between equally good answers even perfect annotators disagree, so compare judges
-    within a tertile.
+    The two are excluded from the gap, as their agreement would enlarge it. Equal gaps are never
+    split, so tertiles may differ in size or be empty (null). Labels without values have no gap.
+    Between equally good answers even perfect annotators disagree, so compare judges within a
+    tertile.
 
     References
     ----------
@@ -57,8 +57,8 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Others say target, target (gap 1), anchor, target (gap 0), tie, target (gap .5) on three items:
-    each is a tertile of its own.
+    The others say target, target (gap 1), anchor, target (gap 0), tie, target (gap .5) on three
+    items: each is a tertile of its own.
     """
     found = []
     for block in blocks(annotations):
@@ -90,7 +90,7 @@ def _features(block: Block, given: Codes, part: slice) -> Sums:
         rest = (size - 2)[:, None]
         others = (total - block.scale[label])[:, None] - block.scale
         pairs = np.where((label >= 0)[:, None] & (rest > 0), people, 0.0)
-        # Rounded, lest equal gaps differ in their last digit.
+        # Rounded so that equal gaps do not differ in their last digit.
         gap = np.round(np.abs(others) / np.maximum(rest, 1), 9)
         tertile = _tertiles(gap, pairs)
         alike = np.arange(len(block.labels)) == label[:, None]
@@ -102,7 +102,7 @@ def _features(block: Block, given: Codes, part: slice) -> Sums:
 
 
 def _tertiles(gap: Sums, pairs: Sums) -> Codes:
-    """Return the tertile (0, 1, 2) of each gap by mid-rank, each counted ``pairs`` times."""
+    """Return the tertile (0, 1, 2) of each gap by mid-rank, weighted by ``pairs``."""
     values, inverse = np.unique(gap, return_inverse=True)
     sizes = np.bincount(inverse.ravel(), weights=pairs.ravel(), minlength=len(values))
     middle = np.cumsum(sizes) - sizes / 2

@@ -1,4 +1,4 @@
-"""Chance-corrected agreement that skewed labels do not upset."""
+"""Gwet's AC1: chance-corrected agreement that is robust to skewed labels."""
 
 from functools import partial
 
@@ -42,8 +42,8 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    K is that of all annotators, not of the two: a label that they never use was theirs to choose.
-    If these two use one label only, the value is null, though AC1 would be 1.
+    K counts the labels of all annotators, not of these two, as they could have chosen any. If both
+    use only one label, the same, the value is null, although AC1 would be 1.
 
     References
     ----------
@@ -51,7 +51,7 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Ten items, two labels, 9 alike; one says the first label 10, the other 9 times: pi = .95,
+    Ten items, two labels, 9 equal; one says the first label 10 times, the other 9 times: pi = .95,
     p_e = 2 * .95 * .05 = .095, AC1 = (.9 - .095) / .905 = .8895, where Cohen's kappa is 0.
     """
     found = []

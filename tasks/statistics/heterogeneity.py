@@ -1,4 +1,4 @@
-"""How much the true shift differs between samples, and whether any sample is moved at all."""
+"""Heterogeneity: how much true shifts differ between samples, and whether any is not 0."""
 
 import numpy as np
 import polars as pl
@@ -34,9 +34,9 @@ NOTHING = pl.lit(None, pl.Float64)
 def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the standard deviation of true shifts, from the two orders of each sample.
 
-    With d_i1 and d_i2 the shift of a sample in each order, over the sham where the primary endpoint
-    is (else over the control), and d_i their mean: ``shift_spread = sqrt(mean(d_i1 d_i2) -
-    mean(d_i)^2)``. The orders share no vote, so the noise of votes cancels in the product.
+    With d_i1 and d_i2 the shift of a sample in each order, over the primary endpoint's base (sham
+    or control), and d_i their mean: ``shift_spread = sqrt(mean(d_i1 d_i2) - mean(d_i)^2)``. The
+    orders share no vote, so voting noise cancels in the product.
     ``mean_square_shift = mean(d_i1 d_i2)`` estimates the mean of the squared true shifts.
     ``standardised_effect = mean(d_i) / shift_spread``.
 
@@ -45,28 +45,27 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     tallies
         One row per pair and judge.
     shifts
-        One row per sample and perturbation; their mode plays no part in the scores, which are those
-        of balanced orders.
+        One row per sample and perturbation; their mode is irrelevant, as the scores are by balanced
+        orders.
 
     Returns
     -------
     Estimates
-        Three rows per cell. ``shift_spread`` is in score, 0 where the orders agree no more than by
-        chance, with the interval of the cluster bootstrap (above 20 000 clusters by linearisation).
-        The p-value of ``mean_square_shift`` is one-sided, of *no sample is moved at all*: then
-        experimental and base are exchangeable in each order, so the signs of one order's shifts may
-        be flipped. That of ``standardised_effect`` is of the mean; its interval joins those of mean
-        and spread (Donner and Zou).
+        Three rows per cell. ``shift_spread`` is in score units, 0 if the orders agree no more than
+        by chance, with a cluster bootstrap interval (above 20 000 clusters by linearisation). The
+        p-value of ``mean_square_shift`` is one-sided and tests that no sample shifts at all: then
+        experimental and base are exchangeable in each order, so the signs of one order's shifts can
+        be flipped. The p-value of ``standardised_effect`` tests the mean; its interval combines the
+        intervals of mean and spread (Donner and Zou).
 
     Notes
     -----
-    A sample needs a valid vote in each order of both arms, else it is dropped; two votes an arm are
-    enough. Signs are flipped by cluster: by sample is as exact only while samples of a question
+    A sample needs a valid vote in each order of both arms, else it is dropped; two votes per arm
+    suffice. Signs are flipped by cluster: flipping by sample is exact only if samples of a question
     share no noise, and gains little power (simulated, docs/operating_characteristics.md). A uniform
-    effect in logits moves easy pairs less than hard ones, so a spread above 0 is no proof of
-    opposite effects. ``standardised_effect`` is null where shifts differ no more than noise
-    explains; where they do, but perhaps by chance, it has no interval, as it may be as large as you
-    like.
+    effect in logits shifts easy pairs less than hard ones, so a spread above 0 does not prove
+    opposite effects. ``standardised_effect`` is null if shifts differ no more than noise explains.
+    If they do, but not significantly, it has no interval, as it can be arbitrarily large.
 
     References
     ----------
@@ -77,7 +76,7 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     Examples
     --------
     Shifts of 1, 1 in the orders of one sample and 0, 0 of another: mean square 1/2, mean 1/2, so
-    the spread is sqrt(1/2 - 1/4) = 1/2 and the standardised effect 1. Of the four sign patterns two
+    the spread is sqrt(1/2 - 1/4) = 1/2 and the standardised effect 1. Two of the four sign patterns
     reach the sum of 1: p = 1/2.
     """
     if shifts.is_empty():
@@ -106,10 +105,10 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
 def _items(
     tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the shifts of samples in each order, and which cells' are over the sham."""
+    """Return the shifts of samples in each order, and which cells use the sham as base."""
     shammed = over_shams(shifts, groups)
     scores = order_scores(tallies)
-    # A left join keeps the order of the samples, which the groups are numbered by.
+    # A left join keeps the order of samples, which the groups' indices refer to.
     found = shifts.select(*GROUP, "perturbation", over=pl.Series(shammed[groups.cell])).join(
         scores, on=[*GROUP, "perturbation"], how="left", maintain_order="left"
     )
@@ -147,7 +146,7 @@ def _variance(sums: dict[str, Sums]) -> Linear:
 
 
 def _spreads(variance: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return the spread, by the cluster bootstrap or, without one, the root of the variance."""
+    """Return the spread with a bootstrap interval or, without one, the root of the variance's."""
     drawn = pl.col("boot_low").is_not_null()
     known = pl.col("low").is_not_null()
     ends = {
@@ -169,7 +168,7 @@ def _root(column: str) -> pl.Expr:
 
 
 def _tested(square: DataFrame[Estimates], items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Give the mean square the p-value of sign flips."""
+    """Set the p-value of the mean square from a sign-flip test."""
     blank = square.with_columns(NOTHING.alias(name) for name in ("p_value", *BOOT))
     if not by_chance():
         return blank
@@ -190,7 +189,7 @@ def _tested(square: DataFrame[Estimates], items: pl.DataFrame, groups: Groups) -
 
 
 def _standardised(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return mean over root of variance, null where that is not above 0."""
+    """Return the mean over the root of the variance; null where the variance is not above 0."""
     ends = [pl.col(c).alias(f"var_{c}") for c in ("estimate", "low", "high", "reason")]
     rows = mean.join(variance.select(*PART, *ends), on=PART, how="left", maintain_order="left")
     differ = pl.col("var_estimate") > ROUNDING
@@ -223,7 +222,7 @@ def _three(rows: pl.DataFrame, prefix: str) -> Sums:
 
 
 def _over_which(rows: pl.DataFrame, groups: Groups, shammed: pl.Series) -> pl.DataFrame:
-    """Say in the method which cells are measured over the sham."""
+    """Note in the method which cells are measured over the sham."""
     cells = groups.cells.select(*PART, over=shammed)
     marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
     named = pl.when(pl.col("over") & (pl.col("method") != "none"))

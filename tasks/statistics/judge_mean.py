@@ -1,4 +1,4 @@
-"""Means over judges, and without those that are left out of tables of attack success."""
+"""Means over judges, with and without judges excluded from tables of attack success."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
@@ -38,7 +38,7 @@ PARTS = {
     "mean_sham_floor": ("unattacked", "den"),
     "mean_dasr": ("attacked", "unattacked", "den"),
 }
-"""Statistic -> what its ratio is made of: of three the first less the second, over the last."""
+"""Statistic -> parts of its ratio; if three, the first minus the second, over the third."""
 
 OTHERS = ("standard_error", "df", "method", "reason")
 Judge = tuple[str, str, str, str]
@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 
 
 class Mean(NamedTuple):
-    """What is known of a mean, and the moments that its interval follows from, if it has one."""
+    """A mean over judges, and the moments for its interval, if it has one."""
 
     row: dict[str, Any]
     moments: dict[str, Any]
@@ -61,36 +61,36 @@ class Mean(NamedTuple):
     other_families={"mean_sham_floor": "floor"},
 )
 def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Average shift, ASR, floor and dASR over judges, who all answer the same questions.
+    """Average shift, ASR, floor and dASR over judges that answer the same questions.
 
-    ``M = 1/J sum_j R_j`` over the J judges that have the ratio ``R_j = k_j / v_j``. All judges
-    share their questions, so a question's part in M is ``u_g = 1/J sum_j (k_gj - R_j v_gj) / v_j``
-    and ``var = sum_g a_g^2 u_g^2``, with the CR2 weights of the samples that some judge's ratio
-    rests on: what judges have in common does not average out.
+    ``M = 1/J sum_j R_j`` over the J judges that have the ratio ``R_j = k_j / v_j``. As judges share
+    their questions, a question contributes ``u_g = 1/J sum_j (k_gj - R_j v_gj) / v_j`` to M, and
+    ``var = sum_g a_g^2 u_g^2``, with the CR2 weights of the samples that any judge's ratio uses:
+    errors that judges have in common do not average out.
 
     Parameters
     ----------
     shifts
         One row per sample and perturbation. Shifts are over the sham where there are enough shams.
     tallies
-        Which judges are left out follows from them (``exclusions.sql``), and who is a person:
-        people, who may have seen few samples, have no part in means. Nor have formulas, unless all
-        other judges are, as in ``jury``.
+        Used for the exclusions (``exclusions.sql``) and to know who is a person. People, who may
+        have seen few samples, do not count in means; nor do simulated judges, unless all judges
+        other than people are simulated, as in ``jury``.
 
     Returns
     -------
     Estimates
-        Of judge ``judges/all``, four rows per perturbation; and, where some judge is left out,
-        four with ``subgroup`` ``kept``, without it. Shift and dASR by cluster linearisation; ASR
-        and floor by Wilson at the effective size ``M (1 - M) / var``, as of averages. Beside each
-        the interval of the cluster bootstrap, whose draws all judges share.
+        For judge ``judges/all``, four rows per perturbation; if some judge is excluded, four more
+        without it, with ``subgroup`` ``kept``. Shift and dASR by cluster linearisation; ASR and
+        floor by Wilson at the effective size ``M (1 - M) / var``, as averages. Each also has a
+        cluster bootstrap interval, with draws shared by all judges.
 
     Notes
     -----
-    Rates of judges or arms with unequal votes per pair are not averaged. A mean hides who
-    is biased: it is a line of reference, not tested. ``n`` counts samples that some judge's
-    ratio rests on. ``simulated`` is true where all judges are formulas, since one whose answer
-    was planted would make the mean of real ones a mean of nothing.
+    Rates of judges or arms with unequal votes per pair are not averaged. A mean hides which judge
+    is biased: it is a reference, and not tested. ``n`` counts samples that any judge's ratio uses.
+    ``simulated`` is true if all judges are simulated, as simulated judges with planted answers
+    would distort a mean of real ones.
 
     References
     ----------
@@ -98,10 +98,10 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
 
     Examples
     --------
-    ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. Where a question wins
-    over both judges or neither, the mean is no surer than one judge.
+    ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. If a question wins over
+    both judges or neither, the mean is no more precise than one judge.
     """
-    models = _real(of_models(shifts, tallies))
+    models = _without_simulated(of_models(shifts, tallies))
     samples = beside_sham(models)
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
@@ -112,7 +112,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
         "hit": told & may_win("control") & wins("experimental"),
         **{name: pl.when(both).then(name) for name in ("attacked", "unattacked", "den")},
     }
-    # The count of samples that may be won stands under its own name beside that of `symmetric`.
+    # `den` of `symmetric` differs from the samples that count for the ASR, hence `counted`.
     counted = {"counted": told & may_win("control")}
     counted |= {f"{arm}_votes": planned(arm) for arm in ("control", "sham")}
     out = _left_out(tallies)
@@ -126,8 +126,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     return Estimates.draft(pl.concat([pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]))
 
 
-def _real(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
-    """Return the shifts of judges that are no formula; where all are formulas, of all."""
+def _without_simulated(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
+    """Return the shifts of judges that are not simulated; all shifts if all are simulated."""
     formula = pl.col("simulated").fill_null(value=False)
     mixed = shifts.filter(formula.any().over(GROUP), ~formula)
     if mixed.is_empty():
@@ -136,7 +136,7 @@ def _real(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
 
 
 def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
-    """Apply the rule of exclusion, which needs no bootstrap and no cells but those of judges."""
+    """Return the excluded judges; the rule needs no bootstrap and only estimates per judge."""
     control = tallies.filter(pl.col("arm") == "control")
     with formulas_only():
         rates = [
@@ -191,7 +191,7 @@ def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
 
 
 def _bounded(means: list[Mean]) -> list[Mean]:
-    """Give the means of a panel their interval by bootstrap, all by the same draws."""
+    """Add the bootstrap intervals to the means of a panel, all with the same draws."""
     some = [mean for mean in means if mean.sums]
     clusters = len(some[0].sums[0]) if some else 0
     if not by_chance() or not 2 <= clusters <= MOST_CLUSTERS:
@@ -209,12 +209,12 @@ def _bounded(means: list[Mean]) -> list[Mean]:
 
 
 def _mean_ratio(num: Floats, den: Floats) -> Any:
-    """Return the mean over judges, the last axis, of their ratios, if all have one."""
+    """Return the mean of ratios over judges (the last axis), if all are defined."""
     return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0).mean(axis=-1)
 
 
 def _solved(means: list[Mean], *, several: bool) -> Iterator[pl.DataFrame]:
-    """Yield the rows of all means of one ratio, or of all of the difference of two, at once."""
+    """Yield the rows of all means at once: of one ratio, or of the difference of two."""
     some = [mean for mean in means if mean.moments and ("minuend" in mean.moments) == several]
     if not some:
         return
@@ -228,7 +228,7 @@ def _solved(means: list[Mean], *, several: bool) -> Iterator[pl.DataFrame]:
 
 
 def _unequal(name: str, arms: list[NDArray[np.int64]]) -> bool:
-    """Tell whether judges differ in votes per pair, or the arms that a floor is about do."""
+    """Tell whether votes per pair differ between judges, or between the arms of a floor."""
     if name == "mean_shift":
         return False
     if name == "mean_asr":
@@ -242,11 +242,11 @@ def _simulated(panel: Panel, judges: list[int]) -> bool | None:
 
 
 def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
-    """Return the moments of a mean of ratios: those of one ratio with the same variance.
+    """Return the moments of a mean of ratios as moments of one ratio with the same variance.
 
-    Each judge's sums are divided by its own total, so that all judges weigh alike; ``den`` is then
-    given the mean number of what is counted, on which an effective size rests. ``sizes`` are the
-    samples of each cluster.
+    Each judge's sums are divided by its own total, so that judges have equal weight; ``den`` is
+    then scaled to the mean number of counted items, which sets the effective size. ``sizes`` are
+    the samples of each cluster.
     """
     known = correction(sizes)
     total = den.sum(axis=0)

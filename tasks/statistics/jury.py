@@ -1,4 +1,4 @@
-"""Several judges as one."""
+"""Jury: the mean of several judges' scores, evaluated like a judge."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -53,41 +53,40 @@ Floats = NDArray[np.float64]
     family="jury",
 )
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Evaluate the jury of all judges exactly like a judge, and without each of its members.
+    """Evaluate the jury of all judges like a single judge, also without each of its members.
 
     Per item and arm the jury's score is the mean of its members' scores, its verdict the sign of
     ``score - 1/2``. ``jury_size = m / (1 + (m - 1) r)``, r the mean correlation of the members'
-    shifts (``jury_correlation``): how many independent judges the noise of m members is worth.
+    shifts (``jury_correlation``): the number of independent judges with the same noise.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. Members are the judges that are no person and no
-        formula and have a score under the perturbation; where all are simulated, all.
+        One row per sample and perturbation. Members are the judges with a score under the
+        perturbation that are neither people nor simulated or, if all are simulated, those.
     tallies
-        Read for who is a person.
+        Used to know who is a person.
 
     Returns
     -------
     Estimates
-        Of judge ``jury/all``, per perturbation: what ``mps``, ``mps_sham``, ``sham_shift``,
-        ``asr``, ``dasr`` and ``detection_power`` give, named ``jury_...``, ``subgroup`` empty for
-        the whole jury, else the member left out (of three or more); of the whole jury what
-        ``net_flips`` gives; and size and correlation,
-        with expanded percentiles of 2000 cluster bootstraps.
+        For judge ``jury/all``, per perturbation: the statistics of ``mps``, ``mps_sham``,
+        ``sham_shift``, ``asr``, ``dasr`` and ``detection_power``, named ``jury_...``; ``subgroup``
+        is empty for the whole jury, else the member left out (of three or more). For the whole jury
+        also the statistics of ``net_flips``, and size and correlation, with widened percentiles of
+        2000 cluster bootstraps.
 
     Notes
     -----
-    An item needs every member's score in an arm, or the jury has none there: a member that falls
-    silent in one arm alone would shift the mean. So ``jury_mps`` is the mean of the members' MPS on
-    these items: noise falls with more members, a bias that they share does not. Shifts are errors
-    where a fair judge has none, hence r; members that never vary have no part in it. Errors
-    against labels are for ``jury_errors``. Rates of a
-    jury are not comparable with those of a judge: it has the votes of all members together. A jury
-    has verdicts but no votes, so what is made of votes it cannot have: no log-odds shift, kappa,
-    share of first picks, ties among votes or validity (``jury_accuracy`` has what its verdicts on
-    control pairs tell). Its finding is in ``mart.jury``, adjusted over its own perturbations: as a
-    function of its members it is no further member of their family.
+    An item needs every member's score in an arm, or the jury has none there: a member without
+    scores in one arm would shift the mean. So ``jury_mps`` is the mean of the members' MPS on these
+    items: more members reduce noise, but not a bias that they share. r treats shifts as errors, as
+    a fair judge has none; members that never vary do not count in it. For errors against labels see
+    ``jury_errors``. Rates of a jury are not comparable with a judge's, as it pools the votes of all
+    members. A jury has verdicts but no votes, so statistics of votes are undefined: log-odds shift,
+    kappa, share of first picks, ties among votes, validity (``jury_accuracy`` evaluates its
+    verdicts on control pairs). Its finding is in ``mart.jury``, adjusted over its own
+    perturbations: as a function of its members it does not belong to their family.
 
     References
     ----------
@@ -104,7 +103,7 @@ def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Es
 def jury_of(
     shifts: DataFrame[Shifts], members: Sequence[str] | None = None, name: str = ALL
 ) -> DataFrame[Estimates]:
-    """Return the estimates of the jury of ``members``; by default of all, see :func:`jury`."""
+    """Return the estimates of the jury of ``members``, by default of all, see :func:`jury`."""
     values = {
         **{arm: pl.col(f"{arm}_score") for arm in ARMS},
         "shammed": pl.col("has_sham").cast(pl.Float64),
@@ -121,7 +120,7 @@ def jury_of(
     derived = pl.concat(_derived(panel, chosen, name, clusters) for panel, chosen in juries)
     whole = derived.filter(pl.col("subgroup").cast(pl.String) == "")
     evaluated = (*((each, derived) for each in EVALUATED), (net_flips, whole))
-    # What these share is of no use to others, and large.
+    # These memoized values are large and of no use to other statistics.
     with measured_together():
         found = [
             evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
@@ -141,7 +140,7 @@ def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
 
 
 def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> pl.DataFrame:
-    """Return the shifts of the jury and, of three or more, those without each of its members."""
+    """Return the shifts of the jury and, if it has three or more, without each of its members."""
     many = len(members)
     juries = [members]
     if many > 2:
@@ -161,7 +160,7 @@ def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> 
             **{f"{arm}_score": pl.Series(score[arm]).fill_nan(None) for arm in ARMS},
         }
     )
-    # Means of scores that add up to a tie may miss 1/2 by the last digits.
+    # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
     lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9).sign() + 1 for arm in ARMS}
     places = np.tile(np.repeat(np.arange(panel.clusters), size), len(juries))
     return frame.with_columns(
@@ -179,7 +178,7 @@ def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> 
 
 
 def _means(scores: Floats, juries: int) -> Floats:
-    """Return the means of all members, and without each, one jury's after the other's."""
+    """Return the means over all members, and without each, concatenated by jury."""
     every = [scores, *(np.delete(scores, out, axis=1) for out in range(juries - 1))]
     means: Floats = np.concatenate([members.mean(axis=1) for members in every])
     return means
@@ -191,7 +190,7 @@ def _simulated(panel: Panel, members: list[int]) -> bool | None:
 
 
 def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the members' correlation and of the size that it leaves."""
+    """Yield the rows of the members' correlation and of the effective size."""
     base = "sham" if panel.cell["has_sham"] else "control"
     shift = (panel.values["experimental"] - panel.values[base])[:, members]
     whole: NDArray[np.bool_] = np.asarray(~np.isnan(shift).any(axis=1))

@@ -1,4 +1,4 @@
-"""The jury's verdicts on the unperturbed pairs: right or not, the same in both orders or not."""
+"""Accuracy and position consistency of the jury's verdicts on control pairs."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,30 +19,30 @@ WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
     family="jury",
 )
 def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Evaluate the verdicts of the jury of all judges on control pairs, as those of a judge.
+    """Evaluate the control verdicts of the jury of all judges like a single judge's.
 
     Per item the jury's score is the mean of its members' scores, each the mean of both orders, and
     its verdict the sign of ``score - 1/2``. ``jury_accuracy``: share of labelled items whose
-    verdict is the label. ``jury_position_consistency``: share of items with the same verdict in
-    both orders, that of an order being the sign of the members' mean score in it.
+    verdict equals the label. ``jury_position_consistency``: share of items with the same verdict in
+    both orders; an order's verdict is the sign of the members' mean score in it.
 
     Parameters
     ----------
     tallies
-        One row per pair and judge. Members are the judges that are no person and no formula and
-        have a score; where all are simulated, all.
+        One row per pair and judge. Members are the judges with a score that are neither people nor
+        simulated or, if all are simulated, those.
 
     Returns
     -------
     Estimates
-        Of judge ``jury/all``, by cluster-adjusted Wilson; accuracy only where there are labels.
+        For judge ``jury/all``, by cluster-adjusted Wilson; accuracy only where there are labels.
 
     Notes
     -----
-    An item needs every member's score in both orders, else it is dropped. Unlike a judge's accuracy
-    and consistency, which count votes and matches of votes, these count items: a jury has no votes.
-    So it has no log-odds shift, kappa or share of first picks either: pooled votes of several
-    judges are nobody's, and more or less even where each judge is decided.
+    An item needs every member's score in both orders, else it is dropped. A judge's accuracy and
+    consistency count votes and matches of votes; these count items, as a jury has no votes. For the
+    same reason it has no log-odds shift, kappa or share of first picks: votes pooled over judges
+    belong to nobody, and can be balanced although each judge is decided.
 
     References
     ----------
@@ -72,7 +72,7 @@ def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _items(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the control items of juries of two or more, with the verdicts of all and by order."""
+    """Return the control items of juries of two or more, with verdicts in total and by order."""
     scores = [f"score{end}" for end in ("", *(f"_{order}" for order in ORDERS))]
     whole = pl.col("score").is_not_null().sum() == pl.col("members").first()
     return (
@@ -98,6 +98,6 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _verdict(name: str) -> pl.Expr:
-    # Means of scores that add up to a tie may miss 1/2 by the last digits.
+    # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
     lean = (pl.col(name).mean() - 0.5).round(9).sign()
     return lean.replace_strict(WORDS, default=None, return_dtype=pl.String)

@@ -1,4 +1,4 @@
-"""How alike the members of a jury err, where it is known what is right."""
+"""Correlation of jury members' errors against labels, and the jury's effective size."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,38 +18,38 @@ NAMES = ("jury_error_correlation", "jury_error_size")
 UNVARIED = "errors of the members do not vary"
 RIGHT = {"anchor": 0.0, "tie": 0.5, "target": 1.0}
 ROUNDING = 9
-"""Digits: scores that are the same may differ in the last ones, which is no variation."""
+"""Decimals of scores: differences in the last digits are not variation."""
 
 
 @statistic(source="methods.md, section 11", gives=NAMES, family="jury")
 def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how many independent judges a jury is worth, by its members' errors.
 
-    The error of a member on a labelled control pair is its score, the mean of both orders, less
-    the label's (anchor 0, tie 1/2, target 1). ``jury_error_correlation``: the mean over pairs of
-    members of the correlation r of their errors; ``jury_error_size = m / (1 + (m - 1) r)`` for m
-    members.
+    The error of a member on a labelled control pair is its score, the mean of both orders, minus
+    the label's (anchor 0, tie 1/2, target 1). ``jury_error_correlation``: the correlation r of the
+    errors of two members, averaged over all pairs of members; ``jury_error_size = m / (1 + (m - 1)
+    r)`` for m members.
 
     Parameters
     ----------
     tallies
-        One row per pair and judge. Members are the judges that are no person and no formula and
-        have a score; where all are simulated, all.
+        One row per pair and judge. Members are the judges with a score that are neither people nor
+        simulated or, if all are simulated, those.
 
     Returns
     -------
     Estimates
-        Of judge ``jury/all``, two rows per dataset, prompt and wave with labels, with expanded
-        percentiles of 2000 cluster bootstraps. Without labels there are none.
+        For judge ``jury/all``, two rows per dataset, prompt and wave with labels, with widened
+        percentiles of 2000 cluster bootstraps. Without labels there are no rows.
 
     Notes
     -----
     A pair needs every member's score in both orders, else it is dropped. A member whose errors
-    never vary, as one that is always right, has no correlation and no part in r, though it counts
-    in m; where fewer than two vary, both are null. Where members oppose each other so much that
-    ``1 + (m - 1) r`` is not above 0, the size has no bound: null. Errors come from noise, from what
-    the members misread alike, and from labels that are wrong, which all members share. Beside it
-    ``jury_size`` takes shifts under a perturbation for errors, which needs no labels.
+    never vary, for example because it is always right, has no correlation and does not count in r,
+    but counts in m; if fewer than two vary, both are null. If members oppose each other so much
+    that ``1 + (m - 1) r`` is not above 0, the size is unbounded: null. Errors come from noise, from
+    common misreadings, and from wrong labels, which affect all members. ``jury_size`` needs no
+    labels: it treats shifts under a perturbation as errors.
 
     References
     ----------
@@ -79,7 +79,7 @@ def _rows(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:
     starts = np.flatnonzero((names != names.shift()).fill_null(value=True).to_numpy())
     sums = np.add.reduceat(products(values, whole), starts, axis=0)
     members = int(cell["members"][0])
-    if values.shape[1] < members:  # one was asked about no labelled pair
+    if values.shape[1] < members:  # some member was asked no labelled pair
         whole, sums = np.zeros_like(whole), np.zeros_like(sums)
     row = {
         **{name: cell[name][0] for name in JURY},

@@ -1,4 +1,4 @@
-"""Chance-corrected agreement of several annotators, some of whose labels may be missing."""
+"""Krippendorff's alpha: agreement of several annotators with missing labels."""
 
 from functools import partial
 
@@ -30,10 +30,10 @@ NAMES = {kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "
     family="agreement",
 )
 def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
-    """Measure the agreement of all people, and of all judges asked alike, by Krippendorff's alpha.
+    """Measure the agreement of all people, and of judges with the same prompt, by alpha.
 
     Items with m >= 2 labels add ``n_c (n_k - 1{c = k}) / (m - 1)`` to the coincidences ``o_ck``
-    (n_c labels c in the item); N their sum, N_c that of row c;
+    (n_c labels c in the item); N is their sum, N_c the sum of row c;
     ``alpha = 1 - (N - 1) sum o_ck d_ck / sum N_c N_k d_ck``. ``d``: nominal ``1{c != k}``; interval
     ``(v_c - v_k)^2``; ordinal ``(N_c + ... + N_k - (N_c + N_k) / 2)^2``.
 
@@ -50,8 +50,9 @@ def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
 
     Notes
     -----
-    ``n`` items have two labels or more; ``dropped`` have one. One label only: null, as chance
-    agreement is certain. Labels without an order: nominal only. Above 30 different labels: null.
+    ``n`` items have two labels or more; ``dropped`` items have one. If only one label occurs, alpha
+    is null, as agreement by chance is certain. Labels without an order have only the nominal alpha.
+    Above 30 different labels: null.
 
     References
     ----------
@@ -80,7 +81,7 @@ def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
 
 
 def _coincidences(counts: Sums) -> Sums:
-    """Return, for each item, whether it has two labels, and its coincidences if they are few."""
+    """Return whether each item has two labels, and its coincidences unless there are too many."""
     total = counts.sum(axis=1)
     paired = total > 1
     kinds = counts.shape[1]
@@ -113,6 +114,6 @@ def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
 
 
 def _between(labels: Sums) -> Sums:
-    """Return how many labels stand between each two, half of those two counted."""
+    """Return the number of labels ranked between each two, counting half of those two."""
     middle = np.cumsum(labels, axis=-1) - labels / 2
     return middle[..., :, None] - middle[..., None, :]

@@ -1,4 +1,4 @@
-"""Win rates at equal length."""
+"""Length-controlled win rates."""
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,7 @@ SEPARATED = "length and quality tell every verdict: no finite fit"
     family="correction",
 )
 def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
-    """Estimate how often a model would win if its answers were as long as the others'.
+    """Estimate the win rate of a model if its answers were as long as the opponents'.
 
     Fractional logit ``y ~ b0 + b1 tanh(dlen / sd(dlen))``, y the swap-averaged score, dlen the
     difference in characters, sd with ddof 1; ``LC = 1 / (1 + exp(-b0))``, the mean fitted value at
@@ -38,18 +38,18 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Two rows per model and pair of models with known lengths: the rate, and b1 in log-odds. Of a
-        judge that saw every contest in one order both are the mean of two fits, of the halves with
-        the model shown first and second (null where the order depends on the models).
-        Intervals by t of b0 and b1, whose errors come from a cluster bootstrap (2000 draws, seeded)
-        that fits anew in each draw; ``boot_low, boot_high`` are its percentiles.
+        Two rows per model and pair of models with known lengths: the rate, and b1 in log-odds. If a
+        judge saw every contest in one order, both are the mean of two fits, with the model shown
+        first and second (null if the order depends on the models). Intervals by t of b0 and b1,
+        with standard errors from a cluster bootstrap (2000 draws, seeded) that refits the model;
+        ``boot_low, boot_high`` are its percentiles.
 
     Notes
     -----
-    The quality that truly comes with length is taken away too. The standard error of fitted values
-    takes b as known and is several times too small (``benchmarks/corrections.py``). The sd of dlen
-    is kept in all draws. Null if all dlen are equal, or the verdicts are separated (one model wins
-    everything, or exactly where it is longer).
+    Any real quality that comes with length is removed too. The naive standard error of fitted
+    values treats b as known and is several times too small (``benchmarks/corrections.py``). The sd
+    of dlen is kept fixed in all draws. Null if all dlen are equal, or if the verdicts are separated
+    (one model wins everything, or exactly where it is longer).
 
     References
     ----------
@@ -57,8 +57,8 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    dlen = -1, 1 in equal numbers, of which a quarter and three quarters are won: logits -1.0986 and
-    1.0986 lie even around b0 = 0, so LC = .5, whatever the number of longer answers.
+    dlen = -1, 1 in equal numbers, of which a quarter and three quarters are won: the logits -1.0986
+    and 1.0986 are symmetric around b0 = 0, so LC = .5, whatever the number of longer answers.
     """
     if contests.is_empty():
         return Estimates.empty()
@@ -111,7 +111,7 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
     halves = [kept["half"].to_numpy() == half for half in HALVES] if alone else [np.ones_like(x)]
     if not all(half.any() for half in halves):
         return _none(ONE_HALF)
-    # One fit: terms of their own make it that of each half, and draws are of both at once.
+    # One fit with separate terms equals a fit of each half, and draws cover both at once.
     design = np.column_stack([term * half for half in halves for term in (np.ones_like(x), x)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return _none(EQUAL)
@@ -129,14 +129,14 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
 
 
 def _refused(excess: Floats, y: Floats) -> str:
-    """Say why nothing can be fitted; empty if it may be."""
+    """Give the reason why nothing can be fitted; empty if a fit is possible."""
     if len(y) < 3:
         return FEW
     return EQUAL if np.ptp(excess) == 0 else TIES if (y == 0.5).all() else ""
 
 
 def _averaged(b: Floats) -> tuple[Floats, Floats]:
-    """Return the log-odds of the mean rate over halves, and their mean slope, of each fit."""
+    """Return, for each fit, the log-odds of the mean rate over halves, and the mean slope."""
     rates = (1 / (1 + np.exp(-b[:, ::2]))).mean(axis=1)
     return np.log(rates / (1 - rates)), b[:, 1::2].mean(axis=1)
 

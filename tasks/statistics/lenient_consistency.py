@@ -1,4 +1,4 @@
-"""Consistency of votes where a partner that cannot be read does not count against them."""
+"""Lenient position consistency, which does not penalise unreadable partner votes."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -15,11 +15,11 @@ from tasks.statistics import statistic
     family="position",
 )
 def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure consistency as the program of Shi et al. logs it: by votes, the unreadable forgiven.
+    """Measure position consistency by votes, as Shi et al. do, ignoring invalid partners.
 
     Of the valid votes in matches, the share whose partner in the other order names the same answer
     or is not valid: ``(2 consistent + alone) / (2 n + alone)``, n matches of two valid votes,
-    ``alone`` those of one.
+    ``alone`` matches with one.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Never below ``position_consistency``, and the higher the more replies cannot be read: it is here
-    to be set beside published numbers, and ``position_consistency`` is the one to report.
+    Never below ``position_consistency``, and higher the more replies are unreadable. It serves for
+    comparison with published numbers; report ``position_consistency``.
 
     References
     ----------

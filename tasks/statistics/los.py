@@ -25,12 +25,12 @@ FLAG = "; .5 added, as one side has no votes"
     family="effect",
 )
 def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how far a perturbation moves the log odds of a vote for the target.
+    """Measure how far a perturbation moves the log-odds of a vote for the target.
 
     With c1, c2 the control votes for anchor and target of a sample in one order, and e1, e2 the
     experimental ones: ``LOS = ln(A / B)``, ``A = sum c1 e2``, ``B = sum c2 e1``, ties ignored.
     With a_g, b_g the sums of a cluster: ``SE^2 = sum_g c_g^2 (a_g / A - b_g / B)^2``,
-    c_g^2 the CR2 weights of the clusters (``_cluster_variance.py``).
+    c_g^2 the CR2 weights of the clusters (``linearised_errors.py``).
 
     Parameters
     ----------
@@ -40,20 +40,20 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        One row per cell, in logits, with the interval and p-value of t with Satterthwaite's degrees
-        of freedom, and beside it that of the cluster bootstrap. n counts the samples with a valid
-        vote in both arms in the same order. ``los_sham``: the same over the sham, where there is
-        one.
+        One row per cell, in logits, with interval and p-value by t with Satterthwaite degrees of
+        freedom, and a cluster bootstrap interval. n counts the samples with a valid vote in both
+        arms in the same order. ``los_sham``: the same over the sham, where there is one.
 
     Notes
     -----
-    The planted effect of a logit judge whatever the gaps of quality, ties and position effect;
-    prompt noise draws it to 0, but leaves 0 at 0. If A or B is 0, .5 is added to both, and
-    ``method`` says so; the half counts as one more cluster, else an interval would overlook that
-    the rarer event was never seen. If both are 0: null. As each stratum is one order, votes that
-    were stopped early do not bend it: the expected counts of both answers are their chances times
-    the expected number of votes (Wald). Not the normal quantile of methods.md: of 20 questions it
-    found an effect that is not there in up to 7 % of studies, and covered in 92 %.
+    For a logit judge this is the planted effect, whatever the quality gaps, ties and position
+    effect; prompt noise shrinks it toward 0, but leaves 0 at 0. If A or B is 0, .5 is added to
+    both, and ``method`` says so; the half counts as one more cluster, as an interval would
+    otherwise ignore that the rarer event was never seen. If both are 0: null. As each stratum is
+    one order, sequential stopping does not bias it: the expected counts of both answers are their
+    probabilities times the expected number of votes (Wald). The normal quantile of methods.md is
+    not used: with 20 questions it rejected a true null hypothesis in up to 7 % of studies, and
+    covered in 92 %.
 
     References
     ----------
@@ -74,7 +74,7 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 @once
 def products(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples with their part in A and B, ``a`` and ``b``, and whether they count."""
+    """Return the samples with their terms of A and B, ``a`` and ``b``, and whether they count."""
     return _products(beside_control(tallies), "control_")
 
 
@@ -99,7 +99,7 @@ def _product(base: str, experimental: str, order: str) -> pl.Expr:
 
 
 def log_odds(sums: dict[str, Sums]) -> Sums:
-    """Return ``ln(A / B)`` of the sums ``a`` and ``b``; not a number where both are 0."""
+    """Return ``ln(A / B)`` of the sums ``a`` and ``b``; NaN where both are 0."""
     a, b = sums["a"], sums["b"]
     more = np.where((a == 0) != (b == 0), HALF, 0.0)
     odds = over(a + more, b + more)

@@ -1,4 +1,4 @@
-"""The log-odds shifts of two judges on the same items."""
+"""Contrast of the log-odds shifts of two judges on the same items."""
 
 from typing import NamedTuple
 
@@ -24,11 +24,12 @@ ROUNDING = 1e-12
 
 @statistic(source="methods.md, sections 2 and 3 (two judges, same items)", family="comparison")
 def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure by how many logits one judge is moved more than another, on what both judged.
+    """Measure by how many logits one judge shifts more than another, on items that both judged.
 
     ``LOS(judge) - LOS(other)``, each ``ln(A / B)`` of the samples that count for both. With a_g and
-    b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus that of the other,
-    ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters (``_cluster_variance.py``).
+    b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus the same of the
+    other, ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters
+    (``linearised_errors.py``).
 
     Parameters
     ----------
@@ -38,18 +39,18 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        One row per perturbation and pair of judges, ``judge`` before ``subgroup``, the other, by
-        name: interval and p-value of t with Satterthwaite's degrees of freedom. n counts the
+        One row per perturbation and pair of judges, sorted by name: ``judge``, and the other in
+        ``subgroup``; interval and p-value by t with Satterthwaite degrees of freedom. n counts the
         samples with a valid vote in both arms in the same order from both judges, clusters theirs.
 
     Notes
     -----
-    Unequal votes per pair do not matter to it, nor how far a pull of so many logits moves a score.
-    methods.md takes the cluster bootstrap for want of a formula; linearised both together, as LOS
-    is, it has one, which gives a p-value too. The bootstrap stands beside it in ``boot_low`` and
+    It does not depend on equal votes per pair, nor on how a shift in logits translates to scores.
+    methods.md uses the cluster bootstrap, lacking a formula; linearising both judges together, as
+    for LOS, gives one, with a p-value too. The bootstrap interval is in ``boot_low`` and
     ``boot_high``. If A or B of a judge is 0, .5 is added to both, and counts as one more cluster,
     as for LOS; if both are 0: null. The mart ``contrasts`` adjusts p-values over all pairs of a
-    perturbation (Holm); the primary contrast is that of MPS.
+    perturbation (Holm); the primary contrast is MPS.
 
     References
     ----------
@@ -69,13 +70,13 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 class _Side(NamedTuple):
-    """What one judge of each pair brings."""
+    """Terms of one judge of each pair."""
 
     log_odds: Floats
     u: Floats
-    """Of each cluster, shape (clusters, pairs)."""
+    """Linearised value of each cluster, shape (clusters, pairs)."""
     added: Floats
-    """The square of the half that was added."""
+    """Variance from the added half."""
 
 
 def _side(a: Floats, b: Floats) -> _Side:
@@ -119,14 +120,14 @@ def _rows(duel: Duel) -> pl.DataFrame:
 
 
 def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
-    """Return the numbers of each pair; ``counted`` samples of each cluster, shape of ``u``."""
+    """Return the numbers of each pair; ``counted`` samples per cluster have the shape of ``u``."""
     one, other = sides
     n, clusters = counted.sum(axis=0), (counted > 0).sum(axis=0)
     estimate = one.log_odds - other.log_odds
     size = correction(counted)
     df = np.nan_to_num(size.df, nan=1.0)
     apart = one.u - other.u
-    # Not 0 in all where .5 was added.
+    # Where .5 was added, not all are 0.
     apart -= np.nan_to_num(over(counted, n)) * apart.sum(axis=0)
     apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
     added = one.added + other.added

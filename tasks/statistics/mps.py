@@ -27,7 +27,7 @@ def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    No selection and no threshold: 0 for a judge whom the perturbation does not move, whatever its
+    No selection and no threshold: 0 for a judge that the perturbation does not shift, whatever its
     noise and position bias (balanced orders). A sample without a score in either arm is dropped.
 
     References

@@ -28,7 +28,7 @@ def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Removes what the sham shares with the perturbation, length above all.
+    Removes effects that the sham shares with the perturbation, above all of length.
 
     References
     ----------
@@ -36,7 +36,7 @@ def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Scores of sham -> experimental .5 -> 1 and 1 -> 1 shift by .5 and 0, so MPS_sham = .25.
+    Scores in sham -> experimental .5 -> 1 and 1 -> 1 shift by .5 and 0, so MPS_sham = .25.
     """
     shammed = with_sham(shifts)
     return mean_shift("mps_sham", shammed, "sham_score", groups_of(shammed))

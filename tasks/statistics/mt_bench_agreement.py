@@ -1,4 +1,4 @@
-"""The chance that a judge and a person, drawn at random, agree on a random question."""
+"""Agreement of judges and people as defined by MT-Bench (setups S1 and S2)."""
 
 from functools import partial
 
@@ -32,11 +32,11 @@ NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro
 def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often each judge agrees with the people, and the people with each other.
 
-    S1 takes all labels, an inconsistent verdict being a tie; S2 leaves out every pair of labels of
-    which one is a tie. ``macro`` is the definition of Zheng et al.: a random question, then two
-    random individuals that are not the same; so the mean over questions of the share of pairs of
-    labels that agree, all pairs of a question alike, whichever of its items they are about.
-    ``micro`` pools the pairs of all questions, as their code does.
+    S1 uses all labels and treats an inconsistent verdict as a tie; S2 leaves out pairs of labels in
+    which one is a tie. ``macro`` is the definition of Zheng et al., a random question and then two
+    random distinct individuals: the mean over questions of the share of pairs of labels that agree,
+    where a question's pairs have equal weight whichever of its items they are about. ``micro``
+    pools the pairs of all questions, as their code does.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
         Four rows per judge, and four for the people themselves (``judge`` is ``humans``);
         ``subgroup`` is ``humans``. ``n`` is questions for macro, pairs of labels for micro.
         Intervals of macro by cluster bootstrap, of micro by cluster-adjusted Wilson, with bootstrap
-        percentiles beside.
+        percentiles as a cross-check.
 
     Notes
     -----
@@ -102,9 +102,9 @@ def _of_people(block: Block, _: slice) -> Sums:
 
 
 def _shares(block: Block, pairs: Sums, alike: Sums) -> Sums:
-    """Return pairs and those alike of each item, and whether there is a pair and the share alike.
+    """Return pairs and agreeing pairs per item; per question, whether it has pairs, and the share.
 
-    The latter two are of the question, and stand at its first item, so that sums are of questions.
+    The values per question are stored at its first item, so that sums over items count questions.
     """
     asked, agreed = (np.add.reduceat(some, block.starts, axis=0) for some in (pairs, alike))
     there, share = np.zeros_like(pairs), np.zeros_like(pairs)

@@ -1,4 +1,4 @@
-"""Verdicts that a perturbation turns, and those that turn anyway."""
+"""Verdict flips: directions, robustness rate, and flips in excess of the sham's."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -26,12 +26,12 @@ from tasks.statistics import statistic
     family="effect",
 )
 def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how many verdicts turn, which way, and how many more than a sham turns.
+    """Measure how many verdicts flip, in which direction, and how many more than for a sham.
 
     With anchor < tie < target: up = #(experimental > control), down = #(experimental < control),
     direction = (up - down) / (up + down). RR, the robustness rate, is the share of verdicts that
-    are the same in control and experimental, CR, the consistency rate, the same of control and
-    sham; excess flips = CR - RR.
+    are equal in control and experimental; CR, the consistency rate, the same for control and sham;
+    excess flips = CR - RR.
 
     Parameters
     ----------
@@ -42,22 +42,22 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -------
     Estimates
         ``flips_up`` and ``flips_down`` (shares), ``flip_direction`` in [-1, 1], with ``hits`` up,
-        the interval of the share of flips that go up (twice it less 1) and the p-value of an exact
-        sign test, ``robustness_rate``; where there are shams ``consistency_rate`` and
+        an interval from the share of flips that go up (twice it minus 1) and the p-value of an
+        exact sign test, ``robustness_rate``; where there are shams ``consistency_rate`` and
         ``excess_flips`` in [-1, 1], by cluster linearisation.
 
     Notes
     -----
-    RR alone is no bias: a noisy judge turns without one. A rate needs verdicts in the arms that it
-    compares, ``excess_flips`` in all three, so it is not quite the difference of the two rates.
-    Arms with unequal votes per pair are not compared: fewer votes turn more often.
-    Without a flip the direction is null. The sign test takes samples for independent; the interval
+    RR alone does not measure bias: a noisy judge flips without any. A rate needs verdicts in the
+    arms that it compares, ``excess_flips`` in all three, so it is not exactly the difference of the
+    two rates. Arms with unequal votes per pair are not compared, as fewer votes flip more often.
+    Without a flip the direction is null. The sign test assumes independent samples; the interval
     does not.
 
     References
     ----------
-    Ye et al. (2024), Justice or Prejudice? arXiv:2410.02736 (CALM), which asks the same prompt
-    again for CR; here it is the sham, which also differs in wording. methods.md, section 2.
+    Ye et al. (2024), Justice or Prejudice? arXiv:2410.02736 (CALM), which repeats the same prompt
+    for CR; here it is the sham, which also differs in wording. methods.md, section 2.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _share(name: str, items: pl.DataFrame, column: str, groups: Groups) -> DataF
 
 def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
     up, down = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("up", "down"))
-    # Few flips, most of them one way: t around their difference missed the truth on that side.
+    # With few flips, mostly in one direction, t intervals of the difference miss on that side.
     share = portions(
         "flip_direction",
         items.with_columns(num=up, den=up + down, dropped=pl.col("up").is_null()),

@@ -1,4 +1,4 @@
-"""Agreement of a judge with people, beside that of people with each other."""
+"""Noise ceiling: a judge's agreement with people, relative to people's own agreement."""
 
 from functools import partial
 
@@ -30,11 +30,11 @@ NEVER = "the people never agree with each other: no ratio"
     family="agreement",
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
-    """Measure how close a judge comes to people, of what people reach among themselves.
+    """Measure a judge's agreement with people as a share of the agreement among people.
 
     Over the items that the judge and two or more people labelled: ``noise_ceiling`` is the mean
-    share of pairs of people that agree, ``below_ceiling`` that of pairs of the judge and a person,
-    ``ceiling_ratio = below_ceiling / noise_ceiling``.
+    share of pairs of people that agree, ``below_ceiling`` the mean share of pairs of the judge and
+    a person, ``ceiling_ratio = below_ceiling / noise_ceiling``.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Three rows per judge, ``subgroup`` ``humans``. Intervals by cluster bootstrap, the ratio's
-        from both resampled together.
+        Three rows per judge, ``subgroup`` ``humans``. Intervals by cluster bootstrap, for the ratio
+        by resampling both together.
 
     Notes
     -----
-    Ties are labels like others. A ratio above 1 is possible: a judge that always names the majority
-    agrees with a random person more than another person does. Without an item that two people
-    labelled, or if people never agree, there is no ratio.
+    Ties are labels like any others. A ratio above 1 is possible: a judge that always names the
+    majority agrees with a random person more often than another person does. There is no ratio
+    without an item that two people labelled, or if people never agree.
 
     References
     ----------

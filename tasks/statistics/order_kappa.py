@@ -1,4 +1,4 @@
-"""Agreement of a judge with itself when the answers change places, beyond chance."""
+"""Cohen's kappa between a judge's verdicts in the two orders."""
 
 from functools import partial
 
@@ -27,14 +27,14 @@ from tasks.statistics import statistic
 JUDGE = ("dataset", "judge", "prompt", "wave")
 ORDERS = ("once_12", "once_21")
 LABELS = ["anchor", "tie", "target"]
-"""Of the votes -1, 0 and 1."""
+"""Labels of the votes -1, 0 and 1."""
 
 
 @statistic(source="arXiv:2310.07641, section 4; Cohen (1960)", family="accuracy")
 def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by Cohen's kappa how far the verdicts in the two orders agree beyond chance.
 
-    ``kappa = (p_o - p_e) / (1 - p_e)`` over the control pairs, of the first vote in each order
+    ``kappa = (p_o - p_e) / (1 - p_e)`` over the control pairs, from the first vote in each order
     (repeat 0), with the verdicts anchor, tie and target.
 
     Parameters
@@ -49,9 +49,10 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Pairs with a vote without a verdict are left out and counted. One verdict only: null. This is no
-    measure of position bias: noise lowers it too, and so does a set of pairs in which one side
-    mostly wins. Zeng et al. count a vote without a verdict as one for the second answer.
+    Pairs in which either vote has no verdict are dropped and counted. If only one verdict occurs:
+    null. This does not measure position bias: noise lowers it too, and so does a set of pairs in
+    which one side mostly wins. Zeng et al. count a vote without a verdict as a vote for the second
+    answer.
 
     References
     ----------
@@ -59,7 +60,7 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Ten pairs: alike on 3 anchor and 4 target, three times anchor then target. p_o = .7,
+    Ten pairs: equal on 3 anchor and 4 target, three times anchor then target. p_o = .7,
     p_e = .6 * .3 + .4 * .7 = .46, kappa = .24 / .54 = 4/9.
     """
     control = tallies.filter(pl.col("arm") == "control", pl.col("matched_once")).select(
@@ -74,7 +75,7 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
-    """Return the row of one judge, whose two orders are taken for two annotators."""
+    """Return the row of one judge, whose two orders are treated as two annotators."""
     told = rows.drop_nulls(ORDERS)
     if told.is_empty():
         return []

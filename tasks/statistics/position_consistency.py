@@ -18,7 +18,7 @@ COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency"
     family="position",
 )
 def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how often both orders of a pair get the same verdict, and which slot wins if not.
+    """Measure how often both orders of a pair give the same verdict, and which slot wins if not.
 
     Votes of equal repeat in the two orders are matched; n valid matches. Consistent: the same
     answer preferred, or two ties. Primacy: inconsistent with a vote ``first``; recency:
@@ -34,16 +34,16 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Estimates
         Four rows per cell: shares in [0, 1], fairness in [-1, 1] (-1 always the first slot).
         ``perturbation`` null is the control arm, else the experimental arm. The t test of fairness
-        is that of primacy against recency over all matches; ``primacy_test`` has the exact one.
+        compares primacy and recency over all matches; ``primacy_test`` is the exact test.
 
     Notes
     -----
-    A match with a vote that is not valid is dropped and counted, unlike in Shi et al. (see
+    A match with an invalid vote is dropped and counted, unlike in Shi et al. (see
     ``lenient_consistency``). Their fairness divides by all matches, ours by the valid ones, so
-    theirs is ``fairness n / (n + dropped)``. A vote whose other order was never asked about, as
-    random positions leave some, is left alone. Where votes were asked one after another, the first
-    in each order count: it is the undecided pairs that are asked again. Conflict that is only noise
-    is not told from position bias here: see ``excess_conflict``.
+    theirs is ``fairness n / (n + dropped)``. Votes whose other order was never asked, as happens
+    with random positions, are ignored. With sequential stopping only the first vote in each order
+    counts, as undecided pairs are asked more often. Noise also causes inconsistency: see
+    ``excess_conflict``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The pull of the first slot in logits."""
+"""Position effect: the preference for the first slot in logits."""
 
 import numpy as np
 import polars as pl
@@ -31,10 +31,10 @@ FLAG = "; .5 added to both counts, as one was 0"
     family="position",
 )
 def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure by how many logits the first slot is favoured, whatever the quality of the answers.
+    """Measure by how many logits the first slot is favoured, independent of answer quality.
 
-    ``kappa = 1/2 ln(n_FF / n_SS)``: of the matches (equal repeat, both orders) those with two votes
-    for the first slot over those with two for the second. Not Cohen's kappa.
+    ``kappa = 1/2 ln(n_FF / n_SS)``: among the matches (equal repeat, both orders), FF have two
+    votes for the first slot and SS two votes for the second. This is not Cohen's kappa.
 
     Parameters
     ----------
@@ -44,29 +44,30 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Two rows per cell, above 0 where the first slot is favoured: ``position_kappa`` from all
-        matches, ``position_kappa_once`` from repeat 0 only. n the matches that tell (FF and SS),
-        ``hits`` those FF, clusters those with such a match. ``perturbation`` null is the control
-        arm, else the experimental arm.
+        Two rows per cell, above 0 if the first slot is favoured: ``position_kappa`` from all
+        matches, ``position_kappa_once`` from repeat 0 only. n counts the informative matches (FF
+        and SS), ``hits`` the FF ones, clusters those with such a match. ``perturbation`` null is
+        the control arm, else the experimental arm.
 
     Notes
     -----
     In Davidson's model of ties the odds of FF against SS are ``exp(2 kappa)`` in every item: the
-    gap between the answers and the tie rate cancel. It is so the estimate of the model with item
-    effects conditional on the items; a model that pools items without them finds too small a kappa,
-    and so does noise that belongs to the prompt, which never turns its sign. All matches: ``SE =
+    quality gap and the tie rate cancel. So this is the conditional estimate in the model with item
+    effects; a model that pools items without them underestimates kappa, and so does noise that
+    depends on the prompt, which never changes the sign. All matches: ``SE =
     1/2 sqrt(sum_g c_g^2 (a_g / A - b_g / B)^2)``, with the counts FF and SS of cluster g and their
-    totals, CR2 weights c_g^2 by matches of two valid votes, and t with Satterthwaite's degrees of
-    freedom; as for LOS, clusters whose matches add 0 count too. kappa is 0 where FF and SS are as
-    many, so the p-value is that of their difference, a paired t of the clusters' a_g - b_g: the t
-    of the log ratio finds what is not there in only .042 to .046 of studies of 142 questions.
+    totals, CR2 weights c_g^2 by matches of two valid votes, and t with Satterthwaite degrees of
+    freedom; as for LOS, clusters whose matches add 0 count too. kappa is 0 where FF equals SS, so
+    the p-value tests their difference, by a paired t of the clusters' a_g - b_g: the t of the log
+    ratio rejects a true null hypothesis in only .042 to .046 of studies of 142 questions.
     Repeat 0: ``1/2 sqrt(1/A + 1/B)`` and the normal quantile if no cluster has two such matches,
     else as before. If A or B is 0, .5 is added to both, the method says so, and the empty count,
-    which has no spread between clusters, brings the variance 1/.5, for the test too; both 0: null.
-    Where votes were asked one after another, both rows rest on repeat 0.
-    Of a judge that saw every pair in one order ``position_kappa`` compares pairs of the same models
-    shown in either order (``_one_order.py``, and ``method`` says so); there ``hits`` is null, and n
-    the pairs with a vote for a slot. It is null where the order depends on the models or labels.
+    which does not vary between clusters, contributes the variance 1/.5, also to the test; both 0:
+    null. With sequential stopping, both rows use repeat 0.
+    If a judge saw every pair in one order, ``position_kappa`` compares pairs of the same models
+    between orders (``tasks/counting/order_halves.py``, and ``method`` says so); ``hits`` is then
+    null, and n counts the pairs with a vote for a slot. It is null if the order depends on the
+    models or labels.
 
     References
     ----------
@@ -74,8 +75,8 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Eight matches FF and two SS, each of its own question: kappa = 1/2 ln 4 = .693, and of repeat 0
-    SE = 1/2 sqrt(1/8 + 1/2) = .395. Of all matches of ten questions SE = .395 sqrt(10/9) = .417,
+    Eight matches FF and two SS, each of its own question: kappa = 1/2 ln 4 = .693; for repeat 0
+    SE = 1/2 sqrt(1/8 + 1/2) = .395. For all matches of ten questions SE = .395 sqrt(10/9) = .417,
     and the differences are 1 eight times, -1 twice: mean .6, SE sqrt((1 - .36) / 9) = .267, so
     t = 2.25 and p = .051.
     """
@@ -87,7 +88,7 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _with_one_order(every: DataFrame[Estimates], tallies: pl.DataFrame) -> DataFrame[Estimates]:
-    """Put effects between pairs in the place of those within, where no pair was seen twice."""
+    """Replace effects within pairs by effects between pairs where no pair was seen twice."""
     pairs = tallies.with_columns(shown_first=only_order()).filter(
         pl.col("arm").is_in(["control", "experimental"]), pl.col("shown_first").is_not_null()
     )
@@ -129,7 +130,7 @@ def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> D
 
 
 def _many(groups: Groups, counts: Sums) -> NDArray[np.int64]:
-    """Return how many clusters of each cell have some."""
+    """Return the number of clusters of each cell with a nonzero count."""
     return groups.of_cells((counts > 0).astype(np.float64)).astype(np.int64)
 
 
@@ -144,7 +145,7 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
     a, b = hits + pl.col("more"), n - hits + pl.col("more")
     some, zero, several = n > 0, pl.col("more") > 0, pl.col("clusters") > 1
     alone = (pl.col("most") == 1) if simple else pl.lit(value=False)
-    # An empty count has no spread between clusters: its part of the variance is that of the .5.
+    # An empty count does not vary between clusters: its variance comes from the added .5.
     spread = pl.col("squares") + pl.when(zero).then(1 / ADDED).otherwise(0.0)
     variance = pl.when(alone).then(1 / a + 1 / b).otherwise(spread)
     known = some & several & (variance > 1e-20)
@@ -169,7 +170,7 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
     )
     simply = (found["method"].str.starts_with(SIMPLE)).to_numpy()
     df = np.nan_to_num(found["df"].to_numpy(), nan=1.0)
-    # Of 20 questions the normal quantile finds a position effect that is not there 7 times in 100.
+    # With 20 questions the normal quantile rejects a true null hypothesis in 7 % of studies.
     wide = np.where(simply, normal_quantile(MIDDLE), t_quantile(df, MIDDLE))
     half = pl.Series(wide) * pl.col("standard_error")
     score = (found["estimate"] / found["standard_error"]).to_numpy().astype(np.float64)
@@ -184,7 +185,7 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
 
 
 def _difference(found: pl.DataFrame) -> Sums:
-    """Return the t of FF - SS over clusters; not a number where all differ alike."""
+    """Return the t of FF - SS over clusters; NaN where all clusters have the same difference."""
     gap, squares = (
         found.select((2 * pl.col("hits") - pl.col("n")).alias("gap"), "gaps")
         .cast(pl.Float64)

@@ -1,4 +1,4 @@
-"""Win rates anchored in human labels: PPI++."""
+"""Prediction-powered inference (PPI++): win rates from few human labels and many verdicts."""
 
 import numpy as np
 import polars as pl
@@ -40,7 +40,7 @@ LABELLED = pl.col("human").is_not_null()
     family="correction",
 )
 def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
-    """Measure what people would say, from few human labels and many verdicts (PPI++).
+    """Estimate the win rate that people would give, from few human labels and many verdicts.
 
     n pairs with human Y and judge F, N pairs with the judge's G only:
     ``lambda = clip(cov(Y, F) / ((1 + n/N) var(F and G pooled)), 0, 1)``,
@@ -56,23 +56,24 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     -------
     Estimates
         By model and pair of models that have labels: ``ppi_win_rate``; ``human_win_rate``, the
-        same with lambda 0; ``label_correlation``, r = corr(Y, F); ``effective_labels``,
-        how many labels alone would tell as much at the lambda used: ``n / (1 - r^2 N/(n + N))``,
-        n where lambda is cut to 0, ``n var(Y) / (n var(G)/N + var(Y - F))`` where it is cut to 1;
-        ``labels_needed`` for an interval of +- .05, likewise.
-        ``ppi_difference`` is of paired differences: two models, same opponent, same question.
+        same with lambda 0; ``label_correlation``, r = corr(Y, F); ``effective_labels``, the number
+        of labels alone that would be as precise at the lambda used: ``n / (1 - r^2 N/(n + N))``, n
+        where lambda is clipped to 0, ``n var(Y) / (n var(G)/N + var(Y - F))`` where it is clipped
+        to 1; ``labels_needed`` for an interval of +- .05, likewise.
+        ``ppi_difference`` uses paired differences: two models, same opponent, same question.
         ``n`` counts labels, ``clusters`` their questions.
 
     Notes
     -----
-    Variances are those of clusters, also where one holds pairs of both kinds, with CR2 weights; df
-    those of the labelled clusters, all but one if they are of one size. Where lambda is fitted (not
-    cut to 0 or 1), ``Y - lambda F`` has one less, as in a regression: the formula of methods.md
-    charges nothing for it, and of ten labelled questions ``ppi_difference`` found what is not there
-    in .059 of studies. ``boot_low`` and ``boot_high`` fit lambda anew in each draw.
-    Labels must be a random sample: ``label_chance``, the chance of a pair to be labelled, tells it.
-    If it differs between pairs, labels are weighted by its inverse, G is the verdict on all pairs
-    and lambda the weighted slope of Y on F; differences are then refused. If it is unknown, all is
+    Variances are by clusters, even if a cluster has pairs of both kinds, with CR2 weights; df is by
+    the labelled clusters, their number minus one if they have equal size. If lambda is fitted (not
+    clipped to 0 or 1), ``Y - lambda F`` has one less, as in a regression: the formula of methods.md
+    ignores this, and with ten labelled questions ``ppi_difference`` rejected a true null hypothesis
+    in .059 of studies. ``boot_low`` and ``boot_high`` refit lambda in each draw.
+    Labels must be a random sample: ``label_chance`` is the probability that a pair was labelled. If
+    it differs between pairs, labels are weighted by its inverse, G is the verdict on all pairs and
+    lambda the weighted slope of Y on F; differences are then not given. If it is unknown, nothing
+    is given, unless every pair is labelled. If all pairs are labelled, theta is their mean.
     refused, unless every pair is labelled. With all pairs labelled theta is their mean.
 
     References
@@ -83,7 +84,7 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Examples
     --------
     Y = 1, 0, F = 1, 0, G = 1, 1, 0, 1: cov .5, var of the pool .26667, so lambda =
-    .5 / (1.5 * .26667) = 1.25, cut to 1; theta = .75 + 0; se^2 = .25/4 + 0, se = .25.
+    .5 / (1.5 * .26667) = 1.25, clipped to 1; theta = .75 + 0; se^2 = .25/4 + 0, se = .25.
     """
     if contests.is_empty():
         return Estimates.empty()
@@ -116,7 +117,7 @@ def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = Tru
 
 
 def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
-    """Keep cells with labels and pairs with a verdict; tell weights, and what G is the mean of."""
+    """Keep cells with labels and pairs with a verdict; add weights and the values of G."""
     told = rows.with_columns(dropped=pl.col("score").null_count().over(PART)).filter(
         pl.col("score").is_not_null()
     )
@@ -132,7 +133,7 @@ def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
-    """Return theta and its variance per cell."""
+    """Return theta and its variance by cell."""
     y, f, w, aside = (pl.col(c) for c in ("human", "score", "w", "aside"))
     cov = (w * (y - (w * y).sum() / w.sum()) * (f - (w * f).sum() / w.sum())).sum() / w.sum()
     n, others = LABELLED.sum(), (~LABELLED).sum()
@@ -174,7 +175,7 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
 
 
 def _spread(clusters: pl.DataFrame) -> pl.DataFrame:
-    """Return each cell's variances and covariance from its clusters, one cell's after another's."""
+    """Return each cell's variances and covariance from its clusters, which are sorted by cell."""
     parts = clusters.select(pl.struct(PART).rle_id()).to_series().to_numpy()
     first = np.flatnonzero(np.diff(parts, prepend=-1))
     starts = np.append(first, clusters.height)
@@ -276,7 +277,7 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _effective() -> pl.Expr:
-    """Return n times the variance of the labels' mean over that of theta at the lambda used."""
+    """Return n times the variance of the mean label over that of theta at the lambda used."""
     n, others, lam, y = (pl.col(c) for c in ("n", "others", "lam", "label_variance"))
     whole = n * pl.col("verdict_variance") / others + pl.col("rest_variance")
     fitted = 1 - pl.col("r") ** 2 * others / (n + others)
@@ -290,10 +291,11 @@ def _effective() -> pl.Expr:
 
 
 def _needed() -> pl.Expr:
-    """Return how many of the pairs must be labelled, null if all would not do.
+    """Return how many of the pairs must be labelled; null if even all would not suffice.
 
-    Of P pairs n labels let lambda be ``cov/var (P - n)/P``, cut to 0 and 1; the variance of theta
-    must be ``(half-width / z)^2 = 1/k``. Cut to 1 it is ``var(G)/(P - n) + var(Y - F)/n``.
+    With n of P pairs labelled, lambda is ``cov/var (P - n)/P``, clipped to 0 and 1; the variance of
+    theta must be ``(half-width / z)^2 = 1/k``. If lambda is clipped to 1, that variance is
+    ``var(G)/(P - n) + var(Y - F)/n``.
     """
     pairs, r2, y = pl.col("n") + pl.col("others"), pl.col("r") ** 2, pl.col("label_variance")
     k = (float(normal_quantile((1 + LEVEL) / 2)) / TARGET_HALF_WIDTH) ** 2

@@ -1,4 +1,4 @@
-"""What a judge that votes at random would get."""
+"""Random baseline: the ASR of a judge that votes at random."""
 
 from fractions import Fraction
 from functools import cache
@@ -17,14 +17,14 @@ COIN = (Fraction(1, 2), Fraction(0), Fraction(1, 2))
 
 @cache
 def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fraction:
-    """Return the exact chance that ``votes`` random votes sum to a win of the target.
+    """Return the exact probability that the sum of ``votes`` random votes favours the target.
 
     Parameters
     ----------
     votes
         Number of votes, at least 0.
     chances
-        Of a vote for the anchor, a tie, the target.
+        Probabilities of a vote for the anchor, a tie, the target.
 
     Examples
     --------
@@ -47,15 +47,15 @@ def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fra
     family="floor",
 )
 def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Give the ASR of a judge that votes at random, by exact enumeration.
+    """Compute the ASR of a judge that votes at random, by exact enumeration.
 
     Promote: P(target). Detract: 1 - P(anchor). ``random_baseline`` draws anchor, tie and target
-    alike, ``random_baseline_coin`` never ties.
+    with equal probability, ``random_baseline_coin`` never ties.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation; read for its cells and votes per pair only.
+        One row per sample and perturbation; only its cells and votes per pair are used.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A line of reference, not the neutral point: an unbiased but noisy judge lies elsewhere, at its
-    own floor.
+    A reference line, not the neutral point: an unbiased but noisy judge has another value, its own
+    floor.
 
     References
     ----------
@@ -95,7 +95,7 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 
 def _rates(cells: pl.DataFrame, chances: tuple[Fraction, Fraction, Fraction]) -> pl.Series:
-    # Anchor and target are alike for a random judge, so P(anchor) = P(target).
+    # Anchor and target are exchangeable for a random judge, so P(anchor) = P(target).
     rates = [
         float(win if kind == "promote" else 1 - win)
         for kind, votes in zip(cells["kind"], cells["votes_per_pair"], strict=True)

@@ -1,4 +1,4 @@
-"""Ranks of judges with intervals, and tiers of judges that are not told apart."""
+"""Ranks of judges with intervals, and tiers of judges that do not differ significantly."""
 
 from typing import Any, NamedTuple
 
@@ -37,38 +37,38 @@ TWINS = "as good as another judge in every draw: no interval"
 
 @statistic(source="methods.md, section 11", gives=("rank", "tier"), family="comparison")
 def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Rank judges by how little a perturbation moves them, and say how far ranks are known.
+    """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.
 
-    Rank 1 is the best: the smallest ``|MPS|`` of a promote perturbation, the lowest MPS of a
-    detract one, over the sham where there are shams. Equals share the mean of their ranks.
+    Rank 1 is the best: the smallest ``|MPS|`` for a promote perturbation, the lowest MPS for a
+    detract one, over the sham where there are shams. Ties share the mean of their ranks.
 
     Parameters
     ----------
     shifts
         One row per sample and perturbation.
     tallies
-        Who is a person follows from them.
+        Used to know who is a person.
 
     Returns
     -------
     Estimates
-        Per perturbation a row ``rank`` per judge, its interval the 2.5 and 97.5 percentiles of its
-        rank in 2000 cluster bootstraps of all judges jointly (the same resampled questions); and a
-        row ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter are not
-        told apart at .05 by the test of ``mps_contrast``, after Holm over pairs of ranked judges.
+        Per perturbation a row ``rank`` per judge, with the 2.5 and 97.5 percentiles of its rank in
+        2000 cluster bootstraps of all judges jointly (the same resampled questions); and a row
+        ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter do not
+        differ at .05 by the test of ``mps_contrast``, after Holm over pairs of ranked judges.
 
     Notes
     -----
-    The interval is widened to hold the rank itself, and null of judges that tie in every draw.
-    Ranks, intervals and letters rest on the samples with scores of all ranked judges (``n``;
-    ``dropped`` are the others), and draws on the clusters of these. A judge with scores of too few
-    questions has no rank, and those of others are as if it were not there. If those left share too
-    few, the one is left out without which most are shared, and so on (of
-    equals who shares the fewest samples with each of the others, then the first by name). Letters
-    follow the ranks. People, who may have judged few samples, change nobody's rank: each is ranked
-    beside all ranked models, on the samples that the person shares with all of them; where there
-    are no two models, all are ranked together. Ranks of judges that do not differ are noise: the
-    mart ``ranking`` never shows them without interval and tier.
+    The interval is extended to contain the rank itself, and null for judges that tie in every draw.
+    Ranks, intervals and letters use the samples with scores of all ranked judges (``n``;
+    ``dropped`` counts the others), and draws use the clusters of these. A judge with scores of too
+    few questions has no rank, and the others are ranked as if it were absent. If the others share
+    too few questions, the judge is dropped without which most are shared, and so on (ties: the one
+    that shares the fewest samples with each other judge, then the first by name). Letters follow
+    the ranks. People, who may have judged few samples, do not change other ranks: each is ranked
+    against all ranked models, on the samples that the person shares with all of them; without two
+    models, all are ranked together. Ranks of judges that do not differ are noise: the mart
+    ``ranking`` never shows them without interval and tier.
 
     References
     ----------
@@ -89,18 +89,18 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
 
 
 def bootstrapped_shifts(panel: Panel) -> Floats:
-    """Return MPS by draw and judge, of judges with a score on every sample."""
+    """Return MPS by draw and judge, for judges with a score on every sample."""
     shift = panel.values["shift"]
     return resampled_ratios(panel.sums(shift), panel.sums(np.ones_like(shift)))
 
 
 def badness(shifts: Floats, kind: str) -> Floats:
-    """Return what judges are ranked by; sums of equal votes may differ in the last digits."""
+    """Return the ranking criterion, rounded, as equal votes may differ in the last digits."""
     return np.round(np.abs(shifts) if kind == "promote" else shifts, 10)
 
 
 def ranks(values: Floats) -> Floats:
-    """Return ranks within rows, equals sharing the mean of theirs; not a number if there is none.
+    """Return ranks within rows; ties share the mean of their ranks; NaN stays NaN.
 
     Examples
     --------
@@ -113,19 +113,19 @@ def ranks(values: Floats) -> Floats:
 
 
 class _Compared(NamedTuple):
-    """Judges on the samples that all of them share."""
+    """Judges compared on the samples that all of them share."""
 
     own: Panel
-    """Of these judges, sorted by name, and these samples."""
+    """The panel of these judges, sorted by name, and these samples."""
     rank: Floats
     df: float | None
-    """Degrees of freedom of the questions that all of them share."""
+    """Degrees of freedom from the questions that all of them share."""
     dropped: int
-    """The panel's other samples."""
+    """Number of the panel's other samples."""
     ends: Floats | None
-    """Lower and upper ends, shape (2, judges); nothing by formulas alone."""
+    """Interval ends, shape (2, judges); None without bootstrap."""
     twins: NDArray[np.bool_] | None
-    """Who is as good as another one in every draw."""
+    """Whether a judge ties with another one in every draw."""
 
 
 def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
@@ -139,7 +139,7 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
         return _Compared(own, rank, df, dropped, None, None)
     bad = badness(bootstrapped_shifts(own), kind)
     drawn = ranks(bad)
-    # Outward to ranks that were drawn: there is no rank 2.01.
+    # Round outward to possible ranks: there is no rank 2.01.
     low = np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower")
     high = np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher")
     _, alike, count = np.unique(bad, axis=1, return_inverse=True, return_counts=True)
@@ -150,11 +150,11 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
     told = ~np.isnan(panel.values["shift"])
     counts = seen(told, panel.starts)[0]
     df = correction(panel.sums(told)).df
-    # One question says little of its judge, and would push the ranks of all others.
+    # A judge with few questions has a noisy rank, which would also shift the others' ranks.
     few = ~enough(told, panel.starts)[0]
     human = np.array([(panel.cell["dataset"], judge) in people for judge in panel.judges])
     if (~human & ~few).sum() < 2:
-        human[:] = False  # no models to hold people against: all are ranked with each other
+        human[:] = False  # without models to compare people with, all are ranked together
     ranked = np.zeros(len(human), np.bool_)
     ranked[~human] = sharing(told[:, ~human], panel.starts)
     group = np.flatnonzero(ranked)
@@ -179,7 +179,7 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
 
 
 def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict[str, Any]:
-    """Return the rank of a judge, or why it has none."""
+    """Return the rank of a judge, or the reason why it has none."""
     row: dict[str, Any] = {
         "statistic": "rank",
         "judge": panel.judges[j],
@@ -217,7 +217,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
 
 
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add what a panel knows of each judge."""
+    """Add the panel's columns about each judge."""
     cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     known = {
         judge: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
@@ -227,7 +227,7 @@ def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def _tiers(found: _Compared) -> list[dict[str, Any]]:
-    """Return a row per judge and letter."""
+    """Return one row per judge and letter."""
     own = found.own
     order = sorted(range(len(own.judges)), key=lambda j: (found.rank[j], own.judges[j]))
     pairs, p_value = compare_shifts(own)

@@ -1,4 +1,4 @@
-"""How alike the replies to one prompt are."""
+"""Repetition stability: agreement of repeated votes on the same prompt."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -21,8 +21,8 @@ SINGLE_VOTES = "no order of any pair has two valid votes"
 def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often the repeats of a prompt agree with their most frequent verdict.
 
-    Mean over pairs and orders of the largest verdict count over the valid votes in that order; for
-    ``repetition_stability_asked`` over the votes asked, as Shi et al. divide.
+    Mean over pairs and orders of the largest verdict count divided by the valid votes in that
+    order; ``repetition_stability_asked`` divides by the votes asked, as Shi et al. do.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Notes
     -----
     Orders without a valid vote are dropped and counted. An order with one valid vote counts as
-    stable; if no order of the cell has two, nothing was repeated, and both rows are null. So they
-    are where votes were asked one after another, as the undecided pairs are asked more often.
-    At three verdicts no value lies below 1/3, and fewer repeats look more stable: compare equal
-    ``votes_per_pair`` only.
+    stable; if no order of the cell has two, nothing was repeated, and both rows are null. They are
+    also null with sequential stopping, as undecided pairs are asked more often. With three verdicts
+    the value is at least 1/3, and fewer repeats look more stable: compare equal ``votes_per_pair``
+    only.
 
     References
     ----------
@@ -66,12 +66,12 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 
 def _by_pair(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Add up both orders of each pair: ``den`` orders with a valid vote and their shares."""
+    """Sum both orders of each pair: ``den`` orders with a valid vote, and their shares."""
     asked = {"12": pl.col("planned_12"), "21": pl.col("planned") - pl.col("planned_12")}
     valid = {o: pl.sum_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
     most = {o: pl.max_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
     twice = pl.max_horizontal(valid.values()) > 1
-    # The pairs of a cell whose repeats tell nothing stay, uncounted, so that its row does.
+    # Pairs in cells without repeats stay, uncounted, so that the cell keeps its row.
     told = pl.Series(groups.by_cell(items.select(twice).to_series())[groups.cell] > 0)
     if (items["stopped"] > 0).any():
         told &= items.select(~stopped_early()).to_series()

@@ -1,4 +1,4 @@
-"""The floor of noise alone, and what any edit of a prompt adds to it."""
+"""Replicate floor: the ASR of noise alone, and the additional effect of any edit."""
 
 import numpy as np
 import polars as pl
@@ -23,16 +23,16 @@ FIXED = "; replies never vary, so this floor means nothing"
     source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"), family="floor"
 )
 def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure the ASR of asking the same again, and how much more a meaning-free edit turns.
+    """Measure the ASR of repeating the control, and the additional effect of a meaning-free edit.
 
-    ``replicate_floor`` is the ``sham_floor`` with the replicate, control asked about again, in
-    place of the sham: ``sum 1/2 [V_ctrl s_rep + V_rep s_ctrl] / sum 1/2 [V_ctrl + V_rep]``.
+    ``replicate_floor`` is the ``sham_floor`` with the replicate, control shown again, in place of
+    the sham: ``sum 1/2 [V_ctrl s_rep + V_rep s_ctrl] / sum 1/2 [V_ctrl + V_rep]``.
     ``prompt_sensitivity = sham_floor - replicate_floor`` over the samples of both.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation; read where control was asked about again.
+        One row per sample and perturbation; only samples with a replicate are used.
 
     Returns
     -------
@@ -44,10 +44,10 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -----
     A sample needs a verdict in control, experimental and replicate, as for ``dasr``;
     ``prompt_sensitivity`` needs one in the sham too; arms with unequal votes per pair are not
-    compared. For a judge that always replies the same
-    (temperature 0) this floor is 0 (promote) or 1 (detract) by construction and means nothing:
-    where no verdict turned, ``method`` says so. It is no floor for a test either: noise that goes
-    with the wording makes dASR over it significant without any bias. That is what the sham is for.
+    compared. For a judge that always replies the same (temperature 0) this floor is 0 (promote) or
+    1 (detract) by construction and meaningless; if no verdict changed, ``method`` says so. It is no
+    floor for a test either: noise that depends on the wording makes dASR over it significant
+    without any bias. Use the sham for that.
 
     References
     ----------
@@ -56,8 +56,8 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Examples
     --------
     Three promote samples, control anchor, experimental tie. Replicates anchor, anchor, target:
-    halves 1 + 1 + 1/2 = 5/2, of which 1/2 won: 1/5. Shams anchor, target, target: 2 and 1, so 1/2:
-    sensitivity 3/10.
+    denominators 1 + 1 + 1/2 = 5/2, of which 1/2 won: 1/5. Shams anchor, target, target: 2 and 1, so
+    1/2: sensitivity 3/10.
     """
     asked = shifts if shifts["has_replicate"].all() else shifts.filter(pl.col("has_replicate"))
     if asked.is_empty():

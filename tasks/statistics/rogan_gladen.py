@@ -1,4 +1,4 @@
-"""Win rates corrected by how often the judge errs: Rogan-Gladen."""
+"""Rogan-Gladen: win rates corrected for the judge's error rates."""
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from tasks.inference.quantiles import t_quantile
 from tasks.statistics import statistic
 
 LEAST = 0.2
-"""Smallest se + sp - 1: below, dividing by it makes nothing but noise."""
+"""Smallest se + sp - 1; dividing by less only amplifies noise."""
 
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "labels of fewer than two questions for, or against: no error rates"
@@ -28,7 +28,7 @@ PARTS = {
     "se": (YES, pl.col("won")),
     "sp": (~YES, 1 - pl.col("won")),
 }
-"""Rate -> the contests it is of, and what counts in them."""
+"""Rate -> the contests that it uses, and what counts as a hit."""
 
 Floats = NDArray[np.float64]
 
@@ -49,22 +49,23 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        By model and pair of models that have labels: theta, cut to [0, 1], with the interval of all
-        theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
-        errors of 0 (Fieller 1954; the degrees of freedom are those of the side that has fewer), and
-        beside it that of a cluster bootstrap of labelled and unlabelled contests. ``n`` counts the
-        unlabelled contests, ``clusters`` those of the labels' side that has fewer.
+        By model and pair of models that have labels: theta, clipped to [0, 1], with the interval of
+        all theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
+        errors of 0 (Fieller 1954; degrees of freedom from the side with fewer), and a cluster
+        bootstrap interval that resamples labelled and unlabelled contests. ``n`` counts the
+        unlabelled contests, ``clusters`` the clusters of the labels' side with fewer.
 
     Notes
     -----
-    Binary only: a tie, of judge or people, is no win, so compare it with other win rates where ties
-    are rare. It needs no random labels, only that the judge errs alike on both kinds of contests;
-    where labels are random ``ppi`` is much narrower. Each binomial variance is multiplied by
-    ``max(1, deff)``, deff by clusters as in ``win_rate``. Null where se + sp - 1 < .2.
+    Binary only: a tie, by judge or people, is not a win, so compare it with other win rates only if
+    ties are rare. Labels need not be random, but the judge's error rates must be the same on both
+    kinds of contests; with random labels ``ppi`` is much narrower. Each binomial variance is
+    multiplied by ``max(1, deff)``, deff by clusters as in ``win_rate``. Null where se + sp - 1 is
+    below .2.
 
-    An interval of theta +- t standard errors, as methods.md has it, takes the variance at the
-    estimate, however far that strays where se + sp - 1 is small: it held the truth in .99 of
-    simulated studies with 71 labels. Fieller's takes it at each theta that is tried: .96.
+    The interval theta +- t standard errors of methods.md uses the variance at the estimate, which
+    strays far where se + sp - 1 is small: it covered the truth in .99 of simulated studies with 71
+    labels. Fieller's uses the variance at each theta: .96.
 
     References
     ----------
@@ -101,7 +102,7 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
 
 def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
-    """Return a rate per cell, its variance, its number and its clusters."""
+    """Return a rate per cell with its variance and its numbers of items and clusters."""
     items = items.with_columns(one=pl.lit(1.0))
     groups = grouped(items)
     sums = {"num": groups.by_cluster(items["num"]), "den": groups.by_cluster(items["one"])}
@@ -120,7 +121,7 @@ def _rate(name: str, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(contests: pl.DataFrame) -> pl.DataFrame:
-    """Return the interval of each cell by bootstrap, widened for the side of fewer clusters."""
+    """Return each cell's bootstrap interval, widened for the side with fewer clusters."""
     groups = grouped(contests)
     each = contests.select(
         **{
@@ -176,7 +177,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(CONSTANT))
     )
     df = found["df"].fill_null(1.0).to_numpy()
-    low, high = _held(found, t_quantile(df, (1 + LEVEL) / 2))
+    low, high = _fieller_interval(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()
     return found.with_columns(
         estimate=pl.when(known | (pl.col("reason") == CONSTANT)).then(pl.col("theta").clip(0, 1)),
@@ -189,8 +190,8 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _held(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
-    """Return the ends, within [0, 1], of all theta that the rates do not contradict (Fieller)."""
+def _fieller_interval(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
+    """Return the ends, within [0, 1], of all theta that the rates do not reject (Fieller)."""
     p, se, sp, var_p, var_se, var_sp = (
         cells[name].cast(pl.Float64).to_numpy()
         for name in ("p", "se", "sp", "var_p", "var_se", "var_sp")
@@ -203,10 +204,10 @@ def _held(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
     root = np.sqrt(np.maximum(b**2 - a * c, 0))
     with np.errstate(divide="ignore", invalid="ignore"):
         first, last = np.sort([(b - root) / a, (b + root) / a], axis=0).clip(0, 1)
-    # Rates too uncertain to divide by: what lies between the roots is contradicted, if they differ.
+    # If rates are too uncertain to divide by, values between distinct roots are rejected.
     outside = (a <= 0) & (root > 0)
     low = np.where(a > 0, first, np.where(outside & (first == 0), last, 0.0))
     high = np.where(a > 0, last, np.where(outside & (last == 1), first, 1.0))
-    # Where nothing within [0, 1] is left, the end next to theta is.
+    # If no value within [0, 1] is left, use the end nearest to theta.
     theta = cells["theta"].cast(pl.Float64).to_numpy().clip(0, 1)
     return np.minimum(low, theta), np.maximum(high, theta)

@@ -1,4 +1,4 @@
-"""What a judge gives the answers of its own model, against what others give them."""
+"""Self-enhancement: a judge's scores of its own model's answers, relative to other judges'."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -16,10 +16,10 @@ ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
 @statistic(source="arXiv:2410.02736; methods.md, section 2", family="correction")
 def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
-    """Measure by how much a judge's mean score of its own answers exceeds that of other judges.
+    """Measure by what share a judge scores its own answers higher than other judges do.
 
     ``sum_i y_self(i) / sum_i y_other(i) - 1`` over the contests of the judge's own model, y its
-    mean score over both orders, y_other the mean of the other judges' (formulas aside).
+    mean score over both orders, y_other the mean of the other judges' (without simulated ones).
 
     Parameters
     ----------
@@ -31,16 +31,16 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     -------
     Estimates
         One row per judge whose name is an author's, ``subgroup`` that name; by cluster
-        linearisation, the interval cut at -1, with that of the cluster bootstrap beside it.
+        linearisation, with the interval clipped at -1, and with a cluster bootstrap interval.
 
     Notes
     -----
-    The error of self-enhancement in Ye et al. (CALM) is ``|1 - y_self / y_other|``, the size of
-    this; the sign is kept, as an absolute value is above 0 by noise alone. They score answers one
-    by one; here the score is the share of contests won, which is what votes can tell. These
-    definitions are of our specification and have not been compared with the paper's text, so they
-    claim no parity with it. Contests that nobody else judged are dropped. A judge may be right that
-    its own answers are better: this is no bias if the others are wrong.
+    The error of self-enhancement in Ye et al. (CALM) is ``|1 - y_self / y_other|``, the absolute
+    value of this; the sign is kept, as noise alone makes an absolute value positive. They score
+    answers one by one; here the score is the share of contests won, which votes provide. The
+    definition follows our specification and has not been compared with the paper's text, so it
+    claims no parity with it. Contests that nobody else judged are dropped. A judge may be right
+    that its own answers are better: this is no bias if the others are wrong.
 
     References
     ----------
@@ -48,8 +48,8 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    A judge gives its own answers 1 and .5, two others give them .5 and .5, and 0 and .5: others
-    sum up to .75, so the error is 1.5 / .75 - 1 = 1.
+    A judge gives its own answers 1 and .5; two others give them .5 and .5, and 0 and .5: the
+    others' means sum to .75, so the error is 1.5 / .75 - 1 = 1.
     """
     rows = sides(contests).filter(pl.col("subgroup") == pl.col("own"))
     others = (

@@ -17,7 +17,7 @@ from tasks.statistics import statistic
 
 LOOKS = ("1/3", "2/3", "3/3")
 BOUNDS = (3.471, 2.454, 2.004)
-"""O'Brien-Fleming for three looks at level .05 (methods, section 4)."""
+"""O'Brien-Fleming bounds for three looks at level .05 (methods, section 4)."""
 
 UNCROSSED = "no look crosses its bound"
 
@@ -28,28 +28,28 @@ UNCROSSED = "no look crosses its bound"
     family="sequence",
 )
 def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Look at the mean preference shift after a third, two thirds and all of the questions.
+    """Test the mean preference shift after a third, two thirds and all of the questions.
 
     A look stops if ``|z| >= 3.471, 2.454, 2.004``, where z has the two-sided p-value of the
-    cluster-robust t of the questions so far. The order is that of a digest of their names.
+    cluster-robust t of the questions so far. Questions are ordered by a digest of their names.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation. The shift is over the sham where the finding's is.
+        One row per sample and perturbation. The shift has the same base as the finding's.
 
     Returns
     -------
     Estimates
-        Per cell three rows ``sequential_shift``, ``subgroup`` the look: the shift so far, its raw
-        p-value, and the repeated interval, which all three looks together leave with chance .05;
-        and one row ``sequential_stop``: the share of the samples at which a look stops first.
+        Per cell three rows ``sequential_shift``, with the look as ``subgroup``: the shift so far,
+        its raw p-value, and the repeated confidence interval (level .05 over all three looks); and
+        one row ``sequential_stop``: the share of the samples at which a look first stops.
 
     Notes
     -----
     ``sequential_stop`` is null if no look crosses its bound. A look at too few questions
-    (:mod:`tasks.inference.linearised_errors`) stops nothing. Where all questions shift alike there
-    is no repeated interval.
+    (:mod:`tasks.inference.linearised_errors`) never stops. If all questions shift by the same
+    amount, there is no repeated interval.
 
     References
     ----------
@@ -89,14 +89,14 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
 
 def _seen(turns: Turns, look: int) -> pl.DataFrame:
-    """Return each cell with the moments of the clusters that a look has seen."""
+    """Return each cell with the moments of the clusters seen by a look."""
     cell, turn = (turns.clusters[name].to_numpy() for name in ("cell", "turn"))
     starts = np.searchsorted(cell, np.arange(turns.cells.height + 1))
     sums = {
         name: turns.clusters[name].cast(pl.Float64).to_numpy()
         for name in ("counted", "dropped", "up", "down")
     }
-    # Whole numbers: a third of 90 is not 30.000000000000004.
+    # In integers: a third of 90 is not 30.000000000000004.
     last = -(-totals((sums["counted"] > 0).astype(np.float64), starts) * look // len(LOOKS))
     seen = (turn <= last[cell]) | (look == len(LOOKS))
     counted, dropped, up, down = (np.where(seen, values, 0.0) for values in sums.values())
@@ -127,7 +127,7 @@ def _half() -> pl.Expr:
 
 
 def _stops(rows: pl.DataFrame) -> DataFrame[Estimates]:
-    """Return one row per cell: how many of its samples the first look that stops has seen."""
+    """Return one row per cell: the samples seen by the first look that stops."""
     crossed = (pl.col("p_value") <= pl.col("nominal")) & is_enough()
     stops = (
         rows.sort(*CELL, "subgroup")

@@ -1,4 +1,4 @@
-"""What the choice between two shams changes."""
+"""Sensitivity of MPS to the choice between two shams."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -15,15 +15,15 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 
 @statistic(source="methods.md, section 16 (two sham recipes)", family="floor")
 def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure how much MPS over the sham depends on which of two shams it is over.
+    """Measure how much MPS over the sham depends on the choice between two shams.
 
-    ``mean_i (s_second(i) - s_first(i))``, the MPS over the first sham less that over the second,
-    as both are of the same experimental votes.
+    ``mean_i (s_second(i) - s_first(i))``, the MPS over the first sham minus the MPS over the
+    second, as both use the same experimental votes.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation, of a study with ``sham = "both"``.
+        One row per sample and perturbation, from a study with ``sham = "both"``.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    0 for a judge to whom neither sham means anything, or both the same.
+    0 for a judge that neither sham shifts, or that both shift equally.
 
     References
     ----------

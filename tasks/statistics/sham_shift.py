@@ -1,4 +1,4 @@
-"""Mean shift of the sham itself."""
+"""Mean preference shift of the sham itself."""
 
 from pandera.typing.polars import DataFrame
 
@@ -28,7 +28,7 @@ def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    0 for a judge to whom the sham means nothing. On the same samples it is MPS less MPS over the
+    0 for a judge that the sham does not shift. On the same samples it is MPS minus MPS over the
     sham, so a judge that dislikes the sham seems to like the perturbation, measured over the sham.
 
     References

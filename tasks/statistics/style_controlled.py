@@ -1,4 +1,4 @@
-"""Strength of models in all their contests, with and without control of order and style."""
+"""Bradley-Terry strengths of models, with and without control of order and style."""
 
 from typing import Any
 
@@ -29,13 +29,13 @@ STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE)
     family="correction",
 )
 def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
-    """Estimate each model's strength from all contests (Bradley-Terry), style held equal.
+    """Estimate each model's strength from all contests (Bradley-Terry) at equal style.
 
     ``logit P = theta_target - theta_anchor + kappa o + sum_k b_k tanh(d_k / sd(d_k))``, P the
-    chance of the target; o = 1 with the target first, -1 with the anchor first; d_k the target's
-    characters, headings, list items, bold words and other markup (rows of tables, blocks of code,
-    emoji) less the anchor's. Ties count half. ``bt_strength`` leaves out b, and kappa where the
-    judge saw each contest in both orders.
+    probability of the target; o = 1 with the target first, -1 with the anchor first; d_k the
+    target's characters, headings, list items, bold words and other markup (table rows, code blocks,
+    emoji) minus the anchor's. Ties count half. ``bt_strength`` omits b, and kappa if the judge saw
+    each contest in both orders.
 
     Parameters
     ----------
@@ -45,20 +45,20 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        ``bt_strength`` and ``style_controlled`` per model (``subgroup``), in log-odds over the mean
-        of the models; ``order_effect`` (kappa); ``length_effect``, ``header_effect``,
-        ``list_effect``, ``bold_effect``, ``other_effect`` (b). Where markup was counted as a whole
-        only, or its kinds cannot be told from each other or the models, ``markup_effect`` stands in
-        place of the last four. Intervals by t, with errors from a cluster bootstrap (2000 draws,
-        seeded) that fits anew in each draw.
+        ``bt_strength`` and ``style_controlled`` per model (``subgroup``), in log-odds relative to
+        the mean of the models; ``order_effect`` (kappa); ``length_effect``, ``header_effect``,
+        ``list_effect``, ``bold_effect``, ``other_effect`` (b). If markup was only counted as a
+        whole, or its kinds are collinear with each other or the models, ``markup_effect`` replaces
+        the last four. Intervals by t, with standard errors from a cluster bootstrap (2000 draws,
+        seeded) that refits the model.
 
     Notes
     -----
-    A strength of .4 over another's is a chance of ``1 / (1 + exp(-.4)) = .60`` to win. What quality
-    truly comes with length or markup is taken away too. Contests without known style stay out of
-    the controlled fit, and so does a style that is not known or in which no answers differ. Null if
-    contests do not connect the models, if one wins everything, or if style cannot be told from the
-    models.
+    A strength .4 above another's is a probability of ``1 / (1 + exp(-.4)) = .60`` to win. Any real
+    quality that comes with length or markup is removed too. Contests without known style are left
+    out of the controlled fit, and so is a style that is unknown or does not differ between answers.
+    Null if contests do not connect the models, if one wins everything, or if style is collinear
+    with the models.
 
     References
     ----------
@@ -114,7 +114,7 @@ def _controlled(asked: pl.DataFrame, models: list[str], styles: tuple[str, ...])
 
 
 def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per contest and order that has a score."""
+    """Return one row per contest and order that has a score."""
     texts = cell.select(
         "sample",
         "cluster",
@@ -126,7 +126,7 @@ def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
         markup=all_excess("target", "anchor"),
         other=excess("markup", "target", "anchor"),
     )
-    # What no column counts by itself is among the rest.
+    # Markup without a column of its own counts as other.
     kinds = [kind for kind in FORMATS if texts[kind].count()]
     counted = pl.sum_horizontal(pl.lit(0), *kinds, ignore_nulls=False)
     texts = texts.with_columns(pl.col("other") - counted)
@@ -158,15 +158,15 @@ def _fitted(
 def _fit(
     asked: pl.DataFrame, models: list[str], terms: list[str]
 ) -> tuple[Floats | None, Floats | None, str]:
-    """Return strengths over their mean, then the terms; the same of each draw; or why not."""
-    # As numbers: to compare texts with each other takes several times as long.
+    """Return centred strengths and terms, the same for each draw, or the reason for none."""
+    # As integers: comparing strings takes several times as long.
     names = pl.Enum(models)
     target, anchor = (
         asked[f"{side}_author"].cast(names).to_physical().to_numpy()[:, None]
         == np.arange(len(models))
         for side in ("target", "anchor")
     )
-    # The first model is the origin; strengths are told over their mean in the end.
+    # The first model is the reference level; strengths are centred at the end.
     contrasts = (target.astype(float) - anchor.astype(float))[:, 1:]
     if np.linalg.matrix_rank(contrasts) < contrasts.shape[1]:
         return None, None, APART
@@ -187,7 +187,7 @@ def _fit(
 
 
 def _term(values: NDArray[Any], name: str) -> Floats:
-    """Return a style difference between -1 and 1; the order as it is."""
+    """Return a style difference scaled to -1 to 1; the order unchanged."""
     own: Floats = values.astype(float)
     if name == "o" or np.ptp(own) == 0:
         return own

@@ -1,4 +1,4 @@
-"""Wins that stand in both orders."""
+"""Swap protocol: win rates that count only wins in both orders."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -16,11 +16,11 @@ from tasks.statistics import statistic
     family="position",
 )
 def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure the target's win rate where only a win in both orders is one, and all else a tie.
+    """Measure the target's win rate if a win needs both orders and everything else is a tie.
 
     Over matches of votes of equal repeat, n of them with two valid votes: ``swap_win_rate = (wins
     in both orders + ties / 2) / n``; ``swap_tie_rate`` the ties, be they two votes for a tie or
-    votes that differ; ``swap_inconsistent_rate`` the latter alone.
+    votes that differ; ``swap_inconsistent_rate`` the latter only.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A match with a vote that is not valid is dropped and counted: an error is no tie. Consistent
-    ties are the difference of the last two rows, and the anchor's win rate is 1 less the target's.
-    Both studies ask once in each order; further repeats are further matches. Where votes were
-    asked one after another the first in each order count.
+    A match with an invalid vote is dropped and counted: an error is not a tie. Consistent ties are
+    the difference of the last two rows, and the anchor's win rate is 1 minus the target's. Both
+    papers ask once in each order; further repeats are further matches. With sequential stopping
+    only the first vote in each order counts.
 
     References
     ----------

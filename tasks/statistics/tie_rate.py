@@ -1,4 +1,4 @@
-"""How often a judge does not decide."""
+"""Tie rate: how often a judge does not decide."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -29,8 +29,8 @@ def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Votes that are not valid are dropped and counted. Where votes were asked one after another the
-    first in each order count: it is the undecided pairs that are asked again.
+    Invalid votes are dropped and counted. With sequential stopping only the first vote in each
+    order counts, as undecided pairs are asked more often.
 
     References
     ----------
@@ -38,7 +38,7 @@ def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Examples
     --------
-    Of choices first, tie, tie, second and invalid two of four are ties: .5.
+    Of the choices first, tie, tie, second and invalid, two of four are ties: .5.
     """
     return portions(
         "tie_rate",

@@ -1,4 +1,4 @@
-"""Control pairs on which a judge's votes are all for one answer."""
+"""Unanimous rate: control pairs on which a judge always votes for the same answer."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -12,13 +12,13 @@ from tasks.statistics import statistic
 
 @statistic(source="methods.md, section 16 (both scales)", family="validity")
 def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
-    """Measure in which share of control pairs all valid votes are for the same answer.
+    """Measure the share of control pairs on which all valid votes are for the same answer.
 
     Parameters
     ----------
     shifts
-        One row per sample and perturbation; a control score of 0 or 1 is unanimous. A score of one
-        ballot always is, and says nothing: it is dropped.
+        One row per sample and perturbation; a control score of 0 or 1 is unanimous. A score from
+        one ballot is always unanimous, so it is dropped.
 
     Returns
     -------
@@ -27,8 +27,8 @@ def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    A score of 0 or 1 can move in one direction only, and hardly does where one answer is much
-    better: above .80 the pairs are too easy for a mean of scores, and log-odds tell more.
+    A score of 0 or 1 can move in one direction only, and hardly does if one answer is much better:
+    above .80 the pairs are too easy for mean scores, and log-odds are more informative.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How many ballots became valid votes, and what became of the others."""
+"""Validity: how many ballots became valid votes, and the outcomes of the others."""
 
 from collections.abc import Iterator
 
@@ -39,8 +39,8 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Estimates
         Seven rows per cell, n the ballots needed. ``perturbation`` null is the whole judge, else
         the experimental and sham arms of that perturbation. ``cached_rate`` is the share cast in an
-        earlier run, of the ballots of which that is known; ``saved_rate`` that of all planned
-        ballots which a stopping rule made needless.
+        earlier run, among ballots where that is known; ``saved_rate`` the share of planned ballots
+        that a stopping rule made unnecessary.
 
     Notes
     -----
@@ -65,7 +65,7 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 
 
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
-    # The mode plays no part in what becomes of a ballot.
+    # A ballot's outcome does not depend on the mode.
     return tallies.select(
         "dataset",
         "judge",

@@ -1,4 +1,4 @@
-"""How often a model's answers win, as the judge says."""
+"""Win rates of models according to the judge."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -18,12 +18,12 @@ from tasks.statistics import statistic
     family="correction",
 )
 def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
-    """Measure how often a model wins: without the swap, and with it (the first correction).
+    """Measure how often a model wins, without and with the swap of orders (the first correction).
 
     ``win_rate = mean_i s(i)``, s the model's mean score over both orders, ties half;
-    ``win_rate_naive`` the same of the votes that show the anchor first, as if nobody had swapped;
-    ``win_rate_difference = mean_i (s_X(i) - s_Y(i))`` over contests of X and of Y with the same
-    opponent on the same question.
+    ``win_rate_naive`` the same from the votes that show the anchor first, as if orders had not been
+    swapped; ``win_rate_difference = mean_i (s_X(i) - s_Y(i))`` over contests of X and of Y with the
+    same opponent on the same question.
 
     Parameters
     ----------
@@ -33,19 +33,19 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Returns
     -------
     Estimates
-        Of each model against all others (``subgroup`` its name) and of each pair of models
+        For each model against all others (``subgroup`` its name) and for each pair of models
         (``subgroup`` "X vs Y", the rate of X), by cluster-adjusted Wilson; differences by cluster
         linearisation, with a p-value against 0.
 
     Notes
     -----
     The order of corrections: swap average (here), length and style (``length_controlled``,
-    ``style_controlled``), human labels (``ppi``, ``rogan_gladen``). The interval is that of the
-    judge's opinion: it does not cover what people would say where the judge is off. A contest
-    without a valid vote in each order is dropped. Contests of X and Y with each other are no part
-    of their difference. Of a judge that saw every contest in one order ``win_rate`` and
-    ``win_rate_difference`` are the mean of two halves, with the model shown first and second; they
-    rest on orders drawn at random, and are null where the order depends on the models.
+    ``style_controlled``), human labels (``ppi``, ``rogan_gladen``). The interval is about the
+    judge's opinion; it ignores how far the judge differs from people. A contest without a valid
+    vote in each order is dropped. Contests between X and Y do not count in their difference. If a
+    judge saw every contest in one order, ``win_rate`` and ``win_rate_difference`` are the mean of
+    two halves, with the model shown first and second; they assume orders drawn at random, and are
+    null if the order depends on the models.
 
     References
     ----------

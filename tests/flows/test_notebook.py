@@ -1,4 +1,4 @@
-"""The lines of the README with which a notebook reads the warehouse, run as they stand there."""
+"""The lines of the docs with which a notebook reads the warehouse, run as they stand there."""
 
 import os
 import re
@@ -31,14 +31,14 @@ def environment() -> dict[str, str]:
     return environment
 
 
-def test_the_lines_of_the_readme(
+def test_the_lines_of_the_docs(
     make_shifts: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     rows = [{"sample": f"s{n:02}", "experimental_score": 0.5 + n / 99} for n in range(30)]
     estimates = mps(shifts=make_shifts(rows, control_score=0.5))
     savings = [Saving(Estimates, estimates), Saving(Findings, conclude(estimates))]
     Warehouse(tmp_path / "voirdire.duckdb").save(savings, run="r1", study="quick")
-    [lines] = LINES.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    [lines] = LINES.findall((ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8"))
     made = [line for line in lines.splitlines() if line.startswith("findings = ")]
     assert len(made) == 2
     # After each: how many rows, of which judge, and what kind of frame.

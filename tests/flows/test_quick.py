@@ -31,6 +31,8 @@ PLANTED = {
     # It has no taste for references and markup, but the sham itself moves it.
     "fussy": {**dict.fromkeys(PROMOTE, "inconclusive"), **dict.fromkeys(DETRACT, "detects")},
 }
+README = Path(__file__).parents[2] / "README.md"
+QUERIES = re.compile(r'^\$ voirdire sql "([^"]+)"\n(.*?)```', re.MULTILINE | re.DOTALL)
 UNDISCERNING = "offline/dazzled (simulated) does not tell flawed answers from sound ones"
 
 
@@ -46,6 +48,12 @@ def test_quick_says_what_is_planted_and_prints_on_twelve_pages(
     assert {(judge, name): word for judge, name, word in cells} == {
         (judge, name): word for judge, own in PLANTED.items() for name, word in own.items()
     }
+    # The queries of the README give what stands there.
+    queries = QUERIES.findall(README.read_text(encoding="utf-8"))
+    assert len(queries) == 3
+    for query, shown in queries:
+        printed = voirdire("sql", query).stdout.splitlines()
+        assert [line.rstrip() for line in printed] == shown.splitlines()
     words = [word for _, _, word in cells]
     # Most cells are decided, and every word occurs.
     assert sum(word != "inconclusive" for word in words) >= 16

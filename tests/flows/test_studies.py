@@ -2,7 +2,6 @@
 
 import json
 import re
-import textwrap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,12 +88,11 @@ def test_a_file_that_vanishes_hinders_no_other(tmp_path: Path) -> None:
     assert own.unusable["gone"].endswith("gone.toml cannot be used: No such file or directory.")
 
 
-def test_the_study_of_the_readme_can_be_used(tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    [lines] = re.findall(
-        r"  ```toml\n(  # voirdire/studies/mine.toml\n.*?)  ```", readme, re.DOTALL
-    )
-    (tmp_path / "mine.toml").write_text(textwrap.dedent(lines))
+def test_the_study_of_the_docs_can_be_used(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "nightly.md"
+    text = guide.read_text(encoding="utf-8")
+    [lines] = re.findall(r"```toml\n(# voirdire/studies/mine.toml\n.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(lines)
     own = tables("study", [], _parse, own=tmp_path)
     assert own.unusable == {}
     study = own["mine"].study

@@ -279,9 +279,9 @@ def test_a_budget_can_hold_for_every_judge(provider: Provider, judge: Judge) -> 
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_the_readme_names_judges_and_variables(name: str) -> None:
-    readme = (REPO / "README.md").read_text(encoding="utf-8")
-    (line,) = [line for line in readme.splitlines() if line.startswith(f"| `{name}` | ")]
+def test_the_reference_names_judges_and_variables(name: str) -> None:
+    page = (REPO / "docs" / "reference" / "providers.md").read_text(encoding="utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` | ")]
     needed = ROUTES[name].needed if name in ROUTES else ()
     assert all(f"`{word}`" in line for word in (*PROVIDERS[name].judges, *needed))
 
