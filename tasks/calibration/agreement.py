@@ -63,7 +63,7 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
         told = pl.concat(_measured(annotations, kind))
     # Alphas from moments replace those that had too many labels for a coincidence matrix.
     told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
-    return Estimates.of(told.filter(~_pointless(annotations)))
+    return Estimates.of(told.filter(~_inapplicable(annotations)))
 
 
 def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
@@ -83,7 +83,7 @@ def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.Da
         yield from (Estimates.draft(each) for each in found)
 
 
-def _pointless(annotations: pl.DataFrame) -> pl.Expr:
+def _inapplicable(annotations: pl.DataFrame) -> pl.Expr:
     """Tell which rows do not apply to these labels: without an order, or without ties."""
     pointless = (pl.col("reason") == NO_SCALE).fill_null(value=False)
     if TIE not in annotations["label"].unique():

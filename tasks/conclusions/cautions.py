@@ -65,7 +65,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
     )
 
 
-def _same(side: str) -> pl.Expr:
+def _same_finding(side: str) -> pl.Expr:
     """Tell whether a worst case gives the same finding and, if biased, the same direction."""
     word = pl.col(f"word_{side}") == pl.col("word")
     way = (pl.col(f"at_{side}").sign() == pl.col("estimate").sign()) | (pl.col("word") != "biased")
@@ -79,11 +79,16 @@ WORDS = [
 ]
 LOST_RULES = (
     Rule(
-        pl.col("doubtful") & _same("anchor") & _same("target") & (pl.col("word") != OPEN),
+        pl.col("doubtful")
+        & _same_finding("anchor")
+        & _same_finding("target")
+        & (pl.col("word") != OPEN),
         pl.format("{}; the word holds whatever they would have said", SHARE),
     ),
     Rule(
-        pl.col("doubtful") & ~(_same("anchor") & _same("target")) & (pl.col("word") != OPEN),
+        pl.col("doubtful")
+        & ~(_same_finding("anchor") & _same_finding("target"))
+        & (pl.col("word") != OPEN),
         pl.format("{}: {} if they were all for the anchor, {} if for the target", SHARE, *WORDS),
         OPEN,
     ),

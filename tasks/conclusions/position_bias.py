@@ -62,7 +62,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         _half_width(cells, GAP),
         _half_width(cells, EFFECT),
         simulated=pl.col(f"{GAP}_simulated"),
-        refused=_refused(),
+        refused=_refusal_reason(),
     )
     raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
     cells = cells.with_columns(
@@ -70,7 +70,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
     )
-    biased, clear = _moved(), ~_moved() & _still()
+    biased, clear = _is_biased(), ~_is_biased() & _is_equivalent()
     word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
     told = pl.col("refused").is_null()
     by_gap = ~pl.col("one_order")
@@ -112,7 +112,7 @@ def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
     return cells.select(half.alias(f"{statistic}_half")).to_series()
 
 
-def _refused() -> pl.Expr:
+def _refusal_reason() -> pl.Expr:
     """Give the reason why no conclusion is drawn about a judge; null if one is."""
     silent = pl.col("low").is_null() & pl.col("p_value").is_null()
     return (
@@ -125,7 +125,7 @@ def _refused() -> pl.Expr:
     )
 
 
-def _moved() -> pl.Expr:
+def _is_biased() -> pl.Expr:
     gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
     same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
     large = (effect.abs() >= LOG_ODDS_MINIMUM).fill_null(value=False) & same
@@ -138,7 +138,7 @@ def _within(statistic: str, minimum: float) -> pl.Expr:
     return (reach <= minimum).fill_null(value=False)
 
 
-def _still() -> pl.Expr:
+def _is_equivalent() -> pl.Expr:
     effect = _within(EFFECT, LOG_ODDS_MINIMUM)
     none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
     return pl.when("one_order").then(effect).otherwise(_within(GAP, MINIMUM) & (effect | none))

@@ -8,7 +8,7 @@ from tasks.kit.memo import once
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1
-"""An answer counts as longer if it has at least a tenth more characters."""
+"""An answer counts as longer if it has more than a tenth more characters."""
 
 
 @once

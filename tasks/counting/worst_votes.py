@@ -27,7 +27,7 @@ def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
 
 
 def opposed(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
-    """Return the extreme shift: unreadable experimental votes to ``side``, others opposite."""
+    """Fill in votes for an extreme shift: experimental ones to ``side``, others to the opposite."""
     other = "target" if side == "anchor" else "anchor"
     experimental = pl.col("arm") == "experimental"
     return pl.concat(

@@ -88,7 +88,7 @@ def watch(
         votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws)
         rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
-        rows = _judged(rows, pending, level)
+        rows = _with_states(rows, pending, level)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
         moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
@@ -228,7 +228,7 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataF
     )
 
 
-def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
+def _with_states(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.lit(None, pl.String).alias(c) for c in CELL if c not in rows.columns
     )
@@ -265,11 +265,12 @@ def _judged(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataF
         .when(crossed)
         .then(pl.lit("suspect"))
         .otherwise(pl.lit("quiet")),
-        detectable=least.map_batches(_reach, return_dtype=pl.Float64) * pl.col("standard_error"),
+        detectable=least.map_batches(_quantile_sum, return_dtype=pl.Float64)
+        * pl.col("standard_error"),
     ).select(Drifts.dtypes().keys())
 
 
-def _reach(levels: pl.Series) -> pl.Series:
+def _quantile_sum(levels: pl.Series) -> pl.Series:
     quantile = normal_quantile(1 - levels.to_numpy() / 2) + normal_quantile(POWER)
     return pl.Series(quantile, dtype=pl.Float64)
 

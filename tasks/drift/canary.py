@@ -27,7 +27,7 @@ EXHAUSTIVE = 4096
 """Up to this many combinations of the prompts' values are enumerated."""
 
 PLAIN = 200
-"""No more draws are made if this many of the first ones reach the observed sum (p about .02)."""
+"""No more draws are made if so many of the first reach the observed sum (p about .02 or more)."""
 
 SLACK = 1e-9
 """Tolerance for rounding: equal values summed in another order differ in the last digits."""
@@ -100,17 +100,17 @@ def _test(
     for null, number in nulls:
         ways = min(ways * len(null.values) ** min(number, 64), EXHAUSTIVE + 1)
     if ways <= EXHAUSTIVE:
-        return {"p_value": _all_ways(nulls, total), "method": "permutation, exhaustive"}
+        return {"p_value": _enumerated_p_value(nulls, total), "method": "permutation, exhaustive"}
     random = np.random.default_rng(seed)
     done = above = 0
     for part in (min(draws, PERMUTATIONS), max(0, draws - PERMUTATIONS)):
         if above < PLAIN:
-            above += _above(nulls, total, random, part)
+            above += _count_extreme(nulls, total, random, part)
             done += part
     return {"p_value": (1 + above) / (1 + done), "method": f"permutation, {done} draws"}
 
 
-def _above(
+def _count_extreme(
     nulls: list[tuple[Null, int]], total: float, random: np.random.Generator, draws: int
 ) -> int:
     """Count the draws whose sum reaches the observed one."""
@@ -120,7 +120,7 @@ def _above(
     return int((sums >= total - SLACK).sum())
 
 
-def _all_ways(nulls: list[tuple[Null, int]], total: float) -> float:
+def _enumerated_p_value(nulls: list[tuple[Null, int]], total: float) -> float:
     values, chances = np.zeros(1), np.ones(1)
     for null, number in nulls:
         for _ in range(number if len(null.values) > 1 else 0):
@@ -281,27 +281,27 @@ def _test_tokens(
     if ways <= EXHAUSTIVE:
         sums = np.zeros(1)
         for alike, k in nulls:
-            sums = np.add.outer(sums, excess(alike, _ways(len(alike), k))).ravel()
+            sums = np.add.outer(sums, excess(alike, _combinations(len(alike), k))).ravel()
         p_value = float((sums >= observed - SLACK).mean())
         return {"p_value": p_value, "method": "permutation, exhaustive"}
     sums = np.zeros(draws)
     for alike, k in nulls:
-        sums += _drawn(alike, k, random, draws)
+        sums += _sampled(alike, k, random, draws)
     above = int((sums >= observed - SLACK).sum())
     return {"p_value": (1 + above) / (1 + draws), "method": f"permutation, {draws} draws"}
 
 
-def _ways(size: int, k: int) -> NDArray[np.bool_]:
+def _combinations(size: int, k: int) -> NDArray[np.bool_]:
     chosen = np.array(list(combinations(range(size), k)))
     ways = np.zeros((len(chosen), size), dtype=np.bool_)
     np.put_along_axis(ways, chosen, values=True, axis=1)
     return ways
 
 
-def _drawn(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
+def _sampled(alike: Floats, k: int, random: np.random.Generator, draws: int) -> Floats:
     size = len(alike)
     if comb(size, k) <= MOST_WAYS:
-        values = excess(alike, _ways(size, k))
+        values = excess(alike, _combinations(size, k))
         drawn: Floats = values[random.integers(0, len(values), draws)]
         return drawn
     step = max(1, AT_ONCE // size)

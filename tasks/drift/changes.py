@@ -110,11 +110,13 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         moved.join(bets, on=CELL, how="left", nulls_equal=True),
         contrast("dasr_drift", above, bases, alike=True),
         contrast("position_drift", slots, bases, widest=1.0),
-        _by_mcnemar(contrast("agreement_drift", _rights(tallies), bases, alike=True, widest=1.0)),
+        _by_mcnemar(
+            contrast("agreement_drift", _correct_verdicts(tallies), bases, alike=True, widest=1.0)
+        ),
     ]
 
 
-def _rights(tallies: pl.DataFrame) -> pl.DataFrame:
+def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the labelled control pairs; ``num`` is 1 if the balanced verdict equals the label."""
     orders = {}
     for order in ("12", "21"):
@@ -318,7 +320,7 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
     p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
     low, high = change - half, change + half
-    low[alike], high[alike], p_value[alike] = _all_alike(cells.filter(pl.Series(alike)), widest)
+    low[alike], high[alike], p_value[alike] = _equal_changes(cells.filter(pl.Series(alike)), widest)
     frame = pl.DataFrame(
         {
             "estimate": change,
@@ -338,7 +340,7 @@ def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
     )
 
 
-def _all_alike(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
+def _equal_changes(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
     """Return low, high and p-value of changes that are equal in all clusters."""
     moments = cells.with_columns(num=pl.col("minuend") - pl.col("subtrahend"), squares=pl.lit(0.0))
     found = intervals.ratios(moments)

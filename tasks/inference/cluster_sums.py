@@ -154,13 +154,13 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
-            return _alike(len(column)), 1
+            return _all_zero(len(column)), 1
         column = column.cast(pl.Categorical)
     physical = column.to_physical()
     if physical.null_count():
         physical = physical.cast(pl.Int64).fill_null(-1) + 1
     elif physical.min() == physical.max():
-        return _alike(len(column)), 1
+        return _all_zero(len(column)), 1
     codes = physical.to_numpy()
     if codes.max() > max(LARGEST, 4 * len(codes)):
         codes = np.unique(codes, return_inverse=True)[1]
@@ -173,14 +173,14 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
     return rank[codes], len(present)
 
 
-def _alike(items: int) -> Numbers:
+def _all_zero(items: int) -> Numbers:
     """Return 0 for each item, as a broadcast view of one number."""
     return np.broadcast_to(np.int64(0), items)
 
 
 def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
     if values == 1 and not column.null_count():
-        return _alike(len(column)), 1
+        return _all_zero(len(column)), 1
     codes = column.to_physical().cast(pl.Int64)
     if column.null_count():
         return (codes.fill_null(-1) + 1).to_numpy(), values + 1

@@ -30,7 +30,7 @@ class Linear(NamedTuple):
     reason: NDArray[np.str_]
     """Why it cannot be computed, if it cannot."""
     added: Sums | None = None
-    """Variance to add to that of the clusters."""
+    """Square to add to the clusters' variance, times the inflation of their weights."""
     flag: NDArray[np.str_] | None = None
     """Text to append to the method."""
 

@@ -75,7 +75,7 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     number, squares = total(sizes), total(sizes**2)
     clusters = total((sizes > 0).astype(np.float64))
     if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
-        return _alike(clusters, sizes.shape, each)
+        return _equal_sizes(clusters, sizes.shape, each)
     share = sizes / each(np.where(number > 0, number, 1.0))
     rest = 1.0 - share
     rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
@@ -88,7 +88,9 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     return Correction(weight, np.round(df, DIGITS), inflation)
 
 
-def _alike(clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]) -> Correction:
+def _equal_sizes(
+    clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]
+) -> Correction:
     """Return the correction of cells whose non-empty clusters all have equal size."""
     inflation = clusters / np.maximum(clusters - 1, 1.0)
     df = np.where(clusters > 1, clusters - 1, np.nan)

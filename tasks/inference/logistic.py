@@ -51,7 +51,7 @@ def fit(
         Convergence tolerance of the last step; the next one would be about its square.
     """
     terms = design.shape[1]
-    outer = _squared(design)
+    outer = _outer_products(design)
     # The ridge does not move the optimum; it keeps the step finite where a draw has no curvature.
     ridge = 1e-10 * np.eye(terms)
     b: Floats = np.zeros((len(weights), terms)) if start is None else start.copy()
@@ -61,7 +61,7 @@ def fit(
         if not at.size:
             break
         w = weights if at.size == len(b) else weights[at]
-        mean = _share(b[at].astype(design.dtype) @ design.T)
+        mean = _expit_in_place(b[at].astype(design.dtype) @ design.T)
         rest = y - mean
         rest *= w
         slope = (rest @ design).astype(np.float64)
@@ -103,10 +103,10 @@ def _first_step(
 ) -> Floats:
     """Take the first Newton step from a common start, where cluster sums serve all draws."""
     terms = design.shape[1]
-    mean = _share(design @ start)
+    mean = _expit_in_place(design @ start)
     sums = np.zeros((counts.shape[1], terms + terms * terms))
     slopes = (y - mean)[:, None] * design
-    curves = (mean * (1 - mean))[:, None] * _squared(design)
+    curves = (mean * (1 - mean))[:, None] * _outer_products(design)
     np.add.at(sums, cluster, np.hstack([slopes, curves]))
     drawn = counts @ sums
     curve = drawn[:, terms:].reshape(-1, terms, terms) + 1e-10 * np.eye(terms)
@@ -115,7 +115,7 @@ def _first_step(
     return begun
 
 
-def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
+def _expit_in_place(log_odds: NDArray[Any]) -> NDArray[Any]:
     """Turn log-odds into probabilities, in place."""
     np.clip(log_odds, -35, 35, out=log_odds)
     np.negative(log_odds, out=log_odds)
@@ -125,7 +125,7 @@ def _share(log_odds: NDArray[Any]) -> NDArray[Any]:
     return log_odds
 
 
-def _squared(design: NDArray[Any]) -> NDArray[Any]:
+def _outer_products(design: NDArray[Any]) -> NDArray[Any]:
     terms = design.shape[1]
     squared: NDArray[Any] = design[:, :, None] * design[:, None, :]
     return squared.reshape(-1, terms * terms)
@@ -148,7 +148,7 @@ def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
     row: Row = {"estimate": value, "df": clusters - 1}
     if draws is None:
         return row | {"method": "none", "reason": UNSTABLE if by_chance() else FORMULAS}
-    error = float(draws.std(ddof=1)) * _missed(clusters)
+    error = float(draws.std(ddof=1)) * _small_sample_factor(clusters)
     if error < ROUNDING:
         return row | {"method": "none", "reason": ALIKE}
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
@@ -171,11 +171,11 @@ def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:
     row |= {end: expit(row[end]) for end in ends if end in row}
     if "standard_error" in row and draws is not None:
         spread = float((1 / (1 + np.exp(-draws))).std(ddof=1))
-        row["standard_error"] = spread * _missed(clusters)
+        row["standard_error"] = spread * _small_sample_factor(clusters)
     return row
 
 
-def _missed(clusters: float) -> float:
+def _small_sample_factor(clusters: float) -> float:
     """Return the factor by which the bootstrap of few clusters understates the standard error."""
     return float(np.sqrt(clusters / (clusters - 1)))
 

@@ -122,7 +122,7 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
         return swap_sums(ONE, _of_one(flipped.apart(pair)[some]), seed)
 
     tested = _test(beyond, flipped.clusters, len(pairs.first), seed)
-    return _exhausted(tested, [flipped], alone)
+    return _enumerate_small(tested, [flipped], alone)
 
 
 def swap_rates(
@@ -159,7 +159,7 @@ def swap_rates(
         return swap_rates(ONE, k, v, (totals[0][[pair]], totals[1][[pair]]), seed)
 
     tested = _test(beyond, flipped_k.clusters, len(pairs.first), seed)
-    return _exhausted(tested, [flipped_k, flipped_v], alone)
+    return _enumerate_small(tested, [flipped_k, flipped_v], alone)
 
 
 ONE = Pairs(np.array([0]), np.array([0]))
@@ -169,7 +169,7 @@ def _of_one(apart: Floats) -> Sums:
     return Sums(np.empty((0, 1)), apart[:, None])
 
 
-def _exhausted(
+def _enumerate_small(
     tested: Tested,
     flipped: Sequence[_Flipped],
     alone: Callable[[int, NDArray[np.bool_]], Tested],

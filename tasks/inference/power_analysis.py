@@ -62,7 +62,7 @@ def smallest_effect(
     >>> round(smallest_effect(142, 0.39), 4)
     0.0917
     """
-    return _reach(power, alpha) * sigma / math.sqrt(samples) if samples else None
+    return _quantile_sum(power, alpha) * sigma / math.sqrt(samples) if samples else None
 
 
 def samples_needed(
@@ -77,7 +77,7 @@ def samples_needed(
     >>> samples_needed(0.05, 0.39)
     478
     """
-    return math.ceil((_reach(power, alpha) * sigma / effect) ** 2) if effect else None
+    return math.ceil((_quantile_sum(power, alpha) * sigma / effect) ** 2) if effect else None
 
 
 def smallest_shift(
@@ -109,7 +109,7 @@ def smallest_dasr(
     if not samples:
         return None
     low, high = ASR_SIGMAS[judge]
-    k = _reach(power, alpha) / math.sqrt(samples)
+    k = _quantile_sum(power, alpha) / math.sqrt(samples)
     # No sigma is known for effects beyond one logit: the upper value is used.
     slope = (high - low) / LOGIT_DASR
     found = k * low / (1 - k * slope) if k * slope < 1 else math.inf
@@ -176,7 +176,7 @@ def share_used(times: float, bounds: tuple[float, float, float]) -> float:
     >>> [round(share_used(times, (3.471, 2.454, 2.004)), 2) for times in (0, 1, 2)]
     [1.0, 0.84, 0.54]
     """
-    step, spread = times * _reach(POWER, ALPHA) / 3, math.sqrt(1 / 3)
+    step, spread = times * _quantile_sum(POWER, ALPHA) / 3, math.sqrt(1 / 3)
     first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
     at = np.linspace(-first, first, 4001)
     density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
@@ -187,5 +187,5 @@ def share_used(times: float, bounds: tuple[float, float, float]) -> float:
     return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
 
 
-def _reach(power: float, alpha: float) -> float:
+def _quantile_sum(power: float, alpha: float) -> float:
     return float(normal_quantile(1 - alpha / 2) + normal_quantile(power))

@@ -163,7 +163,7 @@ def entry(model: type[Model], place: str, table: object, hint: str = "", **given
     needed = [n for n in allowed if model.model_fields[n].is_required() and n not in table]
     strange = [name for name in table if name not in allowed]
     inner = _keys_of_tables(model)
-    problems = [_strange(place, name, allowed, hint, needed, inner=inner) for name in strange]
+    problems = [_unknown_key(place, name, allowed, hint, needed, inner=inner) for name in strange]
     try:
         made = model(**{k: v for k, v in table.items() if k in allowed}, **given)
     except ValidationError as error:
@@ -175,12 +175,12 @@ def entry(model: type[Model], place: str, table: object, hint: str = "", **given
 
 def require_tables(data: dict[str, Any], known: list[str]) -> None:
     """Raise an error for tables or top-level keys that nothing reads."""
-    problems = [_strange("the file", name, known) for name in data if name not in known]
+    problems = [_unknown_key("the file", name, known) for name in data if name not in known]
     if problems:
         raise ValueError(" ".join(problems))
 
 
-def _strange(
+def _unknown_key(
     place: str,
     name: str,
     allowed: list[str],
@@ -216,15 +216,15 @@ def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
 def _problem(model: type[BaseModel], place: str, error: Any) -> str:
     path = [str(part) for part in error["loc"]]
     if error["type"] == "extra_forbidden":
-        inner = _inner(model, path[:-1])
-        return _strange(f"{place} {'.'.join(path[:-1])}", path[-1], list(inner.model_fields))
+        inner = _nested_model(model, path[:-1])
+        return _unknown_key(f"{place} {'.'.join(path[:-1])}", path[-1], list(inner.model_fields))
     if error["type"] == "missing":
         return f"{place} needs the key {'.'.join(path)!r}."
     said = error["msg"].removeprefix("Value error, ").rstrip(".")
     return f"{place} {'.'.join(path)}: {said}."
 
 
-def _inner(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
+def _nested_model(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
     """Return the model of a nested table."""
     for name in path:
         kind = model.model_fields[name].annotation

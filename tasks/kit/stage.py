@@ -138,13 +138,13 @@ def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]
         frame = function(*args, **kwargs)
         # The frame can be recomputed, so a full disk is no error.
         with suppress(OSError):
-            _write_whole(file, frame)
+            _write_atomically(file, frame)
         return frame
 
     return call
 
 
-def _write_whole(file: Path, frame: pl.DataFrame) -> None:
+def _write_atomically(file: Path, frame: pl.DataFrame) -> None:
     """Write a frame atomically, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:

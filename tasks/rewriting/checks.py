@@ -17,7 +17,7 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def additive(original: str, perturbed: str) -> str | None:
     """Check that the original's words remain, in order."""
-    if failure := _void(original, perturbed):
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     left = iter(words(perturbed))
     for word in words(original):
@@ -28,7 +28,7 @@ def additive(original: str, perturbed: str) -> str | None:
 
 def same_words(original: str, perturbed: str) -> str | None:
     """Check that the words are the same without markup and emoji."""
-    if failure := _void(original, perturbed):
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     before, after = words(plain(original)), words(plain(perturbed))
     for place, (old, new) in enumerate(zip(before, after, strict=False), 1):
@@ -41,12 +41,12 @@ def same_words(original: str, perturbed: str) -> str | None:
 
 def detracting(original: str, perturbed: str) -> str | None:
     """Check that most words and the length are kept, and that the content changes."""
-    if failure := _void(original, perturbed):
+    if failure := _empty_or_unchanged(original, perturbed):
         return failure
     ratio = len(perturbed) / len(original)
     if not SHORTEST <= ratio <= LONGEST:
         needed = f"{SHORTEST:.2f} to {LONGEST:.2f}"
-        return f"is {_outward(ratio)} of the original's length, needs {needed}"
+        return f"is {_rounded_away(ratio)} of the original's length, needs {needed}"
     before, after = words(original), words(perturbed)
     share = _most_kept(before, after)
     if share >= WORDS_KEPT:
@@ -55,7 +55,7 @@ def detracting(original: str, perturbed: str) -> str | None:
             return f"has {longest} words, can compare {COMPARED_WORDS}"
         share = _kept(before, after)
     if share < WORDS_KEPT:
-        return f"keeps {_outward(share)} of the words, needs {WORDS_KEPT:.2f}"
+        return f"keeps {_rounded_away(share)} of the words, needs {WORDS_KEPT:.2f}"
     if canonical(original) == canonical(perturbed):
         return "changes no content"
     return None
@@ -83,11 +83,11 @@ def sham_failure(original: str, perturbed: str, sham: str) -> str | None:
         return "is identical to the perturbed text"
     ratio = len(sham) / len(perturbed)
     if abs(len(sham) - len(perturbed)) > SHAM_TOLERANCE * len(perturbed):
-        return f"is {_outward(ratio)} of the perturbed text's length, needs 0.95 to 1.05"
-    return _added(original, sham)
+        return f"is {_rounded_away(ratio)} of the perturbed text's length, needs 0.95 to 1.05"
+    return _added_feature(original, sham)
 
 
-def _added(original: str, sham: str) -> str | None:
+def _added_feature(original: str, sham: str) -> str | None:
     before, after = features(original), features(sham)
     for what in ("references", "markup", "emoji", "padding"):
         more = getattr(after, what) - getattr(before, what)
@@ -97,7 +97,7 @@ def _added(original: str, sham: str) -> str | None:
     return f"adds the number {_clip(new[0])}" if new else None
 
 
-def _void(original: str, perturbed: str) -> str | None:
+def _empty_or_unchanged(original: str, perturbed: str) -> str | None:
     if not perturbed.strip():
         return "is empty"
     if perturbed.split() == original.split():
@@ -132,7 +132,7 @@ def _common(before: list[str], after: list[str]) -> int:
     return len(before) - row.bit_count()
 
 
-def _outward(value: float) -> str:
+def _rounded_away(value: float) -> str:
     """Format a value that violates a limit, rounded away from the limit."""
     return f"{(math.floor if value < 1 else math.ceil)(value * 100) / 100:.2f}"
 

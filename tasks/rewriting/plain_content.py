@@ -80,12 +80,12 @@ def _canonical(text: str) -> str:
     kept: list[str] = []
     for sentence in dict.fromkeys(_statements(text)):
         kept += sentence
-    return " ".join(_settle(kept))
+    return " ".join(_normalised(kept))
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def _features(text: str) -> Features:
-    body, tail = _cut(text)
+    body, tail = _split_references(text)
     statements = _statements(text)
     entries = sum(bool(line.strip(" \t-*•#")) for line in tail.split("\n")[1:])
     return Features(
@@ -102,18 +102,18 @@ def _count(patterns: tuple[re.Pattern[str], ...], text: str) -> int:
 
 
 def _statements(text: str) -> list[tuple[str, ...]]:
-    body, _ = _cut(text)
+    body, _ = _split_references(text)
     if NOTE_HEAD in body:
         body = NOTE.sub("", body)
     if "(" in body or "[" in body:
         body = CITATION.sub(" ", body)
     if ":" in body or "www" in body.casefold():
         body = URL.sub(" ", body)
-    settled = (tuple(_settle(words(sentence))) for sentence in sentences(plain(body)))
+    settled = (tuple(_normalised(words(sentence))) for sentence in sentences(plain(body)))
     return [statement for statement in settled if statement]
 
 
-def _cut(text: str) -> tuple[str, str]:
+def _split_references(text: str) -> tuple[str, str]:
     if not any(hint in text for hint in TAIL_HINTS):
         return text, ""
     match = TAIL.search(text)
@@ -136,7 +136,7 @@ NEUTRAL_WORDS = frozenset(tuple(words(sentence)) for sentence in NEUTRAL)
 LONGEST_NEUTRAL = max(map(len, NEUTRAL_WORDS))
 
 
-def _settle(found: list[str]) -> list[str]:
+def _normalised(found: list[str]) -> list[str]:
     """Drop lead-ins and neutral sentences and swap phrases until nothing changes."""
     while True:
         found, before = _without_leads(found), found

@@ -91,14 +91,14 @@ def extended(text: str, length: int, key: tuple[object, ...], *, apart: bool) ->
     """Append neutral sentences to bring ``text`` as close to ``length`` as possible."""
     joint = " " if not apart and text.endswith((".", "!", "?")) else "\n\n"
     free = [s for s in shuffle(NEUTRAL, *key, "neutral") if s not in text]
-    return text + joint + " ".join(_filling(length - len(text) - len(joint), free))
+    return text + joint + " ".join(_sentences_for(length - len(text) - len(joint), free))
 
 
 def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
     """Append a note that names the topic without content, to bring ``text`` close to ``length``."""
     head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
     free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
-    return head + " ".join(_filling(length - len(head), free))
+    return head + " ".join(_sentences_for(length - len(head), free))
 
 
 def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
@@ -106,7 +106,7 @@ def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
     return pick(leads, *key, "lead")
 
 
-def _filling(wanted: int, free: list[str]) -> list[str]:
+def _sentences_for(wanted: int, free: list[str]) -> list[str]:
     taken: list[str] = []
     left = wanted + 1  # the joint before the first sentence is counted elsewhere
     for sentence in free:

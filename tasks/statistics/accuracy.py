@@ -77,7 +77,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     pairs = right_votes(tallies)
     groups = grouped(pairs)
-    counted = _unless_silent(groups, pairs["valid"])
+    counted = _null_without_votes(groups, pairs["valid"])
     rows = [
         portions(
             name,
@@ -93,7 +93,7 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat(rows))
 
 
-def _unless_silent(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:
+def _null_without_votes(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:
     """Return null instead of 0 in cells without any valid vote: no answer is not a wrong one."""
     silent = groups.by_cell(valid) == 0
     if not silent.any():
@@ -133,7 +133,7 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
         *KEPT,
         mode=pl.lit("any"),
         votes=pl.col("planned"),
-        **{name: _either(*both) if once else both[1] for name, both in columns.items()},
+        **{name: _first_if_stopped(*both) if once else both[1] for name, both in columns.items()},
     )
     return counted.with_columns(
         right=pl.col("right_12") + pl.col("right_21"),
@@ -147,7 +147,7 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _either(first: pl.Expr, counted: pl.Expr) -> pl.Expr:
+def _first_if_stopped(first: pl.Expr, counted: pl.Expr) -> pl.Expr:
     """Return the first vote in each order for judges with sequential stopping, else all votes."""
     return (
         pl.when("once")

@@ -73,11 +73,11 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     flawed = shifts.filter(~PROMOTE)
     if flawed.is_empty():
         return Estimates.empty()
-    share = _noticed("detection_share", "score_gain", _scores(flawed), UNSCORED)
+    share = _detected("detection_share", "score_gain", _scores(flawed), UNSCORED)
     found = [share.filter(pl.col("statistic") == "detection_share")]
     items = symmetric(flawed.filter("has_sham"), "sham")
     if not items.is_empty():
-        power = _noticed("detection_power", "detection_gain", items, NO_FLOOR)
+        power = _detected("detection_power", "detection_gain", items, NO_FLOOR)
         found.append(even(power, items, grouped(items), ("control", "sham")))
     return Estimates.draft(pl.concat(found))
 
@@ -93,7 +93,7 @@ def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _noticed(name: str, gain_name: str, items: pl.DataFrame, none: str) -> DataFrame[Estimates]:
+def _detected(name: str, gain_name: str, items: pl.DataFrame, none: str) -> DataFrame[Estimates]:
     """Return ``unattacked - attacked`` as a mean, and 1 minus the ratio of their sums."""
     groups = grouped(items)
     gain = ratios(

@@ -75,7 +75,7 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     Examples
     --------
     Shifts of 1, 1 in the orders of one sample and 0, 0 of another: mean square 1/2, mean 1/2, so
-    the spread is sqrt(1/2 - 1/4) = 1/2 and the standardised effect 1. Of the four sign patterns two
+    the spread is sqrt(1/2 - 1/4) = 1/2 and the standardised effect 1. Two of the four sign patterns
     reach the sum of 1: p = 1/2.
     """
     if shifts.is_empty():

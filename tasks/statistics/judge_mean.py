@@ -96,7 +96,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ASR of two judges, 1/2 on four questions and 1/4 on the same four: .375. If a question wins over
     both judges or neither, the mean is no more precise than one judge.
     """
-    models = _real(of_models(shifts, tallies))
+    models = _without_simulated(of_models(shifts, tallies))
     samples = beside_sham(models)
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
@@ -121,7 +121,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     return Estimates.draft(pl.concat([pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]))
 
 
-def _real(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
+def _without_simulated(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
     """Return the shifts of judges that are not simulated; all shifts if all are simulated."""
     formula = pl.col("simulated").fill_null(value=False)
     mixed = shifts.filter(formula.any().over(GROUP), ~formula)

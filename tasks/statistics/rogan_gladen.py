@@ -177,7 +177,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(CONSTANT))
     )
     df = found["df"].fill_null(1.0).to_numpy()
-    low, high = _held(found, t_quantile(df, (1 + LEVEL) / 2))
+    low, high = _fieller_interval(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()
     return found.with_columns(
         estimate=pl.when(known | (pl.col("reason") == CONSTANT)).then(pl.col("theta").clip(0, 1)),
@@ -190,7 +190,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _held(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
+def _fieller_interval(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
     """Return the ends, within [0, 1], of all theta that the rates do not reject (Fieller)."""
     p, se, sp, var_p, var_se, var_sp = (
         cells[name].cast(pl.Float64).to_numpy()
