@@ -208,7 +208,10 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             "drop table batched_ballots",
             "drop table batches",
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
-            *(f"alter table estimates drop column {name}" for name in (*SINCE_4, *SINCE_17)),
+            *(
+                f"alter table estimates drop column {name}"
+                for name in (*SINCE_4, *SINCE_17, "family")
+            ),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
             *(
@@ -297,7 +300,7 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"drop view mart.{view}")
         for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
-        for name in SINCE_17:
+        for name in (*SINCE_17, "family"):
             connection.execute(f"alter table estimates drop column {name}")
         for name in (*SINCE_15, *OF_FINDINGS_18):
             connection.execute(f"alter table findings drop column {name}")
@@ -326,6 +329,7 @@ def test_votes_of_schema_17_get_the_category_of_their_question(
         connection.execute("alter table vote_log drop column category")
         for name in OF_FINDINGS_18:
             connection.execute(f"alter table findings drop column {name}")
+        connection.execute("alter table estimates drop column family")
         connection.execute("update meta set schema_version = 17")
     found = warehouse.query("select cluster, category from vote_log order by all")
     assert found.rows() == [("d/1", "sums"), ("d/2", None)]
