@@ -53,13 +53,11 @@ STATISTICS_NOTE = "`voirdire list NAME` prints the same text."
 
 def commands() -> str:
     """Return the page of commands: what ``--help`` prints."""
-    parts = [
-        COMMANDS,
-        _fenced(_help(voirdire, "voirdire")),
-    ]
+    root = voirdire.make_context("voirdire", [], resilient_parsing=True, terminal_width=WIDTH)
+    parts = [COMMANDS, _fenced(_help(root))]
     for name, command in sorted(voirdire.commands.items()):
         shown = booth if name == "booth" else command
-        parts += [f"## voirdire {name}", _fenced(_help(shown, f"voirdire {name}"))]
+        parts += [f"## voirdire {name}", _fenced(_help(_context(shown, name, root)))]
     return _page("Commands", *parts)
 
 
@@ -298,9 +296,13 @@ def _fenced(text: str) -> str:
     return f"```text\n{text.rstrip()}\n```"
 
 
-def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
-    return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+def _context(command: click.Command, name: str, parent: click.Context) -> click.Context:
+    """Return the context that the command line gives a command: its parent's settings count."""
+    return click.Context(command, info_name=name, parent=parent, **command.context_settings)
+
+
+def _help(context: click.Context) -> str:
+    return "\n".join(line.rstrip() for line in context.get_help().splitlines())
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

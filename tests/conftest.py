@@ -572,7 +572,9 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
     lost = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in CONTROL else c for c in value
     )
-    parts = [Path(value).name, Path(value).parent.name, str(Path(value)), value.splitlines()[0]]
+    # Of a query DuckDB shows the line at fault.
+    lines = [line for line in value.splitlines() if line.strip()]
+    parts = [Path(value).name, Path(value).parent.name, str(Path(value)), *lines]
     shown = [lost, repr(value)[1:-1], *parts]
     return any(text and text[:WIDTH] in said for text in shown)
 
