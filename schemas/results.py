@@ -1,4 +1,4 @@
-"""Frames of results: estimates, annotations, findings, exclusions, drifts."""
+"""Frames of results: estimates, annotations, findings, drifts."""
 
 import pandera.polars as pa
 
@@ -208,35 +208,6 @@ class Findings(
         "why nothing is concluded, or what limits the finding; else null", nullable=True
     )
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
-
-
-class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt", "wave")):
-    """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
-
-    It is left out of tables of attack success. A bound is the end of the 95 % interval that is
-    nearer to 0; it is null with too few questions (``exclusions.sql``).
-    """
-
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
-    excluded: bool = pa.Field(
-        nullable=True, description="whether a bound is above its limit; null if it cannot be told"
-    )
-    reasons: str = name("what is above its limit; null if nothing is", nullable=True)
-    position_gap: float = pa.Field(nullable=True, description="share of first picks, less 1/2")
-    position_gap_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    position_gap_high: float = pa.Field(nullable=True, description="upper end of its interval")
-    position_gap_bound: float = share("bound of its size", nullable=True)
-    position_gap_limit: float = share("limit of its size")
-    tie_rate: float = share("ties among valid votes", nullable=True)
-    tie_rate_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    tie_rate_high: float = pa.Field(nullable=True, description="upper end of its interval")
-    tie_rate_bound: float = share("its bound", nullable=True)
-    tie_rate_limit: float = share("its limit")
-    invalid_rate: float = share("invalid votes among ballots", nullable=True)
-    invalid_rate_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    invalid_rate_high: float = pa.Field(nullable=True, description="upper end of its interval")
-    invalid_rate_bound: float = share("its bound", nullable=True)
-    invalid_rate_limit: float = share("its limit")
 
 
 MEASURES = [
