@@ -178,7 +178,9 @@ class Study(Parameters):
         description="A judge detects a flaw if surely at least so much of the oversight is gone.",
     )
     thresholds: Thresholds = Field(
-        default=DEFAULTS, description="Limits that decide findings, exclusions and gates."
+        default=DEFAULTS,
+        description="Limits that decide findings, exclusions and gates. The defaults are those of "
+        "the methods; other values make results hard to compare with other studies'.",
     )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
