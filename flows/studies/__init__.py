@@ -180,7 +180,7 @@ class Study(Parameters):
     thresholds: Thresholds = Field(
         default=DEFAULTS,
         description="Limits that decide findings, exclusions and gates. The defaults are those of "
-        "the methods; other values make results hard to compare with other studies'.",
+        "the methods; with other values results are hard to compare with other studies.",
     )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."
