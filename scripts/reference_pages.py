@@ -26,7 +26,7 @@ from flows.studies import STUDIES, Study, StudyFile
 from tasks.charts import CHARTS
 from tasks.conclusions.derived_columns import COLUMNS
 from tasks.datasets import DATASETS
-from tasks.kit.thresholds import Thresholds
+from tasks.kit.defaults import Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS

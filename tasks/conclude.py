@@ -26,12 +26,13 @@ from tasks.inference.multiplicity import (
 )
 from tasks.kit.defaults import (
     ALPHA,
+    DEFAULTS,
     DETECTS_AT,
     LEAST_FLOOR,
     OVERLOOKS_BELOW,
     TOO_EASY,
+    Thresholds,
 )
-from tasks.kit.thresholds import DEFAULTS, Thresholds
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
     all_rows,

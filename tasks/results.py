@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Contrasts, Exclusions, Gates, JuryFindings
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import (
+    Annotations,
+    Contrasts,
+    Drifts,
+    Estimates,
+    Exclusions,
+    Findings,
+    Gates,
+    JuryFindings,
+)
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
@@ -19,8 +27,7 @@ from tasks.conclusions.jury_findings import jury_findings
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
-from tasks.kit.defaults import DETECTS_AT
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
 from tasks.statistics import STATISTICS
 
 

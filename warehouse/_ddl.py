@@ -8,7 +8,6 @@ import duckdb
 
 from schemas.batches import BatchedBallots, Batches
 from schemas.calibration import Advantages, AltTests
-from schemas.conclusions import Contrasts, Exclusions, Gates, JuryFindings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
@@ -22,7 +21,16 @@ from schemas.judging import (
     VoteLog,
     Votes,
 )
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import (
+    Annotations,
+    Contrasts,
+    Drifts,
+    Estimates,
+    Exclusions,
+    Findings,
+    Gates,
+    JuryFindings,
+)
 from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (

@@ -15,7 +15,7 @@ from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
-from tasks.kit.thresholds import DEFAULTS
+from tasks.kit.defaults import DEFAULTS
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
 from tasks.statistics import dasr_posterior

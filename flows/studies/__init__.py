@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
 from tasks.kit.code_digest import code_digest
-from tasks.kit.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
-from tasks.kit.thresholds import DEFAULTS, Thresholds
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base

@@ -3,13 +3,11 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Contrasts
-from schemas.results import Estimates
+from schemas.results import Contrasts, Estimates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
 
 CELL = ("dataset", "prompt", "wave", "mode", "perturbation")
 FAMILY = (*CELL, "statistic")

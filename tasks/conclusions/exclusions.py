@@ -3,10 +3,9 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Exclusions
-from schemas.results import Estimates
+from schemas.results import Estimates, Exclusions
 from tasks.inference.linearised_errors import is_enough
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, Thresholds
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 RULES = ("position_gap", "tie_rate", "invalid_rate")

@@ -3,11 +3,9 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import JuryFindings
-from schemas.results import Estimates
+from schemas.results import Estimates, JuryFindings
 from tasks.conclude import cells_with_findings
-from tasks.kit.defaults import DETECTS_AT
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
 
 FAMILY = ("dataset", "judge", "prompt", "wave", "mode")
 PREFIX = "jury_"

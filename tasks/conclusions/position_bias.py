@@ -5,8 +5,7 @@ import polars as pl
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from tasks.kit.defaults import ALPHA
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"

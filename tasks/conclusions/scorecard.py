@@ -5,12 +5,10 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Gates
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import why_not_enough
-from tasks.kit.defaults import OVERLOOKS_BELOW
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, OVERLOOKS_BELOW, Thresholds
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 CELL = (*JUDGE, "mode", "perturbation")

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Contrasts
-from schemas.results import Estimates, Findings
+from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.reporting.rows import Judged, Lookup, Row, Text, said
 from tasks.reporting.summary import (

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import Exclusions
-from schemas.results import Estimates, Findings
+from schemas.results import Estimates, Exclusions, Findings
 from tasks.conclude import conclude, endpoints
 from tasks.conclusions.exclusions import kept
 from tasks.conclusions.rules import detects_at_of
-from tasks.kit.thresholds import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.rows import Without, judge_of
 from tasks.reporting.wording import interval, listing, number, tagged, with_who
 

@@ -5,9 +5,8 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import JuryFindings
 from schemas.judging import VERSUS
-from schemas.results import Estimates
+from schemas.results import Estimates, JuryFindings
 from tasks.inference.linearised_errors import too_few
 from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
 from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who

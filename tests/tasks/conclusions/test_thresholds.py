@@ -7,7 +7,7 @@ import polars as pl
 
 from schemas.results import Drifts
 from tasks.conclude import conclude
-from tasks.kit.thresholds import Thresholds
+from tasks.kit.defaults import Thresholds
 from tasks.results import conclusions_of
 
 Make = Callable[..., Any]

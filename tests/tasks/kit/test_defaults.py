@@ -9,7 +9,7 @@ import pytest
 import schemas
 import warehouse
 from tasks.kit import defaults
-from tasks.kit.thresholds import Thresholds
+from tasks.kit.defaults import Thresholds
 
 SHARED = Path(schemas.__file__).parent
 MARTS = Path(warehouse.__file__).parent / "marts"

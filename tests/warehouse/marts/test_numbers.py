@@ -6,9 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.conclusions import Contrasts
 from schemas.judging import Prompts, VoteLog
-from schemas.results import MEASURES, Drifts, Estimates, Findings
+from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
