@@ -109,9 +109,9 @@ def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
             ]
         )
         .rename({"verdict": "experimental", "score": "experimental_score"})
-        .join(control, on=GROUP, how="left")
-        .join(sham, on=[*GROUP, "perturbation"], how="left")
-        .join(replicate, on=GROUP, how="left")
+        .join(control, on=GROUP, how="left", maintain_order="left")
+        .join(sham, on=[*GROUP, "perturbation"], how="left", maintain_order="left")
+        .join(replicate, on=GROUP, how="left", maintain_order="left")
         .with_columns(
             # Scores seen in different orders also differ by the position effect.
             *(
