@@ -7,7 +7,7 @@ from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line, drift_of
 from flows.running.record import Record
 from schemas.curation import PerturbedAnswers
-from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
+from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
@@ -27,6 +27,7 @@ async def save_results(
     findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(study, record.warehouse, stages.measure_wave)
     record.save(
+        (StudyPairs, pairs),
         (VoteLog, vote_log),
         (Verdicts, results.verdicts),
         (Shifts, results.shifts),
