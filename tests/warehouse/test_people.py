@@ -98,7 +98,7 @@ def test_a_study_that_is_audited_anew_has_its_new_pairs(shelf: Warehouse) -> Non
     assert pairs_of(shelf, "again")["pair_id"].to_list() == ["p-1-1", "p1"]
 
 
-def test_a_study_of_schema_20_has_the_texts_of_its_seed_and_last_recipe(
+def test_a_study_of_schema_21_has_the_texts_of_its_seed_and_last_recipe(
     shelf: Warehouse, make: Make
 ) -> None:
     newer = {"answer_id": "d/1/a2", "seed": 0, "recipe": 3, "perturbed": "0-3"}
@@ -113,7 +113,7 @@ def test_a_study_of_schema_20_has_the_texts_of_its_seed_and_last_recipe(
     before = {study: pairs_of(shelf, study)["pair_id"].to_list() for study in ("quick", "again")}
     with duckdb.connect(str(shelf.path)) as connection:
         connection.execute("drop table study_pairs")
-        connection.execute((MIGRATIONS / "021_study_pairs.sql").read_text())
+        connection.execute((MIGRATIONS / "022_study_pairs.sql").read_text())
     # A recipe that another study brought later changes no text.
     assert before == {study: pairs_of(shelf, study)["pair_id"].to_list() for study in before}
 
