@@ -1,5 +1,7 @@
 """A Prefect server for the session, and the command line as a user types it."""
 
+import asyncio
+import gc
 import json
 import logging
 import os
@@ -8,13 +10,31 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
+from aiohttp import web
+from click.testing import CliRunner
+from prefect.context import refresh_global_settings_context
+from prefect.logging.handlers import APILogHandler
 
+import flows.cli.audit
+import flows.cli.main
+from flows import studies
+from flows.cli.main import main
 from flows.serving.server import Server
+from tasks import providers
+from tasks.engine.caller import Line, caller
+from tasks.kit.catalogue import tables
+from tasks.kit.home import own_folder
+from tasks.simulation.emulated_batches import Manners
+from tasks.simulation.emulator import Emulator
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -101,21 +121,41 @@ class Emulated:
             return told
 
 
+@pytest.fixture(scope="session")
+def emulators() -> Iterator[asyncio.AbstractEventLoop]:
+    """Return the loop of a thread in which emulators serve."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="emulators")
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
 @pytest.fixture
-def emulated(tmp_path: Path, environment: dict[str, str]) -> Iterator[Emulated]:
-    """Run the emulator for one test; its judges are known to what runs in ``environment``."""
+def emulated(
+    tmp_path: Path, environment: dict[str, str], emulators: asyncio.AbstractEventLoop
+) -> Iterator[Emulated]:
+    """Run an emulator for one test; its judges are known to what runs in ``environment``."""
     folder = tmp_path / "providers"
     folder.mkdir()
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tasks.simulation.emulator"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        yield Emulated(process.stdout.readline().strip(), folder)
-        process.terminate()
+
+    async def start() -> web.AppRunner:
+        app = Emulator(Manners()).app()
+        # Who still waits for an answer when the test has ended gets none.
+        runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return runner
+
+    runner = asyncio.run_coroutine_threadsafe(start(), emulators).result(30)
+    host, port = runner.addresses[0]
+    yield Emulated(f"http://{host}:{port}/v1", folder)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(30)
 
 
 @pytest.fixture
@@ -140,7 +180,7 @@ def warehouse(environment: dict[str, str]) -> Warehouse:
 
 
 @pytest.fixture
-def voirdire(environment: dict[str, str], tmp_path: Path) -> Voirdire:
+def voirdire_process(environment: dict[str, str], tmp_path: Path) -> Voirdire:
     """Run the command line in a process of its own, in an empty folder."""
 
     def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
@@ -155,3 +195,129 @@ def voirdire(environment: dict[str, str], tmp_path: Path) -> Voirdire:
         )
 
     return run
+
+
+@pytest.fixture
+def voirdire(here: Callable[..., Any], environment: dict[str, str]) -> Voirdire:
+    """Run the command line in this process, in an empty folder; return what a process would.
+
+    What commands import is imported once. Prefect's cached results are those of the session: their
+    folder is chosen when the stages are imported.
+    """
+
+    def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        with here({**environment, **more}):
+            done = CliRunner().invoke(main, words, prog_name="voirdire")
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def here(tmp_path: Path, environment: dict[str, str], workers: "Workers") -> Callable[..., Any]:
+    """Return a context in which this process is like a new one, in an environment and folder."""
+
+    @contextmanager
+    def enter(wanted: dict[str, str] | None = None) -> Iterator[None]:
+        wanted = environment if wanted is None else wanted
+        with _process_state(wanted, tmp_path):
+            workers.share(wanted)
+            yield
+
+    return enter
+
+
+class Workers:
+    """Worker processes, which take seconds to import litellm."""
+
+    def __init__(self) -> None:
+        self._kept: Line | None = None
+
+    def share(self, environment: dict[str, str]) -> None:
+        """Keep a worker for audits to come, unless one needs providers or keys of its own."""
+        if any(name in OWN or name.endswith("_KEY") for name in environment):
+            self.end()
+        elif self._kept is None or not self._kept._caller.alive:
+            self._kept = caller().begin("kept")
+
+    def end(self) -> None:
+        """End the worker, if one is kept."""
+        if self._kept:
+            self._kept.hang_up()
+            self._kept = None
+
+
+OWN = {"VOIRDIRE_PROVIDERS", "VOIRDIRE_HOME"}
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Workers]:
+    """Keep a worker process for audits in this process."""
+    workers = Workers()
+    yield workers
+    workers.end()
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _left(code: int) -> NoReturn:
+    raise SystemExit(code)
+
+
+@contextmanager
+def _process_state(environment: dict[str, str], folder: Path) -> Iterator[None]:
+    """Give this process an environment and a folder, and undo what a command changes."""
+    before = dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        # Prefect's clients leave connections to the end of the process.
+        warnings.simplefilter("ignore", ResourceWarning)
+        patch.chdir(folder)
+        for module in (flows.cli.audit, flows.cli.main):
+            # It ends the process at once.
+            patch.setattr(module, "leave", _left)
+        patch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
+        # A process that is about to end need not collect; this one does so below.
+        idle = SimpleNamespace(freeze=_nothing, enable=_nothing, disable=_nothing)
+        patch.setattr(flows.cli.audit, "gc", idle)
+        gc.freeze()
+        os.environ.clear()
+        os.environ.update({**flows.cli.audit.QUIET, **environment})
+        refresh_global_settings_context()
+        try:
+            with _own_entries():
+                yield
+        finally:
+            # While the server is known that its lines go to.
+            APILogHandler.flush()
+            os.environ.clear()
+            os.environ.update(before)
+            refresh_global_settings_context()
+            gc.collect()
+
+
+@contextmanager
+def _own_entries() -> Iterator[None]:
+    """Read the user's own providers and studies anew; catalogues read them when imported."""
+    catalogues: tuple[Any, ...] = (providers.PROVIDERS, providers.JUDGES, studies.STUDIES)
+    kept = [dict(each.__dict__) for each in catalogues]
+    folder = Path(providers.__file__).parent
+    fresh = tables("provider", folder, providers._parse, own=providers._own_folder())
+    providers.PROVIDERS.__dict__.update(fresh.__dict__)
+    files = {
+        f"{name}/{judge}": file
+        for name, file in fresh.files.items()
+        for judge in providers._names(file)
+    }
+    providers.JUDGES.__dict__.update(files=files, _loaded={})
+    folder = Path(studies.__file__).parent
+    own = tables("study", folder, studies._parse, own=own_folder("studies"))
+    studies.STUDIES.__dict__.update(own.__dict__)
+    try:
+        yield
+    finally:
+        for each, state in zip(catalogues, kept, strict=True):
+            each.__dict__.update(state)

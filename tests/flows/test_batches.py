@@ -17,7 +17,7 @@ import pytest
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 Begin = Callable[[], "subprocess.Popen[bytes]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
@@ -115,6 +115,7 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
             connection.execute(statement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written_down", [True, False])
 def test_a_killed_run_goes_on_with_the_same_batch(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin, written_down: bool
@@ -137,6 +138,7 @@ def test_a_killed_run_goes_on_with_the_same_batch(
     assert _states(warehouse) == ["completed"]
 
 
+@pytest.mark.slow
 def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     assert _states(warehouse) == ["never sent", "completed"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -172,6 +175,7 @@ def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
 
 
+@pytest.mark.slow
 def test_another_run_waits_for_the_batch_of_one_that_runs(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -186,6 +190,7 @@ def test_another_run_waits_for_the_batch_of_one_that_runs(
     assert states == ["killed", "completed"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
@@ -109,6 +109,7 @@ def test_mixed_faults_lose_and_double_nothing(
     assert warehouse.query("select sum(cost_usd) from mart.cost").item() == pytest.approx(cost)
 
 
+@pytest.mark.slow
 def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     assert emulated.stats()["requests"] == BALLOTS + refused
 
 
+@pytest.mark.slow
 def test_replies_without_end_and_bombs_take_little_memory(
     begin: Callable[..., "subprocess.Popen[bytes]"], warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
     assert "Start its server" in why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_every_reply_that_came(
     begin: Callable[..., "subprocess.Popen[bytes]"],
@@ -217,6 +220,7 @@ def test_a_signal_keeps_every_reply_that_came(
     assert warehouse.read(Votes).height == told["replies"]
 
 
+@pytest.mark.slow
 def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     voirdire: Voirdire,
@@ -246,6 +250,7 @@ def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
     assert emulated.stats()["replies"] <= BALLOTS + 8
 
 
+@pytest.mark.slow
 def test_the_server_learns_from_the_next_run_that_one_was_killed(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     voirdire: Voirdire,
@@ -337,6 +342,7 @@ def test_dear_studies_are_confirmed_first(voirdire: Voirdire, emulated: Any) -> 
     assert emulated.stats()["requests"] == BALLOTS
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_ask_each_ballot_once(
     voirdire: Voirdire,
     warehouse: Warehouse,
@@ -368,6 +374,7 @@ def test_two_runs_at_once_ask_each_ballot_once(
     assert warehouse.query("select count(*) from mart.bias").item() == 4
 
 
+@pytest.mark.slow
 def test_two_runs_do_not_wait_for_ballots_that_failed(
     voirdire: Voirdire,
     warehouse: Warehouse,

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from schemas.results import FINDINGS
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 
 PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
 MOST_PAGES = 12

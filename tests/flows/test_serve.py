@@ -14,7 +14,7 @@ from flows.studies import STUDIES
 from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 PATIENCE = 120
 Ask = Callable[..., Any]
 

@@ -16,6 +16,7 @@ import pytest
 
 from warehouse.store import Warehouse
 
+pytestmark = pytest.mark.slow
 WORDS = (
     "audit",
     "--limit",

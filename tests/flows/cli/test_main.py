@@ -265,7 +265,6 @@ usd_per_million = { prompt = 1, completion = 10 }
 
 
 @pytest.mark.served
-@pytest.mark.xdist_group("served")
 def test_a_budget_that_cannot_hold_is_refused_and_planned(
     voirdire: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
