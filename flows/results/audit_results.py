@@ -11,7 +11,7 @@ from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import results_of
+from tasks.results import conclusions_of, results_of
 
 
 async def save_results(
@@ -22,7 +22,13 @@ async def save_results(
 ) -> None:
     """Replace the results of the study by those of a vote log, and publish them."""
     study = record.study
-    results = results_of(vote_log, study.mode, detects_at=study.detects_at, steps=stages.RESULTS)
+    results = results_of(
+        vote_log,
+        study.mode,
+        detects_at=study.detects_at,
+        thresholds=study.thresholds,
+        steps=stages.RESULTS,
+    )
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
     findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(study, record.warehouse, stages.measure_wave)
@@ -34,6 +40,7 @@ async def save_results(
         (Estimates, results.estimates),
         (Findings, findings),
         (Drifts, drifts),
+        *conclusions_of(results.estimates, findings, drifts, study.thresholds).tables(),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)

@@ -25,7 +25,7 @@ from tasks.counting.masks import count_masks, with_compared
 from tasks.counting.verdicts import shifts_of, verdicts_of
 from tasks.inference.bootstrap import formulas_only
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import Steps, results_of
+from tasks.results import Steps, conclusions_of, results_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -83,7 +83,11 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     with formulas_only() if formulas else nullcontext():
         results = results_of(
-            study, mode, detects_at=parameters.detects_at, steps=stored_steps(warehouse)
+            study,
+            mode,
+            detects_at=parameters.detects_at,
+            thresholds=parameters.thresholds,
+            steps=stored_steps(warehouse),
         )
     missing = open_ballots(pairs, people)
     findings = with_open_ballots(results.findings, missing)
@@ -93,6 +97,12 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
             Saving(Estimates, results.estimates),
             Saving(Findings, findings),
             Saving(Drifts, drifts),
+            *(
+                Saving(model, frame)
+                for model, frame in conclusions_of(
+                    results.estimates, findings, drifts, parameters.thresholds
+                ).tables()
+            ),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],

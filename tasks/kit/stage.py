@@ -20,6 +20,7 @@ from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import TaskRunContext
 from prefect.serializers import PickleSerializer
 from prefect.settings import get_current_settings
+from pydantic import BaseModel
 
 from schemas.digests import frame_digest
 from tasks.kit.code_digest import reachable_digest
@@ -170,6 +171,8 @@ def _plain(value: Any) -> Any:
         return frame_digest(value.to_frame())
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):

@@ -22,7 +22,7 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 from prefect.context import refresh_global_settings_context
-from prefect.logging.handlers import APILogHandler
+from prefect.logging.handlers import APILogWorker
 
 import flows.cli.audit
 import flows.cli.main
@@ -158,19 +158,25 @@ def emulated(
     asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(30)
 
 
-@pytest.fixture
-def environment(server: str, tmp_path: Path) -> dict[str, str]:
-    """What a command runs in: the session's server, this test's caches and warehouse."""
+@pytest.fixture(scope="session")
+def environment_in(server: str) -> Callable[[Path], dict[str, str]]:
+    """What commands run in: the session's server, caches and a warehouse in a folder."""
     keyless = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-    return {
+    return lambda folder: {
         **keyless,
         "PREFECT_API_URL": server,
-        "PREFECT_HOME": str(tmp_path / "prefect"),
-        "VOIRDIRE_WAREHOUSE": str(tmp_path / "voirdire.duckdb"),
+        "PREFECT_HOME": str(folder / "prefect"),
+        "VOIRDIRE_WAREHOUSE": str(folder / "voirdire.duckdb"),
         "PYTHONPATH": str(ROOT),
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture
+def environment(environment_in: Callable[[Path], dict[str, str]], tmp_path: Path) -> dict[str, str]:
+    """What the commands of a test run in."""
+    return environment_in(tmp_path)
 
 
 @pytest.fixture
@@ -198,32 +204,42 @@ def voirdire_process(environment: dict[str, str], tmp_path: Path) -> Voirdire:
 
 
 @pytest.fixture
-def voirdire(here: Callable[..., Any], environment: dict[str, str]) -> Voirdire:
-    """Run the command line in this process, in an empty folder; return what a process would.
+def voirdire(
+    voirdire_in: Callable[..., Voirdire], environment: dict[str, str], tmp_path: Path
+) -> Voirdire:
+    """Run the command line in this process, in an empty folder; return what a process would."""
+    return voirdire_in(tmp_path, environment)
+
+
+@pytest.fixture(scope="session")
+def voirdire_in(here: Callable[..., Any]) -> Callable[..., Voirdire]:
+    """Return what runs the command line in this process, in a folder and an environment.
 
     What commands import is imported once. Prefect's cached results are those of the session: their
     folder is chosen when the stages are imported.
     """
 
-    def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
-        with here({**environment, **more}):
-            done = CliRunner().invoke(main, words, prog_name="voirdire")
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+    def there(folder: Path, environment: dict[str, str]) -> Voirdire:
+        def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+            with here(folder, {**environment, **more}):
+                done = CliRunner().invoke(main, words, prog_name="voirdire")
+            if done.exception and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
-    return run
+        return run
+
+    return there
 
 
-@pytest.fixture
-def here(tmp_path: Path, environment: dict[str, str], workers: "Workers") -> Callable[..., Any]:
-    """Return a context in which this process is like a new one, in an environment and folder."""
+@pytest.fixture(scope="session")
+def here(workers: "Workers") -> Callable[..., Any]:
+    """Return a context in which this process is like a new one, in a folder and an environment."""
 
     @contextmanager
-    def enter(wanted: dict[str, str] | None = None) -> Iterator[None]:
-        wanted = environment if wanted is None else wanted
-        with _process_state(wanted, tmp_path):
-            workers.share(wanted)
+    def enter(folder: Path, environment: dict[str, str]) -> Iterator[None]:
+        with _process_state(environment, folder):
+            workers.share(environment)
             yield
 
     return enter
@@ -284,15 +300,17 @@ def _process_state(environment: dict[str, str], folder: Path) -> Iterator[None]:
         idle = SimpleNamespace(freeze=_nothing, enable=_nothing, disable=_nothing)
         patch.setattr(flows.cli.audit, "gc", idle)
         gc.freeze()
+        # litellm, where a test has imported it, reads again what it was told then.
+        adapted = {k: v for k, v in before.items() if k.startswith("LITELLM_")}
         os.environ.clear()
-        os.environ.update({**flows.cli.audit.QUIET, **environment})
+        os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
         refresh_global_settings_context()
         try:
             with _own_entries():
                 yield
         finally:
             # While the server is known that its lines go to.
-            APILogHandler.flush()
+            APILogWorker.drain_all(timeout=10)
             os.environ.clear()
             os.environ.update(before)
             refresh_global_settings_context()

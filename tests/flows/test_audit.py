@@ -281,6 +281,7 @@ def test_exported_votes_measure_the_same(
     assert theirs.sort(key).equals(ours.sort(key))
 
 
+@pytest.mark.slow
 def test_study_of_people_and_models_runs_through_the_same_command(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:

@@ -23,6 +23,7 @@ Begin = Callable[[], "subprocess.Popen[bytes]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
 BALLOTS = 36
+SLOW = pytest.mark.slow
 BATCH = 'mode = "batch"'
 
 
@@ -196,11 +197,11 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
 ) -> None:
     batched.behave(batch_seconds=8)
     process = begin()
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     process.wait()
-    # two seconds on a free machine; the batch would take longer
-    assert time.monotonic() - began < 4
+    # It did not wait for what the batch brings.
+    assert _states(warehouse) == ["sent"]
+    assert warehouse.read(Votes).is_empty()
     assert warehouse.query("select state from runs").item() == "cancelled"
     batched.provider()
     assert voirdire(*SMALL).returncode == 0
@@ -209,6 +210,7 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     assert warehouse.read(Votes).height == BALLOTS
 
 
+@pytest.mark.slow
 def test_a_batch_whose_creation_was_not_confirmed_is_found(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -223,8 +225,8 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found(
     ("manners", "said"),
     [
         ({"batch_errors": 0.3}, "answered 500: The server had an error."),
-        ({"batch_end": "expired"}, "its batch expired"),
-        ({"batch_end": "cancelled"}, "its batch was cancelled"),
+        pytest.param({"batch_end": "expired"}, "its batch expired", marks=SLOW),
+        pytest.param({"batch_end": "cancelled"}, "its batch was cancelled", marks=SLOW),
     ],
     ids=["lines", "expired", "cancelled"],
 )
@@ -265,6 +267,7 @@ def test_a_batch_that_is_refused_stops_its_judge_only(
     assert cast["judge"].to_list() == ["offline/random"]
 
 
+@pytest.mark.slow
 def test_the_budget_holds_for_batches(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -292,6 +295,7 @@ def test_each_round_of_a_stopping_rule_is_a_batch(
     assert warehouse.read(Votes).height == told["lines"]
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_the_judge(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -317,6 +321,7 @@ def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
     assert emulated.stats()["requests"] == 0
 
 
+@pytest.mark.slow
 def test_two_kinds_of_judges_at_once(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:

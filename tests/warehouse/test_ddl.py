@@ -15,7 +15,8 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = _schema.VERSION + 1
-SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
+SINCE_21 = ("excluded_judges", "judge_pairs", "jury_conclusions", "gates")
+"""Tables of conclusions."""
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (
@@ -59,9 +60,9 @@ OF_FINDINGS_18 = (
     "lost_p",
     "lost_finding",
 )
-VIEWS = f"""
+VIEWS = """
     select view_name from duckdb_views()
-    where schema_name = 'mart' and view_name not in {SHARED} order by all
+    where schema_name = 'mart' order by all
 """
 
 
@@ -189,9 +190,10 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     before = {model: stocked.read(model) for model in FRAMES}
     with duckdb.connect(str(stocked.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
         for undo in (
+            *(f"drop table {name}" for name in SINCE_21),
             "drop table annotations",
             "drop table alt_tests",
             "drop table advantages",
@@ -296,8 +298,10 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
     warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
+        for name in SINCE_21:
+            connection.execute(f"drop table {name}")
         for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
         for name in (*SINCE_17, "family"):
@@ -324,8 +328,10 @@ def test_votes_of_schema_17_get_the_category_of_their_question(
     warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
+        for name in SINCE_21:
+            connection.execute(f"drop table {name}")
         connection.execute("alter table vote_log drop column category")
         for name in OF_FINDINGS_18:
             connection.execute(f"alter table findings drop column {name}")

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -289,31 +287,24 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
 
 @pytest.mark.parametrize("command", ["plan", "audit"])
 def test_a_variable_without_an_address_hinders_its_judges_only(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, voirdire_in: Any
 ) -> None:
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk" / "desk.toml").write_text(
         '[provider]\napi_base_variable = "DESK_API_BASE"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
     )
-    monkeypatch.setenv("DESK_API_BASE", "file:///private")
-    monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
-    # The catalogue is read once per process; an audit would go on to a server.
-    program = (
-        "import sys; from flows.cli import audit, main\n"
-        "audit._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
-        "main.main(sys.argv[1:])"
-    )
+    asked: list[list[str]] = []
+    # An audit would go on to a server.
+    monkeypatch.setattr(audit, "_audit", lambda study, *_: asked.append(study.judges) or 0)
+    variables = {
+        "DESK_API_BASE": "file:///private",
+        "VOIRDIRE_PROVIDERS": str(tmp_path / "desk"),
+        "COLUMNS": "200",
+    }
     words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = voirdire_in(tmp_path, {**os.environ, **variables})(*words)
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
     assert "private" not in done.stdout + done.stderr
-    if command == "audit":
-        assert "asks desk/one offline/random" in told
+    assert asked == ([["desk/one", "offline/random"]] if command == "audit" else [])

@@ -166,10 +166,14 @@ def test_a_report_that_cannot_be_written_fails_no_run(
 @pytest.mark.served
 @pytest.mark.parametrize("word", ["perturbations", "judges"])
 def test_a_form_with_an_unknown_name_leaves_a_row(
-    warehouse: Warehouse, here: Callable[..., Any], word: str
+    warehouse: Warehouse,
+    here: Callable[..., Any],
+    environment: dict[str, str],
+    tmp_path: Path,
+    word: str,
 ) -> None:
     study = Study(name="form", **{word: ["nobody/knows"]})
-    with here():
+    with here(tmp_path, environment):
         asyncio.run(audit(study, return_state=True))
     name, state, error = warehouse.query("select study, state, error from runs").row(0)
     assert (name, state) == ("form", "failed")
