@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tasks.kit.command_line import Command, Place, errors_in_a_line
+from tasks.kit.command_line import CONTEXT, Command, Place, errors_in_a_line, warehouse_option
 from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])
@@ -29,27 +29,21 @@ def _clear_errors(command: Any) -> Any:
     return run
 
 
-@click.command(
-    cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.command(cls=Command, context_settings=CONTEXT)
 @click.argument("study", default="quick")
-@click.option(
-    "--voter", "voters", multiple=True, help="Name of a voter. Repeat the option for several."
-)
+@click.option("--voter", "voters", multiple=True, help="Name of a voter (repeatable).")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     help="Maximum number of ballots per voter, rounded down to whole samples unless --once is "
     "given. 0: no maximum.",
 )
-@click.option(
-    "--arms", multiple=True, type=ARMS, help="Show only this arm. Repeat the option for several."
-)
+@click.option("--arms", multiple=True, type=ARMS, help="Show only this arm (repeatable).")
 @click.option(
     "--perturbation",
     "perturbations",
     multiple=True,
-    help="Show only this perturbation. Repeat the option for several.",
+    help="Show only this perturbation (repeatable).",
 )
 @click.option(
     "--once/--all-arms",
@@ -78,11 +72,7 @@ def _clear_errors(command: Any) -> Any:
     "--import", "filled", type=FILE, help="Save the choices of --voter from this file, then exit."
 )
 @click.option("--hand-in", is_flag=True, help="Save all choices made so far, then exit.")
-@click.option(
-    "--warehouse",
-    type=Place(),
-    help="Path of the DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
-)
+@warehouse_option
 @_clear_errors
 def booth(
     study: str,

@@ -3,67 +3,115 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from flows.cli.options import (
-    MODES,
-    PATH,
-    given_options,
-    server_option,
-    study_options,
-    warehouse_option,
-)
-from flows.running.stopping import Terminated, leave, sigterm_interrupts
-from tasks.kit.command_line import Commands, Finite, Place, errors_in_a_line
-from tasks.kit.printable import message
+from flows.running.stopping import clear_errors, warn_of_providers
+from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, warehouse_option
 
 FORMATS = click.Choice(["table", "json", "csv"])
 FILES = click.Choice(["table", "json", "csv", "parquet"])
 COPIES = click.Choice(["parquet", "csv"])
+CHECKS = click.Choice(["drop", "flag"])
+MODES = click.Choice(["balanced", "paper"])
 INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
 KINDS = click.Choice(["additive", "multiplicative"])
 TESTS = click.Choice(["auto", "score", "t"])
+PATH = Place()
 FILE = Place(dir_okay=False)
 FOLDER = Place(file_okay=False)
-
-
-def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Print errors in one line; VOIRDIRE_DEBUG=1 adds the traceback."""
-
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        # Whatever a command writes, be it by a library, only its user may read.
-        mask = os.umask(0o077)
-        try:
-            with sigterm_interrupts(), errors_in_a_line():
-                return command(*args, **options)
-        except KeyboardInterrupt as stop:
-            click.echo(
-                "voirdire: stopped. All saved votes are kept. Run the command again to go on.",
-                err=True,
-            )
-            leave(143 if isinstance(stop, Terminated) else 130)
-        finally:
-            os.umask(mask)
-            warn_of_providers()
-
-    return run
-
-
-def warn_of_providers() -> None:
-    """Warn about each unusable provider file of the user, if providers were loaded."""
-    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
-    for problem in catalogue.unusable.values() if catalogue else ():
-        click.echo(f"voirdire: ignored a provider file: {message(problem)}", err=True)
-
-
-@click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SHAMS = click.Choice(["first", "second", "both", "none"])
+STOPS = click.Choice(["none", "lossless", "pair"])
+OPTIONS = (
+    click.option("--dataset", help="Name of a dataset, or path of your own data file."),
+    click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
+    click.option(
+        "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
+    ),
+    click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
+    click.option("--prompt", help="Name of the judge prompt."),
+    click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
+    click.option(
+        "--mode",
+        type=MODES,
+        help="balanced: show each pair equally often in both orders. paper: draw positions at "
+        "random, as in arXiv 2402.10669.",
+    ),
+    click.option(
+        "--stop",
+        type=STOPS,
+        help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
+        "or when one answer leads by two votes (pair).",
+    ),
+    click.option(
+        "--probe",
+        is_flag=True,
+        default=None,
+        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
+    ),
+    click.option(
+        "--sham",
+        type=SHAMS,
+        help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
+        "measure against the control.",
+    ),
+    click.option(
+        "--detects-at",
+        type=float,
+        help="Share of flaws that a judge must detect for the finding `detects`. Default: .5.",
+    ),
+    click.option(
+        "--replicates",
+        is_flag=True,
+        default=None,
+        help="Also ask about each control pair a second time, to measure noise.",
+    ),
+    click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
+    click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
+    click.option("--limit", type=int, help="Maximum number of questions."),
+    click.option("--budget", "budget_usd", type=float, help="Maximum cost in US dollars."),
+    click.option(
+        "--gaps-allowed",
+        type=float,
+        help="Maximum share of a judge's ballots without a reply. Default: .05.",
+    ),
+    click.option(
+        "--too-fast",
+        "too_fast_seconds",
+        type=float,
+        help="Exclude votes of people that took less than this many seconds. Default: 3.",
+    ),
+    click.option(
+        "--patience",
+        "patience_seconds",
+        type=Finite(min=0),
+        help="Seconds to wait while another program holds the warehouse open. Default: 600.",
+    ),
+    click.option(
+        "--checks",
+        type=CHECKS,
+        help="Drop texts that fail a validity check, or keep and flag them.",
+    ),
+    click.option("--name", help="Save the results under this name."),
 )
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    help="API address of a Prefect server, such as http://127.0.0.1:4200/api. Default: "
+    "PREFECT_API_URL, else your running `voirdire serve`, else a temporary server.",
+)
+
+
+def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that change a study."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Commands, context_settings=CONTEXT)
 @click.version_option(package_name="voirdire")
 def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
@@ -82,7 +130,7 @@ def audit(
     """Run STUDY (default: quick) and show which judges are biased."""
     from flows.cli.audit import audit_here
 
-    code = audit_here(study, given_options(options), warehouse, confirmed=yes, server=server)
+    code = audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
     sys.exit(code)
 
 
@@ -101,7 +149,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     from flows.cli.plan import show_plan
     from flows.studies import make_study
 
-    show_plan(make_study(study, given_options(options)), warehouse, effect)
+    show_plan(make_study(study, _given(options)), warehouse, effect)
 
 
 @main.command()
@@ -118,7 +166,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 @click.option(
     "--only",
     multiple=True,
-    help="Show only this statistic, or `scorecard`. Repeat the option for several statistics.",
+    help="Show only this statistic (repeatable), or `scorecard`.",
 )
 @click.option(
     "--interval",
@@ -371,13 +419,13 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     "--on",
     multiple=True,
     metavar="STUDY",
-    help="Switch the schedule of STUDY on. Repeat for several.",
+    help="Switch the schedule of STUDY on (repeatable).",
 )
 @click.option(
     "--off",
     multiple=True,
     metavar="STUDY",
-    help="Switch the schedule of STUDY off. Repeat for several.",
+    help="Switch the schedule of STUDY off (repeatable).",
 )
 @server_option
 @clear_errors
@@ -386,6 +434,13 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
     from flows.serve import switch_schedules
 
     switch_schedules(on, off, server)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Keep the options that were given."""
+    lists = {"perturbations", "judges"}
+    given = {k: v for k, v in options.items() if v not in (None, ())}
+    return {k: list(v) if k in lists else v for k, v in given.items()}
 
 
 if __name__ == "__main__":

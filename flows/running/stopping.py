@@ -1,4 +1,4 @@
-"""Stop a command on SIGTERM as on Ctrl-C, also in the middle of a run."""
+"""How a command ends: one-line errors, exit codes, and SIGTERM handled like Ctrl-C."""
 
 import math
 import os
@@ -7,7 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from tasks.kit.command_line import errors_in_a_line
+from tasks.kit.printable import message
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -21,6 +27,36 @@ SECONDS_TO_END = 1.2
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came."""
+
+
+def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Print errors in one line; VOIRDIRE_DEBUG=1 adds the traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        # Whatever a command writes, be it by a library, only its user may read.
+        mask = os.umask(0o077)
+        try:
+            with sigterm_interrupts(), errors_in_a_line():
+                return command(*args, **options)
+        except KeyboardInterrupt as stop:
+            click.echo(
+                "voirdire: stopped. All saved votes are kept. Run the command again to go on.",
+                err=True,
+            )
+            leave(143 if isinstance(stop, Terminated) else 130)
+        finally:
+            os.umask(mask)
+            warn_of_providers()
+
+    return run
+
+
+def warn_of_providers() -> None:
+    """Warn about each unusable provider file of the user, if providers were loaded."""
+    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
+    for problem in catalogue.unusable.values() if catalogue else ():
+        click.echo(f"voirdire: ignored a provider file: {message(problem)}", err=True)
 
 
 @contextmanager
