@@ -92,7 +92,7 @@ class Booth:
         """Create a new link for a voter; the old link and its session become invalid."""
         if voter not in self.seats:
             known = ", ".join(self.seats) or "nobody"
-            raise ValueError(f"{voter!r} is not a voter of {self.study}. Voters: {known}.")
+            raise ValueError(f"--renew: {voter!r} is not a voter of {self.study}. Voters: {known}.")
         renew_link(self.ledger, self.seats, voter)
 
     def token(self, seat: Seat) -> str:

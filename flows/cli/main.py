@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from flows.running.stopping import clear_errors, warn_of_providers
+from flows.running.processes import clear_errors, warn_of_providers
 from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, warehouse_option
 
 FORMATS = click.Choice(["table", "json", "csv"])

@@ -39,6 +39,7 @@ def test_categories_beyond_their_minimum_are_not_absence_of_bias(hidden: ModuleT
         assert found["no relevant bias"] <= 0.05
 
 
+@pytest.mark.slow
 def test_a_judge_that_nothing_moves_is_seldom_mixed(hidden: ModuleType) -> None:
     (found,) = shares(hidden, "even", ((142, 2),)).values()
     assert found["mixed"] <= 0.05 + 3 * (0.05 * 0.95 / STUDIES) ** 0.5

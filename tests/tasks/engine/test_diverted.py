@@ -85,6 +85,7 @@ except litellm.UnsupportedParamsError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_environment_changes_no_request(tmp_path: Path) -> None:
     (tmp_path / "seen.py").write_text(SEEN)
     environment = {
