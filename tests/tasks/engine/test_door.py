@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tasks.engine.client import call, hang_up
+from tasks.engine.litellm_adapter import load_litellm
 from tasks.engine.queue import Engine
 from tasks.engine.reply import Reply
 from tasks.providers import Judge, Provider
@@ -88,6 +89,7 @@ async def _ask(
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_an_answer_that_drips_takes_no_longer_than_allowed(route: str) -> None:
+    load_litellm()
     began = time.monotonic()
     # each waits for its slot for as long as the ones before it take
     limits = {"attempts": 1, "timeout_seconds": 1, "concurrency": 1}
