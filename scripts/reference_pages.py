@@ -26,6 +26,7 @@ from flows.studies import STUDIES, Study, StudyFile
 from tasks.charts import CHARTS
 from tasks.conclusions.derived_columns import COLUMNS
 from tasks.datasets import DATASETS
+from tasks.kit.defaults import Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -73,10 +74,14 @@ def study_file() -> str:
         for name, field, text in _fields(StudyFile)
         if name != "study"
     ]
-    below = [
-        (f"`{name}`", _type(field), _default(field), field.description or "")
-        for name, field in Study.model_fields.items()
-    ]
+    below, limits = (
+        [
+            (f"`{name}`", _type(field), _default(field), field.description or "")
+            for name, field in model.model_fields.items()
+            if name != "thresholds"
+        ]
+        for model in (Study, Thresholds)
+    )
     heads = ("key", "type", "default", "meaning")
     return _page(
         "Study file",
@@ -87,6 +92,9 @@ def study_file() -> str:
         _table(heads, above),
         "## Keys in the table `[study]`",
         _table(heads, below),
+        "## Keys in the table `[study.thresholds]`",
+        str(Study.model_fields["thresholds"].description),
+        _table(heads, limits),
         "## Bundled studies",
         _table(("study", "about", "cron", "runs after an alert"), studies),
     )

@@ -6,13 +6,28 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
-from schemas.results import Annotations, Estimates, Findings
+from schemas.results import (
+    Annotations,
+    Contrasts,
+    Drifts,
+    Estimates,
+    Exclusions,
+    Findings,
+    Gates,
+    JuryFindings,
+)
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
+from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.exclusions import exclude
+from tasks.conclusions.jury_findings import jury_findings
+from tasks.conclusions.rules import detects_at_of
+from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
-from tasks.kit.defaults import DETECTS_AT
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
 from tasks.statistics import STATISTICS
 
 
@@ -25,7 +40,7 @@ class Steps(NamedTuple):
     match_models: Callable[[Any], Any] = match_models
     annotate: Callable[[Any], Any] = annotate
     measure: Callable[..., DataFrame[Estimates]] = measure_all
-    conclude: Callable[[DataFrame[Estimates], float], DataFrame[Findings]] = conclude
+    conclude: Callable[..., DataFrame[Findings]] = conclude
 
 
 class Results(NamedTuple):
@@ -43,8 +58,42 @@ class Results(NamedTuple):
 PLAIN = Steps()
 
 
+class Conclusions(NamedTuple):
+    """What follows from estimates, findings and drifts, each saved in a table of its own."""
+
+    exclusions: DataFrame[Exclusions]
+    contrasts: DataFrame[Contrasts]
+    jury_findings: DataFrame[JuryFindings]
+    gates: DataFrame[Gates]
+
+    def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
+        """Return each frame with its model, as they are saved."""
+        models = (Exclusions, Contrasts, JuryFindings, Gates)
+        return list(zip(models, self, strict=True))
+
+
+def conclusions_of(
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    drifts: DataFrame[Drifts],
+    thresholds: Thresholds = DEFAULTS,
+) -> Conclusions:
+    """Conclude on judges, pairs of judges and the jury."""
+    return Conclusions(
+        exclude(estimates, thresholds),
+        contrasts(estimates, thresholds),
+        jury_findings(estimates, detects_at_of(findings), thresholds),
+        scorecard(estimates, findings, drifts, thresholds),
+    )
+
+
 def results_of(
-    votes: Any, mode: str, *, detects_at: float = DETECTS_AT, steps: Steps = PLAIN
+    votes: Any,
+    mode: str,
+    *,
+    detects_at: float = DETECTS_AT,
+    thresholds: Thresholds = DEFAULTS,
+    steps: Steps = PLAIN,
 ) -> Results:
     """Return the results of a vote log, or of other votes that ``steps.count`` takes.
 
@@ -54,6 +103,8 @@ def results_of(
         How the votes of a pair make a verdict, ``balanced`` or ``paper``.
     detects_at
         Share of flaws that a judge must detect for the finding *detects*.
+    thresholds
+        Further limits of findings.
     """
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)
@@ -62,7 +113,7 @@ def results_of(
     estimates = steps.measure(
         tallies=tallies, shifts=shifts, contests=contests, annotations=annotations
     )
-    findings = steps.conclude(endpoints(estimates), detects_at)
+    findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
     return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)
 
 

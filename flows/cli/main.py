@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from flows.running.stopping import Terminated, leave, sigterm_interrupts
+from flows.running.processes import Terminated, leave, sigterm_interrupts
 from tasks.kit.command_line import Commands, Finite, Place, errors_in_a_line
 from tasks.kit.printable import message
 

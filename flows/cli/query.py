@@ -14,7 +14,7 @@ from flows.cli.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import PERSONS, report_path, stored_page, write_page
 from schemas.judging import Shifts
-from tasks.conclusions.scorecard import acceptability, least_margins
+from tasks.conclusions.single_numbers import acceptability, least_margins
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse

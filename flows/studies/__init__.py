@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
 from tasks.kit.code_digest import code_digest
-from tasks.kit.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
@@ -49,8 +49,20 @@ class Parameters(BaseModel):
         ValueError
             If a field has a value that this version does not take.
         """
-        given = json.loads(text)
-        return cls.model_validate({k: v for k, v in given.items() if k in cls.model_fields})
+        return cls.model_validate(_known_fields(cls, json.loads(text)))
+
+
+def _known_fields(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the fields that a model has, also in its sub-models."""
+    fields = {name: field.annotation for name, field in model.model_fields.items()}
+    return {
+        name: _known_fields(kind, value)
+        if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel)
+        else value
+        for name, value in given.items()
+        for kind in [fields.get(name)]
+        if name in fields
+    }
 
 
 class Study(Parameters):
@@ -163,6 +175,11 @@ class Study(Parameters):
         gt=OVERLOOKS_BELOW,
         lt=1,
         description="A judge detects a flaw if surely at least so much of the oversight is gone.",
+    )
+    thresholds: Thresholds = Field(
+        default=DEFAULTS,
+        description="Limits that decide findings, exclusions and gates. The defaults are those of "
+        "the methods; with other values results are hard to compare with other studies.",
     )
     checks: Literal["drop", "flag"] = Field(
         default="drop", description="Drop what fails a validity check, or use it all the same."

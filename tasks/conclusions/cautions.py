@@ -10,7 +10,7 @@ from tasks.counting.worst_votes import opposed
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
+from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
 from tasks.statistics import STATISTICS
 
 MIXED, CLEAR, OPEN = "mixed", "no relevant bias", "inconclusive"
@@ -111,7 +111,7 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     asked = (
         (pl.col("kind") == "promote")
         & pl.col("refused").is_null()
-        & (pl.col("estimate").abs() < MINIMUM)
+        & (pl.col("estimate").abs() < pl.col("minimum"))
         & (pl.col("word") != "biased")
         & ~pl.col("doubtful")
     )
@@ -127,9 +127,9 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
 
 SPREAD = pl.col("shift_spread_estimate") >= SPREAD_MINIMUM
 MOVED = ((pl.col("moved_p") < ALPHA) & SPREAD).fill_null(value=False)
-APART = ((pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= MINIMUM)).fill_null(
-    value=False
-)
+APART = (
+    (pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= pl.col("minimum"))
+).fill_null(value=False)
 PERHAPS_MOVED = (
     (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < SPREAD_ALPHA) & SPREAD
 ).fill_null(value=False)

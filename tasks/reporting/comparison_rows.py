@@ -6,8 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, Findings
-from tasks.conclusions.contrasts import contrasts
+from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.reporting.rows import Judged, Lookup, Row, Text, said
 from tasks.reporting.summary import (
@@ -56,9 +55,10 @@ class Contrasted(NamedTuple):
     rows: list[Pair]
 
 
-def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
+def contrast_groups(
+    found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
+) -> list[Contrasted]:
     """Return the pairs of judges by perturbation, those told apart first."""
-    found = contrasts(estimates)
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other"]

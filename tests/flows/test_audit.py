@@ -18,7 +18,7 @@ from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 
 
 def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
@@ -59,11 +59,12 @@ usd_per_million = { prompt = 0, completion = 0 }
 """
 
 
+@pytest.mark.slow
 def test_second_run_asks_nothing_and_needs_no_litellm(
-    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
+    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     small = ("audit", "--limit", "3", "--judge", "offline/honest")
-    assert voirdire(*small).returncode == 0
+    assert voirdire_process(*small).returncode == 0
     first = warehouse.read(Votes)
     trap = tmp_path / "trap" / "litellm"
     trap.mkdir(parents=True)
@@ -71,7 +72,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
     report = tmp_path / "reports" / "quick.html"
     report.unlink()
-    done = voirdire(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
+    done = voirdire_process(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
     assert done.returncode == 0, done.stderr
     # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
@@ -84,7 +85,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     moment = time.time() - 31 * 86400
     os.utime(aged, (moment, moment))
     # under another name the same ballots are asked about, so there is nothing to ask either
-    again = voirdire(*small, "--name", "again", PYTHONPATH=path)
+    again = voirdire_process(*small, "--name", "again", PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
     assert all(file.exists() for file in kept)
     assert not aged.exists()
@@ -104,13 +105,13 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
     # A new wave must ask, and a simulated judge needs no litellm either.
-    assert voirdire(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
+    assert voirdire_process(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
     assert warehouse.query("select count(*) from votes").item() == 108
     # The trap works: for another judge the calling process dies of the import each time.
     folder = tmp_path / "desk"
     folder.mkdir()
     (folder / "desk.toml").write_text(DESK)
-    failed = voirdire(
+    failed = voirdire_process(
         *small[:3], "--judge", "desk/one", "--yes", PYTHONPATH=path, VOIRDIRE_PROVIDERS=str(folder)
     )
     assert failed.returncode == 1
@@ -118,6 +119,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     assert warehouse.query("select count(*) from votes").item() == 108
 
 
+@pytest.mark.slow
 def test_killed_run_goes_on_where_it_stopped(
     voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -296,6 +298,7 @@ def test_exported_votes_measure_the_same(
     assert theirs.sort(key).equals(ours.sort(key))
 
 
+@pytest.mark.slow
 def test_study_of_people_and_models_runs_through_the_same_command(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:

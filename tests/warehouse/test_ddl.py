@@ -15,7 +15,8 @@ from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = _schema.VERSION + 1
-SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
+SINCE_21 = ("excluded_judges", "judge_pairs", "jury_conclusions", "gates")
+"""Tables of conclusions."""
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (
@@ -59,9 +60,9 @@ OF_FINDINGS_18 = (
     "lost_p",
     "lost_finding",
 )
-VIEWS = f"""
+VIEWS = """
     select view_name from duckdb_views()
-    where schema_name = 'mart' and view_name not in {SHARED} order by all
+    where schema_name = 'mart' order by all
 """
 
 
@@ -189,10 +190,12 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
     before = {model: stocked.read(model) for model in FRAMES}
     with duckdb.connect(str(stocked.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
         for undo in (
+            *(f"drop table {name}" for name in SINCE_21),
             "drop table annotations",
+            "drop table study_pairs",
             "drop table alt_tests",
             "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
@@ -296,8 +299,10 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
     warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
+        for name in SINCE_21:
+            connection.execute(f"drop table {name}")
         for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
         for name in (*SINCE_17, "family"):
@@ -306,6 +311,7 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
             connection.execute(f"alter table {name} drop column shown_first")
+        connection.execute("drop table study_pairs")
         connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
@@ -324,12 +330,15 @@ def test_votes_of_schema_17_get_the_category_of_their_question(
     warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
     with duckdb.connect(str(warehouse.path)) as connection:
         marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
+        for (view,) in marts:
             connection.execute(f"drop view mart.{view}")
+        for name in SINCE_21:
+            connection.execute(f"drop table {name}")
         connection.execute("alter table vote_log drop column category")
         for name in OF_FINDINGS_18:
             connection.execute(f"alter table findings drop column {name}")
         connection.execute("alter table estimates drop column family")
+        connection.execute("drop table study_pairs")
         connection.execute("update meta set schema_version = 17")
     found = warehouse.query("select cluster, category from vote_log order by all")
     assert found.rows() == [("d/1", "sums"), ("d/2", None)]

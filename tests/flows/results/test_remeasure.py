@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results import remeasure as remeasuring
-from flows.running.process_identity import noted
-from flows.running.run_row import HOST, first_row
+from flows.running.processes import HOST, noted
+from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates

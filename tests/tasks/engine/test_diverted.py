@@ -87,6 +87,7 @@ except litellm.UnsupportedParamsError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_environment_changes_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def test_what_a_model_does_not_take_is_dropped(
     assert supported(_judge(model), params) == (params, [])
 
 
+@pytest.mark.slow
 def test_another_process_tells_the_same() -> None:
     asked = [(model, params) for model, params, _ in CASES]
     assert refused_params(asked) == [dropped for *_, dropped in CASES]

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from schemas.results import Findings
+from tasks.conclusions.jury_findings import jury_findings
 from tasks.reporting.juries_and_models import jury_sentence
 
 Make = Callable[..., Any]
@@ -20,7 +20,7 @@ ROW = {
 
 
 def sentence(estimates: Any) -> str:
-    return jury_sentence(estimates, Findings.empty())
+    return jury_sentence(jury_findings(estimates), estimates)
 
 
 def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from schemas.judging import Prompts, VoteLog
-from schemas.results import MEASURES, Drifts, Estimates, Findings
+from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Findings
+from tasks.conclusions.contrasts import contrasts
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.prompts import PROMPTS
@@ -15,6 +16,7 @@ from tasks.statistics import STATISTICS, dasr_posterior
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 Row = dict[str, Any]
 
 NAMES = [name for entry in STATISTICS.values() for name in entry.gives]
@@ -71,8 +73,10 @@ def full(warehouse: Warehouse, make: Make) -> Warehouse:
         for at, name in enumerate(NAMES, 1)
         if name in MEASURES
     ]
-    savings = [make(Estimates, *rows()), make(Drifts, *drifts)]
-    warehouse.save(savings, run="r1", study="quick")
+    estimates = make(Estimates, *rows())
+    pairs = estimates.frame.filter(pl.col("subgroup") != "", pl.col("perturbation").is_not_null())
+    compared = Saving(Contrasts, contrasts(Estimates.of(pairs)))
+    warehouse.save([estimates, compared, make(Drifts, *drifts)], run="r1", study="quick")
     return warehouse
 
 
@@ -199,7 +203,9 @@ def test_the_design_is_that_of_each_pair(
     assert of(warehouse, "design, votes_per_pair", "asr") == [(design, 2)]
 
 
-def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make: Make) -> None:
+def test_an_adjusted_p_is_of_its_family_and_says_how(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     ten = {"n": 10, "clusters": 10}
     contrast = {"statistic": "mps_contrast", "standard_error": 0.1, **ten}
     rows = [
@@ -211,7 +217,7 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make:
         {"statistic": "mps_drift", "wave": "n2", "subgroup": "n1"},
     ]
     savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
-    warehouse.save(savings, run="r1", study="quick")
+    warehouse.save(concluded(*savings), run="r1", study="quick")
     shown = "subgroup, p_adjusted, adjustment, finding"
     assert of(warehouse, shown, "mps") == [
         (None, 0.02, "Benjamini-Hochberg, all cells (F1)", "biased")
@@ -371,13 +377,15 @@ def test_code_and_prompt_are_told_and_the_seed_of_the_study(
     ]
 
 
-def test_a_judge_that_is_left_out_is_marked_on_its_rates(warehouse: Warehouse, make: Make) -> None:
+def test_a_judge_that_is_left_out_is_marked_on_its_rates(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     whole = {"perturbation": None, "kind": None, "n": 20, "clusters": 20}
     rows = [
         {},
         {"statistic": "mps"},
         {"statistic": "tie_rate", "estimate": 0.95, "low": 0.9, "high": 1.0, **whole},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     assert of(warehouse, "excluded", "asr") == [(True,)]
     assert of(warehouse, "excluded", "mps") == [(None,)]

@@ -1,22 +1,85 @@
-"""Stop a command on SIGTERM as on Ctrl-C, also in the middle of a run."""
+"""Processes: tell whether a PID still belongs to the same one, and stop ours on SIGTERM."""
 
 import math
 import os
+import shutil
 import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_TO_END = 1.2
 """For work that is interrupted; what it cannot save by then, a run finds in its journal."""
+
+
+def host_of(proc: Path) -> str:
+    """Name where a process number says who is meant: a host since its start, and a container.
+
+    Two containers may bear one name, and one host's processes do not see the other's.
+    """
+    try:
+        boot = (proc / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        numbers = (proc / "self/ns/pid").stat().st_ino
+    except OSError:
+        # Not every system has a /proc that says so.
+        return socket.gethostname()
+    return f"{socket.gethostname()}/{boot}/{numbers}"
+
+
+HOST = host_of(Path("/proc"))
+
+
+def identity(process: int) -> str | None:
+    """Return what tells a running process from a later one of its number; null if none runs.
+
+    It is when the process began, in the kernel's own count, which no clock changes.
+    """
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return _identity_elsewhere(process)
+    return f"{boot}/{stat.rsplit(')', 1)[1].split()[19]}"
+
+
+def _identity_elsewhere(process: int) -> str | None:
+    """Return the same where there is no /proc, from ps."""
+    if Path("/proc/self").exists():
+        return None
+    ps = shutil.which("ps")
+    told = (
+        subprocess.run(  # noqa: S603 - our own words
+            [ps, "-o", "lstart=", "-p", str(process)], capture_output=True, text=True, check=False
+        )
+        if ps
+        else None
+    )
+    return (told.stdout.strip() or None) if told else None
+
+
+def noted(process: int) -> str:
+    """Write a process as ``PID@START``, which :func:`still_runs` reads."""
+    return f"{process}@{(identity(process) or '').rpartition('/')[2]}"
+
+
+def still_runs(note: str) -> bool:
+    """Tell whether the process of a note runs; no clock has a part in it.
+
+    Earlier versions noted the process ID alone: any process of that ID is taken for it.
+    """
+    number, _, start = note.partition("@")
+    now = identity(int(number))
+    return now is not None and (not start or now.rpartition("/")[2] == start)
 
 
 class Terminated(KeyboardInterrupt):
