@@ -131,7 +131,9 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     access = find_server(named)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
-    caller()
+    worker = caller()
+    if not all(provider_of(judge).simulated for judge in study.judges):
+        worker.load_litellm()
     begin(study.judges)
     sent = True
     try:
