@@ -5,6 +5,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES, SEED = 40, 1
 
@@ -39,7 +41,6 @@ def test_categories_beyond_their_minimum_are_not_absence_of_bias(hidden: ModuleT
         assert found["no relevant bias"] <= 0.05
 
 
-@pytest.mark.slow
 def test_a_judge_that_nothing_moves_is_seldom_mixed(hidden: ModuleType) -> None:
     (found,) = shares(hidden, "even", ((142, 2),)).values()
     assert found["mixed"] <= 0.05 + 3 * (0.05 * 0.95 / STUDIES) ** 0.5

@@ -9,6 +9,8 @@ import pytest
 
 from tasks.inference.bootstrap import formulas_only
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES, SEED = 400, 1
 FEW = ("100, 50, 20, nine of 5", "300, thirty of 1")
@@ -26,7 +28,6 @@ def test_few_questions_that_carry_most_samples_get_no_word(
 
 
 # methods.md, section 16: .04, .07 and .08 of 2000 draws; at most .08 of a design with a word.
-@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "size"), [(0.0, 0.04), (0.1, 0.07), (0.3, 0.08)])
 def test_size_where_a_word_is_given(benchmark: Import, shared: float, size: float) -> None:
     unequal = benchmark("unequal")
@@ -37,7 +38,6 @@ def test_size_where_a_word_is_given(benchmark: Import, shared: float, size: floa
     assert rejected == pytest.approx(size, abs=3 * sqrt(size * (1 - size) / rows.height))
 
 
-@pytest.mark.slow
 def test_size_of_equal_clusters_is_what_it_was(benchmark: Import) -> None:
     unequal = benchmark("unequal")
     with formulas_only():

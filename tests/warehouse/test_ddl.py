@@ -195,6 +195,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
         for undo in (
             *(f"drop table {name}" for name in SINCE_21),
             "drop table annotations",
+            "drop table study_pairs",
             "drop table alt_tests",
             "drop table advantages",
             *(f"alter table vote_log drop column {name}" for name in SINCE_5),
@@ -310,6 +311,7 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
             connection.execute(f"alter table {name} drop column shown_first")
+        connection.execute("drop table study_pairs")
         connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
     columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
@@ -336,6 +338,7 @@ def test_votes_of_schema_17_get_the_category_of_their_question(
         for name in OF_FINDINGS_18:
             connection.execute(f"alter table findings drop column {name}")
         connection.execute("alter table estimates drop column family")
+        connection.execute("drop table study_pairs")
         connection.execute("update meta set schema_version = 17")
     found = warehouse.query("select cluster, category from vote_log order by all")
     assert found.rows() == [("d/1", "sums"), ("d/2", None)]
