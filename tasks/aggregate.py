@@ -30,7 +30,7 @@ from tasks.counting.order_halves import only_order
 from tasks.counting.verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.memo import measured_together
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Threads that compute statistics, for logs with more rows than this."""
@@ -180,4 +180,4 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
         rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
     if {"tallies", "shifts"} <= {*frames}:
         rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-    return Estimates.of(pl.concat(rows))
+    return Estimates.of(with_floors(pl.concat(rows)))
