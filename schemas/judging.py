@@ -88,6 +88,12 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     target: str = name("text of A2 in this arm")
 
 
+class StudyPairs(Result, table="study_pairs", key=("pair_id",), references={"pair_id": "pairs"}):
+    """One row per pair that the results of a study rest on: what people vote on too."""
+
+    pair_id: str = name("the pair")
+
+
 class Ballots(
     Fact,
     table="ballots",

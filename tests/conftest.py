@@ -549,7 +549,7 @@ class Hostile:
     def _values(self, parameter: click.Parameter) -> tuple[str, ...]:
         if isinstance(parameter, click.Option) and parameter.is_flag:
             return ("9" * 5000, "\x1b[31m", "1", "")
-        if isinstance(parameter.type, (*WHOLE, *REAL)):
+        if isinstance(parameter.type, (*INTEGERS, *REAL)):
             return NUMBERS
         return (*TEXTS, *PATHS) if is_path(parameter) else TEXTS
 
@@ -573,7 +573,7 @@ class Hostile:
 
 ERROR = re.compile(r"^(?:voirdire|Error): ", re.MULTILINE)
 CONTROL = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-WHOLE = (click.types.IntParamType, click.IntRange)
+INTEGERS = (click.types.IntParamType, click.IntRange)
 REAL = (click.types.FloatParamType, click.FloatRange)
 ABOUT = {
     "on": "study",
@@ -613,7 +613,7 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
         # Blanks cannot be told from the rest of a sentence.
         return True
     try:
-        if isinstance(parameter.type, WHOLE) and f"{int(value)}"[:WIDTH] in said:
+        if isinstance(parameter.type, INTEGERS) and f"{int(value)}"[:WIDTH] in said:
             return True
         if isinstance(parameter.type, REAL) and (
             f"{float(value)}" in said or f"{float(value):g}" in said

@@ -13,7 +13,7 @@ from uuid import uuid4
 from rich.console import Console
 
 from flows.running.gaps import GAPS, not_ready, not_ready_line
-from flows.running.stopping import leave, run_aside
+from flows.running.processes import leave, run_aside
 from flows.serving.access import Access
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
@@ -131,7 +131,9 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     access = find_server(named)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
-    caller()
+    worker = caller()
+    if not all(provider_of(judge).simulated for judge in study.judges):
+        worker.load_litellm()
     begin(study.judges)
     sent = True
     try:
@@ -164,8 +166,7 @@ def _run(
         import flows.audit
         from flows.publishing.pages import report_path
         from flows.running import progress
-        from flows.running.record import require_free
-        from flows.running.run_row import failure_recorded
+        from flows.running.run_row import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 

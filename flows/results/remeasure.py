@@ -1,5 +1,6 @@
 """Recompute a study's results from its saved votes; no judge is asked."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -50,10 +51,12 @@ def measure_anew(
     formulas: bool,
     run: str | None = None,
     too_fast_seconds: float | None = None,
+    shown: Callable[[Steps], Steps] = lambda steps: steps,
 ) -> str:
     """Replace a study's estimates, findings and drifts by this version's; return what was done.
 
-    Votes that people have cast since the last audit join those of the judges.
+    Votes that people have cast since the last audit join those of the judges. ``shown`` may wrap
+    the steps, as a flow does to show them as its tasks.
     """
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
@@ -68,10 +71,13 @@ def measure_anew(
         )
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
-        return _replace(warehouse, row, modes[0], formulas=formulas)
+        steps = shown(stored_steps(warehouse))
+        return _replace(warehouse, row, modes[0], steps, formulas=formulas)
 
 
-def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
+def _replace(
+    warehouse: Warehouse, row: dict[str, Any], mode: str, steps: Steps, *, formulas: bool
+) -> str:
     """Measure and save, as the run of this row; return what was done."""
     study = row["study"]
     parameters = Study.stored(row["parameters"])
@@ -87,7 +93,7 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
             mode,
             detects_at=parameters.detects_at,
             thresholds=parameters.thresholds,
-            steps=stored_steps(warehouse),
+            steps=steps,
         )
     missing = open_ballots(pairs, people)
     findings = with_open_ballots(results.findings, missing)

@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter
 
-from flows.running.process_identity import still_runs
-from flows.running.run_row import HOST
+from flows.running.processes import HOST, still_runs
 from schemas.judging import Ballots, Votes
 from tasks.engine.caller import Told
 from tasks.engine.journal import alone_with, read_journal

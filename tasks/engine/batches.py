@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tasks.engine.budget import price_of
-from tasks.engine.client import guarded, litellm_call, read_reply, request_of
+from tasks.engine.client import guarded, litellm_call, preview_body, read_reply, request_of
 from tasks.engine.http import most_bytes_of_call
-from tasks.engine.litellm_adapter import Quiet
 from tasks.engine.redaction import redact
 from tasks.engine.reply import CallError, Reply
 from tasks.providers import Judge, Provider
@@ -52,19 +51,6 @@ class Seen(NamedTuple):
     """From its creation to its end."""
 
 
-class Preview(Quiet):
-    """Takes the body that litellm is about to send, and keeps it from being sent."""
-
-    def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
-        super().__init__(model, messages)
-        self.body: dict[str, Any] | None = None
-
-    def pre_call(self, *_: Any, **named: Any) -> None:
-        """Take the body."""
-        self.body = dict(named["additional_args"]["complete_input_dict"])
-        raise InterruptedError("this request is not sent by itself")
-
-
 async def request_body(
     provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
@@ -76,18 +62,10 @@ async def request_body(
         If litellm would refuse to send it, or it needs more than a body.
     """
     request, dropped = request_of(provider, judge, messages, params)
-    preview = Preview(judge.model, messages)
-    try:
-        await litellm_call("acompletion", provider, **request, litellm_logging_obj=preview)
-    except CallError:
-        if preview.body is None:
-            raise
-    body = preview.body or {}
-    # OpenAI's client would put these where they belong: into the body, or not.
-    if beyond := sorted({"extra_headers", "extra_query"} & set(body)):
+    if beyond := sorted({"extra_headers", "extra_query"} & set(request)):
         raise CallError(f"a batch cannot send {', '.join(beyond)}", passing=False)
-    more = body.pop("extra_body", None) or {}
-    return {**body, **more}, dropped
+    body = await guarded(preview_body(request, judge), provider, provider.timeout_seconds)
+    return body, dropped
 
 
 def request_line(ballot_id: str, body: dict[str, Any]) -> bytes:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.engine.journal import read_journal
+from tasks.engine.litellm_adapter import worker_environment
 from tasks.engine.redaction import redact
 from tasks.engine.reply import CallError, Reply
 from tasks.providers import Judge
@@ -47,6 +48,7 @@ RESTARTS = 20
 
 FIRST_WAIT_SECONDS = 0.5
 """Before a restart; each further one in a row waits twice as long."""
+
 
 STATEFUL_STEPS = {"draft", "pack", "create"}
 """Steps with a batch that rest on what the calling process remembers of the steps before."""
@@ -220,7 +222,7 @@ class Caller:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=worker_environment(),
             start_new_session=True,
         )
         self.lines: set[Line] = set()
@@ -245,6 +247,10 @@ class Caller:
         ``notify`` is told, in another thread, why nothing moves for a while.
         """
         return Line(self, run, journal, budget_usd, notify)
+
+    def load_litellm(self) -> None:
+        """Import litellm at once, which takes seconds; otherwise the first real request does."""
+        self.send({"do": "load"})
 
     def send(self, request: dict[str, Any]) -> None:
         """Send a line that is not answered."""

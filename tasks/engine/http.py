@@ -17,6 +17,11 @@ MOST_BYTES = 2_000_000
 """Of an answer that passes no door, such as a list of batches."""
 
 
+COST, ANY_COST = "x-litellm-response-cost", "1e-300"
+"""Header by which litellm's proxy reports a cost; given one, litellm does not compute it, which
+takes a third of the CPU time of a call. With 0 it would look for a reason."""
+
+
 class Door:
     """One attempt's way to the provider: entered as the request is sent, left with its answer."""
 
@@ -33,6 +38,8 @@ class Door:
         """Whether the answer took too long."""
         self.most_bytes = MOST_BYTES
         """How large the answer may be, inflated."""
+        self.needs_cost = True
+        """Whether the cost that litellm computes is used."""
         self._clock: asyncio.Timeout | None = None
         self._allowed = 0.0
 
@@ -71,6 +78,11 @@ class Door:
         if self._clock:
             self._clock.reschedule(asyncio.get_running_loop().time() + self._allowed)
 
+    async def send(self, body: bytes) -> None:
+        """Wait until the request with this body may be sent."""
+        del body
+        await self.enter()
+
     def leave(self) -> None:
         """Let the next one in; once is enough."""
         if self._entered_at is not None and self.seconds is None:
@@ -78,6 +90,28 @@ class Door:
             if self._clock and not self._clock.expired():
                 self._clock.reschedule(None)
             self._free()
+
+
+class Preview(Door):
+    """A door that keeps the body of the request and lets nothing through."""
+
+    def __init__(self) -> None:
+        super().__init__(self._refuse, lambda: None)
+        self.body: bytes | None = None
+
+    async def send(self, body: bytes) -> None:
+        """Keep the body.
+
+        Raises
+        ------
+        CallError
+            Always, so that nothing is sent.
+        """
+        self.body = body
+        await self._refuse()
+
+    async def _refuse(self) -> None:
+        raise CallError("this request is not sent by itself", passing=False)
 
 
 def _cause() -> str:
@@ -92,7 +126,7 @@ most_bytes_of_call: ContextVar[int] = ContextVar("most_bytes_of_call", default=M
 async def _at_request(request: Any) -> None:
     request.headers["accept-encoding"] = ACCEPTED
     if door := door_of_call.get():
-        await door.enter()
+        await door.send(request.content)
 
 
 async def _at_response(response: Any) -> None:
@@ -109,6 +143,8 @@ async def _at_response(response: Any) -> None:
     if door:
         door.came = response.status_code, response.content
         door.leave()
+        if not door.needs_cost:
+            response.headers[COST] = ANY_COST
         if response.has_redirect_location:
             door.refusal = CallError(_redirect(response), passing=False)
             raise door.refusal

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NoReturn
 from tasks.engine.batch_steps import Steps
 from tasks.engine.client import call
 from tasks.engine.journal import Journal
+from tasks.engine.litellm_adapter import load_litellm
 from tasks.engine.queue import Engine
 from tasks.engine.redaction import redact
 from tasks.engine.reply import Reply
@@ -122,10 +123,12 @@ async def main() -> None:
     ending: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
         request = json.loads(line)
-        verb, name = request.pop("do"), request.pop("run")
+        verb, name = request.pop("do"), request.pop("run", "")
         match verb:
             case "begin":
                 runs[name] = Run(partial(_tell, out, name), **request)
+            case "load":
+                load_litellm()
             case "meet":
                 runs[name].meet(Judge(**request["judge"]))
             case "end":

@@ -117,9 +117,9 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     )(function)
 
 
-def errand(function: Callable[P, R]) -> Task[P, R]:
+def errand(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
     """Make an uncached task, for effects that are stored elsewhere."""
-    return task(cache_policy=NO_CACHE, persist_result=False)(function)
+    return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
 
 
 def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:

@@ -212,7 +212,7 @@ def voirdire(
 
 
 @pytest.fixture(scope="session")
-def voirdire_in(here: Callable[..., Any]) -> Callable[..., Voirdire]:
+def voirdire_in(here: Callable[..., Any], workers: "Workers") -> Callable[..., Voirdire]:
     """Return what runs the command line in this process, in a folder and an environment.
 
     What commands import is imported once. Prefect's cached results are those of the session: their
@@ -221,7 +221,10 @@ def voirdire_in(here: Callable[..., Any]) -> Callable[..., Voirdire]:
 
     def there(folder: Path, environment: dict[str, str]) -> Voirdire:
         def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
-            with here(folder, {**environment, **more}):
+            wanted = {**environment, **more}
+            with here(folder, wanted):
+                if words[0] == "audit":
+                    workers.keep(wanted)
                 done = CliRunner().invoke(main, words, prog_name="voirdire")
             if done.exception and not isinstance(done.exception, SystemExit):
                 raise done.exception
@@ -233,39 +236,34 @@ def voirdire_in(here: Callable[..., Any]) -> Callable[..., Voirdire]:
 
 
 @pytest.fixture(scope="session")
-def here(workers: "Workers") -> Callable[..., Any]:
+def here() -> Callable[..., Any]:
     """Return a context in which this process is like a new one, in a folder and an environment."""
-
-    @contextmanager
-    def enter(folder: Path, environment: dict[str, str]) -> Iterator[None]:
-        with _process_state(environment, folder):
-            workers.share(environment)
-            yield
-
-    return enter
+    return _process_state
 
 
 class Workers:
-    """Worker processes, which take seconds to import litellm."""
+    """Worker processes, which take seconds to import litellm: one is kept for audits to come."""
 
     def __init__(self) -> None:
         self._kept: Line | None = None
+        self._read: object = None
 
-    def share(self, environment: dict[str, str]) -> None:
-        """Keep a worker for audits to come, unless one needs providers or keys of its own."""
-        if any(name in OWN or name.endswith("_KEY") for name in environment):
+    def keep(self, environment: dict[str, str]) -> None:
+        """Keep a worker; a new one where providers or keys are not those that it has read."""
+        folder = Path(environment.get(providers.VARIABLE, "nowhere"))
+        read = (
+            [(name, value) for name, value in environment.items() if name.endswith("_KEY")],
+            [(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.toml"))],
+        )
+        if self._kept is None or not self._kept._caller.alive or read != self._read:
             self.end()
-        elif self._kept is None or not self._kept._caller.alive:
-            self._kept = caller().begin("kept")
+            self._kept, self._read = caller().begin("kept"), read
 
     def end(self) -> None:
         """End the worker, if one is kept."""
         if self._kept:
             self._kept.hang_up()
             self._kept = None
-
-
-OWN = {"VOIRDIRE_PROVIDERS", "VOIRDIRE_HOME"}
 
 
 @pytest.fixture(scope="session")
@@ -285,7 +283,7 @@ def _left(code: int) -> NoReturn:
 
 
 @contextmanager
-def _process_state(environment: dict[str, str], folder: Path) -> Iterator[None]:
+def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
     """Give this process an environment and a folder, and undo what a command changes."""
     before = dict(os.environ)
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():

@@ -50,6 +50,15 @@ def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> N
     assert "3600 ballots: 0 from the warehouse, 3600 cast, 0 without a reply" in done.stdout
 
 
+DESK = """
+[provider]
+api_base = "http://127.0.0.1:9/v1"
+[judges.one]
+model = "openai/one"
+usd_per_million = { prompt = 0, completion = 0 }
+"""
+
+
 @pytest.mark.slow
 def test_second_run_asks_nothing_and_needs_no_litellm(
     voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
@@ -95,11 +104,19 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
         "select study, cached, needed from mart.validity where perturbation is null order by study"
     )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
-    # The trap works: a new wave must ask, and its calling process dies of the import each time.
-    failed = voirdire_process(*small, "--wave", "2", PYTHONPATH=path)
+    # A new wave must ask, and a simulated judge needs no litellm either.
+    assert voirdire_process(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
+    assert warehouse.query("select count(*) from votes").item() == 108
+    # The trap works: for another judge the calling process dies of the import each time.
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "desk.toml").write_text(DESK)
+    failed = voirdire_process(
+        *small[:3], "--judge", "desk/one", "--yes", PYTHONPATH=path, VOIRDIRE_PROVIDERS=str(folder)
+    )
     assert failed.returncode == 1
     assert "litellm was imported. It was restarted 3 times" in failed.stderr
-    assert warehouse.query("select count(*) from votes").item() == 54
+    assert warehouse.query("select count(*) from votes").item() == 108
 
 
 @pytest.mark.slow

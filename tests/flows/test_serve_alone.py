@@ -435,14 +435,16 @@ def test_what_users_set_survives_a_restart(serving: Any) -> None:
     own.write_text(NIGHT.format(name="minutely").replace("limit = 4", "limit = 3"))
     auth = serving.auth
     store = serving.folder / "voirdire.duckdb"
+    audit = ("audit", "--limit", "2", "--judge", "offline/random", "--name", "interrupted")
+    assert serving.run(*audit).returncode == 0
     with duckdb.connect(str(store)) as connection:
         # As a night that was interrupted leaves it; its process has ended.
-        connection.execute("update runs set state = 'running' where study = 'joined'")
+        connection.execute("update runs set state = 'running' where study = 'interrupted'")
     assert serving.stop() == 0
     assert not (serving.folder / "prefect" / "voirdire" / "server.json").exists()
     said = serving.start()
     assert serving.auth == auth
-    states = Warehouse(store).query("select state from runs where study = 'joined'")
+    states = Warehouse(store).query("select state from runs where study = 'interrupted'")
     assert states["state"].to_list() == ["killed"]
     after = serving.deployment("nightly")
     assert after["parameters"]["study"] == study

@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from flows.cli import audit
 from flows.cli.main import main
-from flows.running.record import Record
+from flows.running.counts import Counts
+from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
 from warehouse.store import Warehouse
@@ -57,10 +58,10 @@ def refused(*words: str) -> str:
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
-        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest given",)),
         (
             ("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
-            ("padding named more than once. Name each once.",),
+            ("padding given more than once. Give each name once.",),
         ),
     ],
 )
@@ -195,7 +196,7 @@ def test_every_command_says_alike_what_is_no_warehouse(
 
 def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    with Record("calibrate", "hers", Study(name="quick"), warehouse):
+    with RunRow("calibrate", "hers", warehouse, Counts(Study(name="quick"))):
         pass
     said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
     assert "holds a calibration named 'quick'" in said

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results import remeasure as remeasuring
-from flows.running.process_identity import noted
-from flows.running.run_row import HOST, first_row
+from flows.running.processes import HOST, noted
+from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
@@ -111,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flows.cli.main.leave", sys.exit)
+    monkeypatch.setattr("flows.running.processes.leave", sys.exit)
     monkeypatch.setattr(remeasuring, "drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"

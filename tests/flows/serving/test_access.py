@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.running.process_identity import identity
+from flows.running.processes import identity
 from flows.serve import _say_of_server
 from flows.serving import access
 from flows.serving import server as prefect_server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import batches, budget, client
+from tasks.engine import batches, budget
 from tasks.engine.batches import (
     KEY,
     Seen,
@@ -20,6 +20,7 @@ from tasks.engine.batches import (
     request_line,
     split,
 )
+from tasks.engine.litellm_adapter import load_litellm
 from tasks.engine.reply import CallError, Reply
 from tasks.providers import BATCHED, Judge, Provider, UsdPerMillion
 
@@ -309,7 +310,7 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
 
 
 def test_litellm_can_do_all_that_a_batch_needs_at_these_providers() -> None:
-    types = client.litellm.types.utils
+    types = load_litellm().types.utils
     listed = types.LIST_BATCHES_SUPPORTED_PROVIDERS
     like_openai = types.OPENAI_COMPATIBLE_BATCH_AND_FILES_PROVIDERS
     assert set(BATCHED) == ({*like_openai} | {"azure"}) & {*listed}

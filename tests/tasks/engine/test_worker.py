@@ -81,6 +81,8 @@ import time
 from tasks.engine import journal, worker
 from tasks.engine.reply import Reply
 
+pytestmark = pytest.mark.slow
+
 async def call(provider, judge, messages, params, door):
     await door.enter()
     if params.get("hang"):
