@@ -27,9 +27,9 @@ from schemas.results import Annotations, Estimates
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
 # `--hypothesis-profile ci` is what `make check` tries; the tests say how many examples that is.
-FULL_EXAMPLES, FEWEST = 100, 5
-settings.register_profile("ci", deadline=None, max_examples=FULL_EXAMPLES)
-settings.register_profile("fast", deadline=None, max_examples=FULL_EXAMPLES // 4)
+MOST_EXAMPLES, FEWEST_EXAMPLES = 100, 5
+settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES)
+settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 4)
 settings.load_profile("fast")
 
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = getattr(item.obj, EXAMPLES, None)
         # Cases of one test share its function: its settings are scaled once.
         if given and given.max_examples != usual and not hasattr(item.obj, "scaled_examples"):
-            count = max(FEWEST, given.max_examples * usual // FULL_EXAMPLES)
+            count = max(FEWEST_EXAMPLES, given.max_examples * usual // MOST_EXAMPLES)
             setattr(item.obj, EXAMPLES, settings(given, max_examples=count))
             item.obj.scaled_examples = count
 
@@ -517,7 +517,7 @@ class Hostile:
         With a ``step`` each parameter gets some of the values, the next one others; the profile
         ``fast`` of Hypothesis takes larger steps.
         """
-        step *= max(1, FULL_EXAMPLES // settings().max_examples)
+        step *= MOST_EXAMPLES // settings().max_examples
         found = [
             self.fault(command, self.words(parameter, value, words), str(parameter.name))
             for number, parameter in enumerate(command.params)
