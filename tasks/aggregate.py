@@ -26,7 +26,7 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.memo import measured_together
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
     "count_votes",
@@ -137,4 +137,4 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
         rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
     if {"tallies", "shifts"} <= {*frames}:
         rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-    return Estimates.of(pl.concat(rows))
+    return Estimates.of(with_floors(pl.concat(rows)))

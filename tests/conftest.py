@@ -1,5 +1,6 @@
 """One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -70,6 +72,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             count = max(FEWEST_EXAMPLES, given.max_examples * usual // MOST_EXAMPLES)
             setattr(item.obj, EXAMPLES, settings(given, max_examples=count))
             item.obj.scaled_examples = count
+
+
+@pytest.fixture(scope="session")
+def generator() -> ModuleType:
+    """Return the script that writes the reference pages, as a module."""
+    place = Path(__file__).parents[1] / "scripts" / "reference_pages.py"
+    spec = importlib.util.spec_from_file_location("reference_pages", place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference_pages"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

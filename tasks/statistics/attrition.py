@@ -20,7 +20,11 @@ BOUNDS = "bounds by vote"
     source="methods.md, sections 1 and 16 (missing votes)",
     gives=("asr_bounds", "lost_over_control", "lost_over_sham", "lost_rate"),
     family="validity",
-    other_families={"asr_bounds": "effect"},
+    rows={
+        "asr_bounds": {"family": "effect"},
+        "lost_over_control": {"null": 0.0},
+        "lost_over_sham": {"null": 0.0},
+    },
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Bound the ASR over unreadable votes, and compare their share between arms.

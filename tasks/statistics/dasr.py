@@ -15,7 +15,11 @@ from tasks.statistics import statistic
     source="methods.md, section 2",
     gives=("dasr", "sham_floor"),
     family="effect",
-    other_families={"sham_floor": "floor"},
+    null=0.0,
+    floor="sham",
+    rows={
+        "sham_floor": {"family": "floor", "null": None},
+    },
 )
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).

@@ -28,6 +28,11 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
     source="methods.md, sections 2 and 16",
     gives=("detection_gain", "detection_power", "detection_share"),
     family="effect",
+    null=0.0,
+    floor="sham",
+    rows={
+        "detection_share": {"floor": "as the primary endpoint"},
+    },
 )
 def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the share of noise-level oversights that detection removes.

@@ -19,7 +19,13 @@ FIXED = "; replies never vary, so this floor means nothing"
 
 
 @statistic(
-    source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"), family="floor"
+    source="methods.md, section 2",
+    gives=("replicate_floor", "prompt_sensitivity"),
+    family="floor",
+    rows={
+        "replicate_floor": {"floor": "replicate"},
+        "prompt_sensitivity": {"null": 0.0, "floor": "sham"},
+    },
 )
 def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR of repeating the control, and the additional effect of a meaning-free edit.
