@@ -170,7 +170,7 @@ def stored_steps(warehouse: Warehouse) -> Steps:
     def tally(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
         return verdicts_of(tallies, mode).with_columns(pl.col("verdict").cast(pl.Enum(VERDICTS)))
 
-    def measure(tallies: pl.DataFrame, **frames: pl.DataFrame) -> DataFrame[Estimates]:
+    def measure(tallies: pl.DataFrame, **frames: Any) -> DataFrame[Estimates]:
         return measure_all(tallies=_with_categories(tallies, compared), **frames)
 
     return Steps(
