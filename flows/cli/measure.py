@@ -43,9 +43,7 @@ ADDED = (
     "votes",
     "invalid_rate",
     "design",
-    "floor",
     "epoch",
-    "seed",
     "code_version",
 )
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
