@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained

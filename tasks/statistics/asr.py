@@ -5,8 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import shares
-from tasks.counting.equal_votes import with_votes_of
+from tasks.counting.cells import shares, with_votes_of
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic

@@ -7,8 +7,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.arms import GROUP, unreadable
 from tasks.counting.cells import portions, ratios, shares
-from tasks.counting.verdicts import may_win, wins
-from tasks.counting.worst_votes import with_ends
+from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, groups_of
 from tasks.statistics import statistic
 

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.equal_votes import planned
+from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance

@@ -5,8 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.verdicts import beside_sham, with_sham
 from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic

@@ -10,8 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import reduced
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, reduced
 from tasks.counting.verdicts import beside_sham, may_win, wins, with_sham
 from tasks.inference.cluster_sums import groups_of
 from tasks.inference.intervals import EMPTY

@@ -9,8 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, grouped

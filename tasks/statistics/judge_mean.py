@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
-from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.verdicts import beside_sham, may_win, wins
 from tasks.inference.bootstrap import (
     BOOT,

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.counting.equal_votes import planned
+from tasks.counting.cells import planned
 from tasks.kit.memo import measured_together
 from tasks.panels.error_correlation import correlation, products, size_rows, untold
 from tasks.panels.panels import Panel, of_models, panels

@@ -5,8 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import portions, ratios, shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, portions, ratios, shares
 from tasks.counting.verdicts import with_sham
 from tasks.inference.cluster_sums import Groups, groups_of
 from tasks.inference.permutation import with_sign_test

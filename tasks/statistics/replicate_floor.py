@@ -6,8 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import CELL, groups_of
 from tasks.inference.delta_method import Linear, linearised, summed
