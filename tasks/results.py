@@ -28,7 +28,7 @@ from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 
 class Steps(NamedTuple):
@@ -130,8 +130,9 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     drift = STATISTICS["drift"]
     tallies, shifts = shifts_of_votes(fresh, mode)
     others = found.estimates.filter(~pl.col("statistic").is_in(drift.gives))
-    changed = drift(tallies=tallies, shifts=shifts)
-    return found._replace(estimates=Estimates.of(pl.concat([others, changed])))
+    changed = drift.draft(tallies=tallies, shifts=shifts)
+    estimates = Estimates.of(with_floors(pl.concat([others, changed])))
+    return found._replace(estimates=estimates)
 
 
 def shifts_of_votes(

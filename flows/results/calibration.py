@@ -36,7 +36,6 @@ from tasks.calibration.calibrate import (
 )
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
-from tasks.counting.masks import count_masks
 from tasks.kit.code_digest import code_digest
 from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
@@ -284,7 +283,7 @@ def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
         warehouse.path,
         f"Run `voirdire audit {study}` first, or give files with --humans FILE --judges FILE.",
     )
-    tallies = count_masks(warehouse.masks(study)[0])
+    tallies = warehouse.tallies(study)
     if not tallies.is_empty():
         return annotate(tallies)  # type: ignore[arg-type]
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
