@@ -33,7 +33,7 @@ PLANTED = {
 }
 README = Path(__file__).parents[2] / "README.md"
 QUERIES = re.compile(r'^\$ voirdire sql "([^"]+)"\n(.*?)```', re.MULTILINE | re.DOTALL)
-UNDISCERNING = "offline/dazzled (simulated) does not tell flawed answers from sound ones"
+UNDISCERNING = "offline/dazzled (simulated) does not distinguish flawed answers from sound ones"
 
 
 @pytest.fixture(scope="module")
