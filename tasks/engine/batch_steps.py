@@ -58,7 +58,7 @@ class Steps:
             fault = error
         except Exception as error:  # noqa: BLE001 - else the flow would wait for ever
             text = f"{type(error).__name__}: {error}"
-            text = redact(text, PROVIDERS[judge.provider].provider)[:500]
+            text = redact(text, PROVIDERS[judge.provider].provider.secret_variables)[:500]
             fault = CallError(text, passing=False, free=False)
         # A batch that cannot be read says nothing of the next one.
         stops = not fault.passing and (step in ASKING or words.get("stop", False))

@@ -266,7 +266,7 @@ def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
     if not _is_json(body):
         return CallError(str(found), passing=True, free=False)
     text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
-    shown = redact(text, provider)[:500]
+    shown = redact(text, provider.secret_variables)[:500]
     return CallError(shown, passing=True, free=False, unreadable=True)
 
 
@@ -376,4 +376,4 @@ def _clean_or_none(value: object) -> str | None:
 def _tell(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
-    return redact(without_objects(text), provider)
+    return redact(without_objects(text), provider.secret_variables)

@@ -58,7 +58,7 @@ def unreached(error: BaseException, provider: Provider) -> CallError | None:
             base = api_base(provider)
             known = f"{host} (api_base {base})" if host and base else host or base
             text = f"no connection to {known or 'the provider'}: {reason}"
-            return CallError(redact(text, provider)[:500], passing=True, unreached=True)
+            return CallError(redact(text, provider.secret_variables)[:500], passing=True, unreached=True)
     return None
 
 

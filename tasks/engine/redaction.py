@@ -2,26 +2,25 @@
 
 import os
 
-from tasks.providers import Provider
+from collections.abc import Iterable
 
 SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
-"""What a part of a variable's name ends with, if the variable holds a secret."""
+"""Ends of the parts of a variable's name, if the variable holds a secret."""
 
-LETS_IN = "PREFECT_API_AUTH_STRING"
-"""Variable of what lets in to the Prefect server that runs code as us."""
+AUTHENTICATION = "PREFECT_API_AUTH_STRING"
+"""Variable of the authentication string of the Prefect server, which runs code as us."""
 
 SHORTEST = 4
-"""What is shorter would be found in the middle of words."""
+"""A shorter value would be found in the middle of words."""
 
 
-def redact(text: str, provider: Provider | None = None) -> str:
-    """Replace what environment variables hold that are named like keys, or that a provider needs.
+def redact(text: str, variables: Iterable[str] = ()) -> str:
+    """Replace the values of environment variables that are named like keys, or among ``variables``.
 
     Characters that cannot be seen (escapes, marks of direction) are written out, and it is one
     line. Whoever shortens a text does it afterwards: the half of a key would not be found.
     """
-    needed = [provider.key_variable, *provider.variables] if provider else []
-    names = {*needed, *(name for name in os.environ if _is_secret(name))}
+    names = {*variables, *(name for name in os.environ if _is_secret(name))}
     secrets = {os.environ.get(name, "").strip() for name in names if name}
     # One may begin with another.
     for secret in sorted(secrets, key=len, reverse=True):
@@ -31,4 +30,4 @@ def redact(text: str, provider: Provider | None = None) -> str:
 
 
 def _is_secret(name: str) -> bool:
-    return name == LETS_IN or any(part.endswith(SECRETS) for part in name.upper().split("_"))
+    return name == AUTHENTICATION or any(part.endswith(SECRETS) for part in name.upper().split("_"))

@@ -88,6 +88,11 @@ class Provider(Limits):
         """Return the environment variables that calls need and that are not set."""
         return [name for name in self.wanted() if not os.environ.get(name, "").strip()]
 
+    @property
+    def secret_variables(self) -> list[str]:
+        """Names of the environment variables whose values are redacted."""
+        return [name for name in (self.key_variable, *self.variables) if name]
+
 
 class UsdPerMillion(BaseModel):
     """A price of one's own, in US dollars per million tokens."""
