@@ -30,7 +30,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
-from tasks.engine.budget import highest_price, price_of
+from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
     CHARACTERS_PER_TOKEN,
     FRAME_TOKENS,

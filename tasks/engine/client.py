@@ -9,13 +9,11 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
-from tasks.engine.budget import price_of
-from tasks.engine.endpoints import unreached, without_objects
-from tasks.engine.http import HOOKS, Door, Preview, door_of_call
+from tasks.engine.http import HOOKS, Door, Preview, door_of_call, unreached, without_objects
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import retry_after
-from tasks.engine.litellm_adapter import litellms_client, load_litellm, supported
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.litellm_adapter import litellms_client, load_litellm, price_of, supported
+from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
 from tasks.simulation.judge import Traits, answer, answer_json
 

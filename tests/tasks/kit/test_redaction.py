@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.engine.redaction import redact
+from tasks.kit.printable import redact
 from tasks.providers import Provider
 
 SECRET = "sk-abc123"
