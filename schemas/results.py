@@ -19,6 +19,7 @@ FINDINGS = [
 """The first four are for perturbations that should change nothing; the others, and *inconclusive*,
 for flaws, which should cost the answer votes."""
 
+FLOORS = ["sham", "replicate", "random judge"]
 LOST = "verdicts lost: differential"
 
 
@@ -31,6 +32,17 @@ class Estimates(
 
     statistic: str = name("name of the statistic")
     family: str = name("what it is about, such as position; null if not known", nullable=True)
+    unit: str = name(
+        "unit of the estimate, such as share or logit; null if not known", nullable=True
+    )
+    null_value: float = pa.Field(
+        nullable=True, description="value that means no effect, or that p_value is against; if any"
+    )
+    floor: str = pa.Field(
+        isin=FLOORS,
+        nullable=True,
+        description="what noise is measured by: sham, replicate or random judge; null if nothing",
+    )
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
         description="how votes became a verdict; any where it plays no part",
@@ -72,6 +84,9 @@ class Estimates(
     )
     votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
     method: str = name("how the interval was made")
+    seed: int = pa.Field(
+        nullable=True, description="of what is drawn, or of the order of questions; null if nothing"
+    )
     reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
     simulated: bool = pa.Field(
         nullable=True,
@@ -378,5 +393,9 @@ class Drifts(
     n: int = pa.Field(ge=0, description="samples, or fixed prompts, compared")
     clusters: int = pa.Field(ge=0, description="questions compared")
     state: str = pa.Field(isin=STATES, description="what it amounts to")
+    floor: str = pa.Field(
+        isin=FLOORS, nullable=True, description="what noise is measured by; null if nothing"
+    )
+    seed: int = pa.Field(nullable=True, description="of the permutations; null if there are none")
     reason: str = name("why it is not measured, or has no interval", nullable=True)
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

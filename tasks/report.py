@@ -152,8 +152,8 @@ def _gaps(facts: ReportFacts) -> str:
         return ""
     return (
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
-        f"no reply, and what follows rests on the others. Why: {facts.gaps or 'not known'}. "
-        "The same command asks only what is missing."
+        f"no reply. The results rest on the other ballots. Reason: {facts.gaps or 'not known'}. "
+        "Run the same command again: it asks only the missing ballots."
     )
 
 
@@ -248,7 +248,7 @@ def _floor(estimates: DataFrame[Estimates]) -> str:
 def _calls(facts: ReportFacts) -> dict[str, str]:
     """Return the cost of asking: calls, tokens, money."""
     if facts.from_file:
-        return {"votes": "from a file, which tells neither calls nor tokens nor cost"}
+        return {"votes": "from a file, which does not record calls, tokens or costs"}
     return {
         "ballots asked in this run": thousands(facts.asked),
         "served from the warehouse": thousands(facts.from_warehouse),

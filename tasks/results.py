@@ -28,7 +28,7 @@ from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 
 class Steps(NamedTuple):
@@ -111,7 +111,11 @@ def results_of(
     shifts = steps.match_arms(verdicts)
     contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
     estimates = steps.measure(
-        tallies=tallies, shifts=shifts, contests=contests, annotations=annotations
+        thresholds=thresholds,
+        tallies=tallies,
+        shifts=shifts,
+        contests=contests,
+        annotations=annotations,
     )
     findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
     return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)
@@ -130,8 +134,9 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     drift = STATISTICS["drift"]
     tallies, shifts = shifts_of_votes(fresh, mode)
     others = found.estimates.filter(~pl.col("statistic").is_in(drift.gives))
-    changed = drift(tallies=tallies, shifts=shifts)
-    return found._replace(estimates=Estimates.of(pl.concat([others, changed])))
+    changed = drift.draft(tallies=tallies, shifts=shifts)
+    estimates = Estimates.of(with_floors(pl.concat([others, changed])))
+    return found._replace(estimates=estimates)
 
 
 def shifts_of_votes(

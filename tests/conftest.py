@@ -1,5 +1,6 @@
 """One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -25,9 +27,9 @@ from schemas.results import Annotations, Estimates
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
 # `--hypothesis-profile ci` is what `make check` tries; the tests say how many examples that is.
-WHOLE, FEWEST = 100, 5
-settings.register_profile("ci", deadline=None, max_examples=WHOLE)
-settings.register_profile("fast", deadline=None, max_examples=WHOLE // 4)
+MOST_EXAMPLES, FEWEST_EXAMPLES = 100, 5
+settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES)
+settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 4)
 settings.load_profile("fast")
 
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
@@ -67,9 +69,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = getattr(item.obj, EXAMPLES, None)
         # Cases of one test share its function: its settings are scaled once.
         if given and given.max_examples != usual and not hasattr(item.obj, "scaled_examples"):
-            count = max(FEWEST, given.max_examples * usual // WHOLE)
+            count = max(FEWEST_EXAMPLES, given.max_examples * usual // MOST_EXAMPLES)
             setattr(item.obj, EXAMPLES, settings(given, max_examples=count))
             item.obj.scaled_examples = count
+
+
+@pytest.fixture(scope="session")
+def generator() -> ModuleType:
+    """Return the script that writes the reference pages, as a module."""
+    place = Path(__file__).parents[1] / "scripts" / "reference_pages.py"
+    spec = importlib.util.spec_from_file_location("reference_pages", place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference_pages"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")
@@ -502,7 +517,7 @@ class Hostile:
         With a ``step`` each parameter gets some of the values, the next one others; the profile
         ``fast`` of Hypothesis takes larger steps.
         """
-        step *= max(1, WHOLE // settings().max_examples)
+        step *= MOST_EXAMPLES // settings().max_examples
         found = [
             self.fault(command, self.words(parameter, value, words), str(parameter.name))
             for number, parameter in enumerate(command.params)
@@ -534,7 +549,7 @@ class Hostile:
     def _values(self, parameter: click.Parameter) -> tuple[str, ...]:
         if isinstance(parameter, click.Option) and parameter.is_flag:
             return ("9" * 5000, "\x1b[31m", "1", "")
-        if isinstance(parameter.type, (*WHOLE, *REAL)):
+        if isinstance(parameter.type, (*INTEGERS, *REAL)):
             return NUMBERS
         return (*TEXTS, *PATHS) if is_path(parameter) else TEXTS
 
@@ -558,7 +573,7 @@ class Hostile:
 
 ERROR = re.compile(r"^(?:voirdire|Error): ", re.MULTILINE)
 CONTROL = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-WHOLE = (click.types.IntParamType, click.IntRange)
+INTEGERS = (click.types.IntParamType, click.IntRange)
 REAL = (click.types.FloatParamType, click.FloatRange)
 ABOUT = {
     "on": "study",
@@ -598,7 +613,7 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
         # Blanks cannot be told from the rest of a sentence.
         return True
     try:
-        if isinstance(parameter.type, WHOLE) and f"{int(value)}"[:WIDTH] in said:
+        if isinstance(parameter.type, INTEGERS) and f"{int(value)}"[:WIDTH] in said:
             return True
         if isinstance(parameter.type, REAL) and (
             f"{float(value)}" in said or f"{float(value):g}" in said

@@ -1,8 +1,6 @@
 """README and docs: short, current, and without dead links or names of files that are gone."""
 
-import importlib.util
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,18 +37,6 @@ def _links(file: Path) -> Iterator[tuple[str, str]]:
         if not re.match(r"[a-z]+:", target):
             path, _, anchor = target.partition("#")
             yield path, anchor
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    place = REPO / "scripts" / "reference_pages.py"
-    spec = importlib.util.spec_from_file_location("reference_pages", place)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["reference_pages"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_readme_is_short() -> None:

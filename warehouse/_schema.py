@@ -15,7 +15,7 @@ from warehouse._ddl import (
 from warehouse._saving import WarehouseError
 from warehouse.peek import VARIABLE
 
-VERSION = 22
+VERSION = 23
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

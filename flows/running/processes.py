@@ -1,4 +1,4 @@
-"""Processes: tell whether a PID still belongs to the same one, and stop ours on SIGTERM."""
+"""Processes: identify them, and end commands with one-line errors and exit codes."""
 
 import math
 import os
@@ -10,8 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from tasks.kit.command_line import errors_in_a_line
+from tasks.kit.printable import message
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -84,6 +90,36 @@ def still_runs(note: str) -> bool:
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came."""
+
+
+def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Print errors in one line; VOIRDIRE_DEBUG=1 adds the traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        # Whatever a command writes, be it by a library, only its user may read.
+        mask = os.umask(0o077)
+        try:
+            with sigterm_interrupts(), errors_in_a_line():
+                return command(*args, **options)
+        except KeyboardInterrupt as stop:
+            click.echo(
+                "voirdire: stopped. All saved votes are kept. Run the command again to go on.",
+                err=True,
+            )
+            leave(143 if isinstance(stop, Terminated) else 130)
+        finally:
+            os.umask(mask)
+            warn_of_providers()
+
+    return run
+
+
+def warn_of_providers() -> None:
+    """Warn about each unusable provider file of the user, if providers were loaded."""
+    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
+    for problem in catalogue.unusable.values() if catalogue else ():
+        click.echo(f"voirdire: ignored a provider file: {message(problem)}", err=True)
 
 
 @contextmanager

@@ -5,8 +5,7 @@ import polars as pl
 from schemas.results import LOST, Estimates
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
-from tasks.counting.verdicts import shifts_of, verdicts_of
-from tasks.counting.worst_votes import opposed
+from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
@@ -194,8 +193,8 @@ def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     with formulas_only():
         for side, name in WORST.items():
             filled = opposed(kept, side)
-            verdicts = verdicts_of(filled, shifts["mode"][0])
-            frames = {"tallies": filled, "shifts": shifts_of(verdicts)}
+            verdicts = tally_votes(filled, shifts["mode"][0])
+            frames = {"tallies": filled, "shifts": match_groups(verdicts)}
             rows = pl.concat(statistic.draft(**frames) for statistic in statistics)
             found.append(rows.filter(subgroup="").with_columns(subgroup=pl.lit(name)))
     return pl.concat(found)

@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
     limits: str = ""
     left_out: str = ""
-    untold: str = ""
+    undecided: str = ""
 
 
 def without(
@@ -53,8 +53,8 @@ def rule(exclusions: DataFrame[Exclusions]) -> Rule:
     rows = with_who(exclusions).sort("who").to_dicts()
     limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
     out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
-    untold = [tagged(row) for row in rows if row["excluded"] is None]
-    return Rule(listing(limits), "; ".join(out), listing(untold))
+    undecided = [tagged(row) for row in rows if row["excluded"] is None]
+    return Rule(listing(limits), "; ".join(out), listing(undecided))
 
 
 def _why(row: Row) -> str:

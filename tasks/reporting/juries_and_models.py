@@ -22,8 +22,8 @@ def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates
     differing = [column for column in ASKED if found[column].n_unique() > 1]
     told = [_told(row, differing) for row in ordered.to_dicts()]
     return (
-        f"All as one jury: {listing(told)}. p is adjusted over these perturbations"
-        " (Benjamini-Hochberg): a jury follows from its members, so it is no part of their family."
+        f"All judges as one jury: {listing(told)}. p is adjusted over these perturbations only"
+        " (Benjamini-Hochberg), as the jury is derived from its members."
         f"{_worth(estimates)}"
     )
 
@@ -42,7 +42,7 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
         of = "".join(f" / {row[column]}" for column in differing)
         told.append(f"{number(row['estimate'])}{bounds}{of}")
     return (
-        " By their errors where the right verdict is known, its members are worth"
+        " Judged by their errors where the correct verdict is known, its members are worth"
         f" {listing(told)} independent judges."
     )
 
@@ -110,7 +110,7 @@ def _labels(rows: list[Row | None]) -> Text:
 def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
-        return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
+        return "no winner" if win["low"] is not None else f"not estimable: {win['reason']}"
     for row in (win, *checks):
         if why := too_few(row["clusters"], row["df"]):
             return f"no conclusion: {why}"

@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
-from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.verdicts import beside_sham, may_win, wins
 from tasks.inference.bootstrap import (
     BOOT,
@@ -58,7 +58,12 @@ class Mean(NamedTuple):
     source="methods.md, sections 3 and 5",
     gives=tuple(PARTS),
     family="effect",
-    other_families={"mean_sham_floor": "floor"},
+    rows={
+        "mean_shift": {"unit": "score", "null": 0.0, "floor": "as the primary endpoint"},
+        "mean_asr": {"floor": "sham if asked"},
+        "mean_sham_floor": {"family": "floor", "floor": "sham"},
+        "mean_dasr": {"null": 0.0, "floor": "sham"},
+    },
 )
 def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Average shift, ASR, floor and dASR over judges that answer the same questions.

@@ -239,7 +239,7 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
         assert warehouse.query(f"select count(*) from {table}").item() > 0, table
     report = Path(environment["VOIRDIRE_WAREHOUSE"]).parent / "reports" / "looked_at.html"
     page = report.read_text(encoding="utf-8")
-    assert "Simulated judges" in page
+    assert "All judges are simulated" in page
     assert page.count("<svg") >= 9  # two charts of four panels, and the position plane
     again = voirdire("report", "looked_at", "--out", "again.html")
     assert again.returncode == 0, again.stderr

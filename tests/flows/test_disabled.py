@@ -31,6 +31,6 @@ def test_one_bad_file_disables_one_provider(
     assert "good/one" in done.stdout
     assert "openai/gpt-5.5" in done.stdout
     assert told in done.stderr
-    assert done.stderr.startswith("voirdire: left out: the provider ")
+    assert done.stderr.startswith("voirdire: ignored a provider file: the provider ")
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr

@@ -208,7 +208,7 @@ def test_a_signal_keeps_every_reply_that_came(
     process.send_signal(stop)
     assert process.wait(timeout=60) == 128 + stop
     (line,) = said(tmp_path).read_text().splitlines()
-    assert line == "voirdire: stopped. Every vote that was saved is kept; run again."
+    assert line == "voirdire: stopped. All saved votes are kept. Run the command again to go on."
     assert warehouse.query("select state from runs").item() == "cancelled"
     told = emulated.stats()
     assert 0 < told["replies"] < BALLOTS

@@ -17,6 +17,7 @@ Make = Callable[..., Saving]
 NEXT = _schema.VERSION + 1
 SINCE_21 = ("excluded_judges", "judge_pairs", "jury_conclusions", "gates")
 """Tables of conclusions."""
+SINCE_23 = ("unit", "null_value", "floor", "seed")
 SINCE_4 = ("subgroup", "boot_low", "boot_high")
 SINCE_5 = ("label", "human")
 SINCE_6 = (
@@ -213,7 +214,7 @@ def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_pa
             *(f"alter table vote_log drop column {name}" for name in SINCE_6),
             *(
                 f"alter table estimates drop column {name}"
-                for name in (*SINCE_4, *SINCE_17, "family")
+                for name in (*SINCE_4, *SINCE_17, "family", *SINCE_23)
             ),
             "alter table shifts drop column replicate",
             "alter table shifts drop column has_replicate",
@@ -305,8 +306,10 @@ def test_votes_of_schema_13_keep_their_count_of_markup(
             connection.execute(f"drop table {name}")
         for name in (*SINCE_14, *SINCE_18):
             connection.execute(f"alter table vote_log drop column {name}")
-        for name in (*SINCE_17, "family"):
+        for name in (*SINCE_17, "family", *SINCE_23):
             connection.execute(f"alter table estimates drop column {name}")
+        for name in ("floor", "seed"):
+            connection.execute(f"alter table drifts drop column {name}")
         for name in (*SINCE_15, *OF_FINDINGS_18):
             connection.execute(f"alter table findings drop column {name}")
         for name in ("verdicts", "shifts"):
@@ -337,7 +340,10 @@ def test_votes_of_schema_17_get_the_category_of_their_question(
         connection.execute("alter table vote_log drop column category")
         for name in OF_FINDINGS_18:
             connection.execute(f"alter table findings drop column {name}")
-        connection.execute("alter table estimates drop column family")
+        for name in ("family", *SINCE_23):
+            connection.execute(f"alter table estimates drop column {name}")
+        for name in ("floor", "seed"):
+            connection.execute(f"alter table drifts drop column {name}")
         connection.execute("drop table study_pairs")
         connection.execute("update meta set schema_version = 17")
     found = warehouse.query("select cluster, category from vote_log order by all")

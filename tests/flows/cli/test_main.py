@@ -58,10 +58,10 @@ def refused(*words: str) -> str:
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
-        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest given",)),
         (
             ("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
-            ("padding named more than once. Name each once.",),
+            ("padding given more than once. Give each name once.",),
         ),
     ],
 )

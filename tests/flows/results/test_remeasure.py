@@ -111,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flows.cli.main.leave", sys.exit)
+    monkeypatch.setattr("flows.running.processes.leave", sys.exit)
     monkeypatch.setattr(remeasuring, "drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"

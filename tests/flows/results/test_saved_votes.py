@@ -106,7 +106,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
     make_vote_log([*ours, *theirs]).write_ndjson(path)
     measured = voirdire("measure", path, "--warehouse", place)
-    assert "Left out of means of attack success" not in measured.output
+    assert "Excluded from mean attack success rates" not in measured.output
     result = voirdire("report", "plain", "--out", page, "--warehouse", place)
     assert result.exit_code == 0, result.output
     text = page.read_text()
@@ -121,7 +121,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     assert "control alone: up to 12, up to 24" in design
     assert "Benjamini-Hochberg over 1 cell" in design
     assert "not stated" not in design
-    assert "Of 3 people nothing can be told about position: votes in one order only" in section
+    assert "No result about position for 3 people: votes in one order only" in section
 
 
 def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:

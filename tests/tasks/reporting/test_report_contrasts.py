@@ -40,7 +40,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
     )
     (group,) = found
     assert group.perturbation == "boast"
-    assert group.told == "1 of 3 pairs told apart, 1 without a relevant difference"
+    assert group.summary == "1 of 3 pairs differ, 1 without a relevant difference"
     first, second, third = group.rows
     # Holm of .001, .04, .9: .003, .08, .9.
     assert (first.one.judge, first.other.judge, first.finding) == (
@@ -70,7 +70,7 @@ def test_nine_questions_give_no_finding_and_a_null_its_reason(make_estimates: Ma
         ("no finding", "no sample that both judged"),
     ]
     assert group.rows[1].texts[0].text == "not estimable"
-    assert group.told == "0 of 2 pairs told apart, 0 without a relevant difference"
+    assert group.summary == "0 of 2 pairs differ, 0 without a relevant difference"
 
 
 @pytest.mark.parametrize("wave", ["", "n2"])
