@@ -22,9 +22,11 @@ from schemas.judging import (
 )
 from schemas.results import Estimates
 from tasks.conclusions.cautions import worst_cases
+from tasks.conclusions.exclusions import excluded_beyond
 from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS, with_floors
 
@@ -126,10 +128,11 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     return STATISTICS[statistic](**frames)
 
 
-def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
+def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
-    with measured_together(), ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
+    threads = AT_ONCE if many else 1
+    with excluded_beyond(thresholds), measured_together(), ThreadPoolExecutor(threads) as pool:
         drafts = [
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS

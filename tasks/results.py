@@ -111,7 +111,11 @@ def results_of(
     shifts = steps.match_arms(verdicts)
     contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
     estimates = steps.measure(
-        tallies=tallies, shifts=shifts, contests=contests, annotations=annotations
+        thresholds=thresholds,
+        tallies=tallies,
+        shifts=shifts,
+        contests=contests,
+        annotations=annotations,
     )
     findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
     return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)

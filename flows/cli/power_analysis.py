@@ -24,7 +24,7 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.kit.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, NIGHTS, TOO_UNEVEN
+from tasks.kit.defaults import ALPHA, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, TOO_UNEVEN
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -328,15 +328,15 @@ def _drift_advice(samples: int, study: Study) -> str:
     """Say which change between two waves can be seen, alone and within the budget of alerts."""
     # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
     cells = len(study.judges) * (2 * len(study.asked()) + 2)
-    votes, level = study.votes_per_pair, BUDGET / NIGHTS
+    votes, nights = study.votes_per_pair, study.thresholds.nights_per_false_alert
     alone, budgeted = (
         _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)
-        for alpha in (ALPHA, level / cells)
+        for alpha in (ALPHA, 1 / nights / cells)
     )
     return (
         "Drift: of a typical judge, one wave against another, one sees a change of shift of "
         f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
-        f"alert in {NIGHTS} nights is shared by the {cells} cells of this study."
+        f"alert in {nights} nights is shared by the {cells} cells of this study."
     )
 
 

@@ -1,5 +1,9 @@
 """Judges excluded from tables of attack success, with reasons."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -7,6 +11,7 @@ from schemas.results import Estimates, Exclusions
 from tasks.inference.linearised_errors import is_enough
 from tasks.kit.defaults import DEFAULTS, Thresholds
 
+_limits: ContextVar[Thresholds] = ContextVar("_limits", default=DEFAULTS)
 JUDGE = ("dataset", "judge", "prompt", "wave")
 RULES = ("position_gap", "tie_rate", "invalid_rate")
 
@@ -24,8 +29,22 @@ def exclude(
     return Exclusions.of(excluded_judges(estimates, thresholds))
 
 
-def excluded_judges(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS) -> pl.DataFrame:
-    """Return the columns of :func:`exclude` from unvalidated estimates."""
+@contextmanager
+def excluded_beyond(thresholds: Thresholds) -> Iterator[None]:
+    """Set the limits for statistics that leave judges out."""
+    token = _limits.set(thresholds)
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def excluded_judges(estimates: pl.DataFrame, thresholds: Thresholds | None = None) -> pl.DataFrame:
+    """Return the columns of :func:`exclude` from unvalidated estimates.
+
+    Without ``thresholds`` the limits are those of :func:`excluded_beyond`.
+    """
+    thresholds = thresholds or _limits.get()
     limits = {
         "position_gap": thresholds.most_position_gap,
         "tie_rate": thresholds.most_ties,

@@ -109,6 +109,12 @@ class Thresholds(BaseModel):
         lt=1,
         description="A judge that loses more of the agreement of people fails agreement.",
     )
+    nights_per_false_alert: int = Field(
+        default=NIGHTS,
+        ge=1,
+        le=100_000,
+        description="One false alert of drift is accepted in so many nights, over all cells.",
+    )
 
 
 DEFAULTS = Thresholds()

@@ -25,7 +25,7 @@ from prefect.context import refresh_global_settings_context
 from prefect.logging.handlers import APILogWorker
 
 import flows.cli.audit
-import flows.cli.main
+import flows.running.processes
 from flows import studies
 from flows.cli.main import main
 from flows.serving.server import Server
@@ -290,7 +290,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         # Prefect's clients leave connections to the end of the process.
         warnings.simplefilter("ignore", ResourceWarning)
         patch.chdir(folder)
-        for module in (flows.cli.audit, flows.cli.main):
+        for module in (flows.cli.audit, flows.running.processes):
             # It ends the process at once.
             patch.setattr(module, "leave", _left)
         patch.setattr(logging, "raiseExceptions", logging.raiseExceptions)

@@ -8,7 +8,7 @@ import polars as pl
 from schemas.results import Drifts
 from tasks.conclude import conclude
 from tasks.kit.defaults import Thresholds
-from tasks.results import conclusions_of
+from tasks.results import conclusions_of, results_of
 
 Make = Callable[..., Any]
 CELL = {
@@ -21,6 +21,7 @@ CELL = {
     "clusters": 40,
     "n": 40,
 }
+TIED = Thresholds(most_position_gap=0.49, most_ties=0.1)
 WHOLE = {**CELL, "perturbation": None, "kind": None, "mode": "any"}
 ROWS = [
     {**CELL, "statistic": "mps", "estimate": 0.06},
@@ -66,3 +67,31 @@ def test_a_study_sets_its_own(make_estimates: Make) -> None:
         "excluded": ("tie rate, invalid rate", 0.03),
         "validity": ("fail", 0.03),
     }
+
+
+def test_means_leave_out_whom_the_study_excludes(make_vote_log: Make) -> None:
+    # Bea says tie in a third of her votes on control pairs, Ada never.
+    log = make_vote_log(
+        [
+            {
+                "judge": judge,
+                "sample": f"s{sample:02}",
+                "arm": arm,
+                "perturbation": perturbation,
+                "kind": perturbation and "promote",
+                "shown_first": side,
+                "choice": "tie" if judge == "bea" and sample % 3 == 0 else "first",
+            }
+            for judge in ("ada", "bea")
+            for sample in range(30)
+            for arm, perturbation in (("control", None), ("experimental", "boast"))
+            for side in ("anchor", "target")
+        ]
+    )
+    kept = {
+        limits.most_ties: results_of(log, "balanced", thresholds=limits).estimates.filter(
+            statistic="mean_shift", subgroup="kept"
+        )
+        for limits in (Thresholds(most_position_gap=0.49), TIED)
+    }
+    assert {limit: rows.height for limit, rows in kept.items()} == {0.8: 0, 0.1: 1}

@@ -14,6 +14,8 @@ from tasks.engine import caller
 from tasks.engine.journal import alone_with, read_journal
 from tasks.providers import PROVIDERS
 
+pytestmark = pytest.mark.slow
+
 REPO = Path(caller.__file__).parents[2]
 SCRIPT = """
 import asyncio
@@ -80,8 +82,6 @@ import asyncio
 import time
 from tasks.engine import journal, worker
 from tasks.engine.reply import Reply
-
-pytestmark = pytest.mark.slow
 
 async def call(provider, judge, messages, params, door):
     await door.enter()
