@@ -40,7 +40,6 @@ CATALOGUES = (
     "tasks/statistics",
 )
 CROWDED = {
-    "tasks/engine": 16,
     "flows/cli": 11,
     "warehouse": 13,
 }

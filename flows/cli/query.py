@@ -131,7 +131,7 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
             say(f"No {what} of {whom}: {why}.")
     click.echo(
         "least margin: what is left of the tolerance at the worse end of the interval of the worst "
-        "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "
+        "gate (1 all, 0 none, below 0 beyond); none if a gate is undecided. chance of rank 1: "
         "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
         "move a judge least. Both hide what the scorecard shows: weights decide who wins."
     )

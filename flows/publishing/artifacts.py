@@ -9,7 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
-from flows.publishing.pages import facts_of, report_path, with_votes_told, write_page
+from flows.publishing.pages import facts_of, report_path, with_vote_facts, write_page
 from flows.results.vote_summary import numbers_of
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import PATIENCE_SECONDS
@@ -34,7 +34,7 @@ async def publish(
     path = report_path(run.warehouse.path, name)
     try:
         row = run.columns()
-        facts = with_votes_told(facts_of(row, run.warehouse.path), run.warehouse, row)
+        facts = with_vote_facts(facts_of(row, run.warehouse.path), run.warehouse, row)
         numbers = numbers_of(run.warehouse, name)
         page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
         write_page(page, path)

@@ -71,7 +71,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     )
 
 
-def with_votes_told(
+def with_vote_facts(
     facts: ReportFacts, warehouse: Warehouse, run: Mapping[str, Any]
 ) -> ReportFacts:
     """Add what the saved votes tell: who voted, how alike, and what a jury's verdict costs."""
@@ -126,7 +126,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         )
     run = runs.sort("started_at").row(-1, named=True)
     page: str = report(
-        with_votes_told(facts_of(run, warehouse.path), warehouse, run),
+        with_vote_facts(facts_of(run, warehouse.path), warehouse, run),
         estimates,
         warehouse.read(Findings, among=results),
         _perturbed(warehouse, _study_of(run), estimates),

@@ -19,7 +19,7 @@ from flows.running.recovery import save_late
 from schemas.batches import UNFINISHED, BatchedBallots, Batches
 from schemas.judging import Ballots, Pairs
 from tasks.engine.caller import DraftsLostError, Line, Told
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
 

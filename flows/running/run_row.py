@@ -17,8 +17,8 @@ from flows.running.processes import HOST, noted
 from flows.running.recovery import journal_of, mark_dead_runs, recover
 from schemas.frame import Frame
 from schemas.keys import content_key
-from tasks.engine.redaction import redact
 from tasks.kit.code_digest import ALL_ROOMS, code_digest
+from tasks.kit.printable import redact
 from warehouse.store import SIGN_SECONDS, Saving, Warehouse, WarehouseBusyError, WarehouseError
 
 if TYPE_CHECKING:

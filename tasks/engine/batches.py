@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tasks.engine.budget import price_of
 from tasks.engine.client import guarded, litellm_call, preview_body, read_reply, request_of
 from tasks.engine.http import most_bytes_of_call
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
+from tasks.engine.litellm_adapter import price_of
+from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider
 
 ENDPOINT = "/v1/chat/completions"
@@ -194,7 +194,7 @@ def _reply(
     provider: Provider, judge: Judge, outcome: dict[str, Any] | str, seconds: float
 ) -> Reply:
     if isinstance(outcome, str):
-        return Reply("", error=redact(outcome, provider)[:500])
+        return Reply("", error=redact(outcome, provider.secret_variables)[:500])
     try:
         reply = read_reply(outcome, provider, judge, seconds)
     except CallError as error:
@@ -237,7 +237,12 @@ def _message(error: Any) -> str:
 def _reasons(told: Any, provider: Provider) -> str | None:
     """Return why a batch failed as a whole, as far as the provider says."""
     errors = getattr(told.errors, "data", None) or []
-    return "; ".join(redact(str(error.message), provider)[:500] for error in errors[:3]) or None
+    return (
+        "; ".join(
+            redact(str(error.message), provider.secret_variables)[:500] for error in errors[:3]
+        )
+        or None
+    )
 
 
 async def _ask(verb: str, provider: Provider, judge: Judge, **words: Any) -> Any:

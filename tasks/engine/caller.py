@@ -15,10 +15,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.engine.journal import read_journal
+from tasks.engine.journal import CallError, Reply, read_journal
 from tasks.engine.litellm_adapter import worker_environment
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.kit.printable import redact
 from tasks.providers import Judge
 
 
@@ -121,7 +120,7 @@ class Line:
             self._caller.stop()
 
     async def batch(self, judge: Judge, step: str, **words: Any) -> dict[str, Any]:
-        """Take a step with a batch (``_batch_steps.py``) and return what came of it.
+        """Take a step with a batch (``Steps`` in ``worker.py``) and return what came of it.
 
         Raises
         ------

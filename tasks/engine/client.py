@@ -9,13 +9,11 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
-from tasks.engine.budget import price_of
-from tasks.engine.endpoints import unreached, without_objects
-from tasks.engine.http import HOOKS, Door, Preview, door_of_call
+from tasks.engine.http import HOOKS, Door, Preview, door_of_call, unreached, without_objects
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import retry_after
-from tasks.engine.litellm_adapter import litellms_client, load_litellm, supported
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.litellm_adapter import litellms_client, load_litellm, price_of, supported
+from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
 from tasks.simulation.judge import Traits, answer, answer_json
 
@@ -266,7 +264,7 @@ def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
     if not _is_json(body):
         return CallError(str(found), passing=True, free=False)
     text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
-    shown = redact(text, provider)[:500]
+    shown = redact(text, provider.secret_variables)[:500]
     return CallError(shown, passing=True, free=False, unreadable=True)
 
 
@@ -376,4 +374,4 @@ def _clean_or_none(value: object) -> str | None:
 def _tell(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
-    return redact(without_objects(text), provider)
+    return redact(without_objects(text), provider.secret_variables)

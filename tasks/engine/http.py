@@ -1,17 +1,21 @@
-"""The HTTP transport: request slots, and response bodies read up to a limit."""
+"""The HTTP transport: request slots, response bodies up to a limit, failed connections."""
 
 import asyncio
+import re
+import socket
 import sys
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import httpx
 
-from tasks.engine.reply import CallError
+from tasks.engine.journal import CallError
+from tasks.kit.printable import redact
+from tasks.providers import Provider, api_base
 
 MOST_BYTES = 2_000_000
 """Of an answer that passes no door, such as a list of batches."""
@@ -250,3 +254,66 @@ def _too_large(most_bytes: int) -> CallError:
 def _invalid(text: str) -> CallError:
     # It may be charged, and the next one may be another.
     return CallError(f"invalid reply: {text}", passing=True, free=False, unreadable=True)
+
+
+NO_CONNECTION = re.compile(r"Cannot connect to host (?P<host>\S+) ssl:[^\[]* \[(?P<reason>.*?)\]")
+
+
+"""As aiohttp says it, which litellm connects by and whose words it passes on."""
+
+
+REFUSED = "Connect call failed"
+
+
+"""How Python begins what it says of a connection that the other side, or the way there, refuses."""
+
+
+SSL = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def unreached(error: BaseException, provider: Provider) -> CallError | None:
+    """Say who could not be reached, and why; null if the error is another one."""
+    # Not at the top: `plan` and the start of an audit need other functions of this file.
+    import httpx
+
+    causes = list(_causes(error))
+    # A gateway that answers may tell of a connection that it could not make itself.
+    if any(isinstance(cause, httpx.HTTPStatusError) for cause in causes):
+        return None
+    for cause in causes:
+        if found := _reason(cause):
+            host, reason = found
+            base = api_base(provider)
+            known = f"{host} (api_base {base})" if host and base else host or base
+            text = f"no connection to {known or 'the provider'}: {reason}"
+            return CallError(
+                redact(text, provider.secret_variables)[:500], passing=True, unreached=True
+            )
+    return None
+
+
+def without_objects(text: str) -> str:
+    """Leave out how Python prints what a connection is encrypted with."""
+    return SSL.sub("", text)
+
+
+def _reason(error: BaseException) -> tuple[str, str] | None:
+    """Return who is named, if anybody is, and why there is no connection."""
+    if found := NO_CONNECTION.search(str(error)):
+        host, reason = found["host"], found["reason"]
+        return host, "connection refused" if reason.startswith(REFUSED) else reason
+    if isinstance(error, ConnectionRefusedError):
+        return "", "connection refused"
+    if isinstance(error, socket.gaierror):
+        return "", error.strerror or str(error)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it; of several attempts at once, the first."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__

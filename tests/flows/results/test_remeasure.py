@@ -20,7 +20,7 @@ from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import results_of_file
-from warehouse.peek import standing
+from warehouse.peek import completed_run
 from warehouse.store import Saving, Warehouse
 
 STUDY = make_study("quick", {"name": "mine"})
@@ -82,7 +82,7 @@ def test_estimates_are_those_of_the_votes(warehouse: Warehouse, log: pl.DataFram
 
 
 def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse) -> None:
-    before = standing(warehouse.path, STUDY.name, STUDY.fingerprint())
+    before = completed_run(warehouse.path, STUDY.name, STUDY.fingerprint())
     remeasure(warehouse, STUDY.name)
     runs = warehouse.query("select * from runs order by started_at").to_dicts()
     assert [run["flow"] for run in runs] == ["audit", "remeasure"]
@@ -90,7 +90,7 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     assert (last["state"], last["from_warehouse"], last["asked"]) == ("completed", 9, 0)
     assert last["ended_at"] >= last["started_at"]
     assert before is not None
-    assert standing(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
+    assert completed_run(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
 
 
 @pytest.mark.parametrize(

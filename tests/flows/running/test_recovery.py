@@ -17,8 +17,7 @@ from flows.running.run_row import RunRow
 from flows.studies import STUDIES
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
-from tasks.engine.journal import Journal
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Journal, Reply
 from tasks.judge import prompt_table
 from tasks.prompts import PROMPTS
 from warehouse.store import Saving, Warehouse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import batches, budget
+from tasks.engine import batches, litellm_adapter
 from tasks.engine.batches import (
     KEY,
     Seen,
@@ -20,8 +20,8 @@ from tasks.engine.batches import (
     request_line,
     split,
 )
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.litellm_adapter import load_litellm
-from tasks.engine.reply import CallError, Reply
 from tasks.providers import BATCHED, Judge, Provider, UsdPerMillion
 
 # litellm and what it builds on warn about each other, which is not ours to mend
@@ -149,7 +149,9 @@ def test_a_line_of_the_output_is_a_reply() -> None:
 def test_a_reply_costs_the_batch_price_or_nobody_knows(
     entry: dict[str, float] | None, cost: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "_table", lambda: {"hosted_vllm/one": entry} if entry else {})
+    monkeypatch.setattr(
+        litellm_adapter, "_table", lambda: {"hosted_vllm/one": entry} if entry else {}
+    )
     reply = _of(_judge(), _line("b1", _body()))
     assert reply.cost_usd == (cost if cost is None else pytest.approx(cost))
     assert _of(_judge(), _line("b1", _body(usage=None))).cost_usd is None

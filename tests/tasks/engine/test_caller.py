@@ -15,8 +15,7 @@ import pytest
 
 from tasks.engine import caller as calling
 from tasks.engine.caller import Caller, Line, WorkerError, caller
-from tasks.engine.journal import alone_with
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply, alone_with
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion
 from tasks.simulation.judge import Traits, answer

@@ -6,8 +6,7 @@ import pytest
 
 from flows.running.gaps import not_ready
 from flows.studies import Study
-from tasks.engine.endpoints import diverting
-from tasks.engine.litellm_adapter import worker_environment
+from tasks.engine.litellm_adapter import diverting, worker_environment
 from tasks.providers import Judge, Provider
 
 ELSEWHERE = "http://127.0.0.1:9/v1"

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tasks.engine.client import call, hang_up
+from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
-from tasks.engine.reply import Reply
 from tasks.providers import Judge, Provider
 
 # litellm and what it builds on warn about each other, which is not ours to mend

@@ -20,7 +20,7 @@ REPO = Path(caller.__file__).parents[2]
 SCRIPT = """
 import asyncio
 from tasks.engine import worker
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply
 
 now = {}
 
@@ -81,7 +81,7 @@ SIMPLE = """
 import asyncio
 import time
 from tasks.engine import journal, worker
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply
 
 async def call(provider, judge, messages, params, door):
     await door.enter()
