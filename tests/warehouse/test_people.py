@@ -2,14 +2,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
 import polars as pl
 import pytest
 
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, VoteLog, Votes
-from warehouse._schema import MIGRATIONS
 from warehouse.people import pairs_of, parameters_of, people_of
 from warehouse.store import Saving, Warehouse, WarehouseError
 
@@ -96,26 +94,6 @@ def test_a_study_that_is_audited_anew_has_its_new_pairs(shelf: Warehouse) -> Non
     shelf.save([Saving(StudyPairs, own)], run="r3", study="quick")
     assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-1", "p1"]
     assert pairs_of(shelf, "again")["pair_id"].to_list() == ["p-1-1", "p1"]
-
-
-def test_a_study_of_schema_21_has_the_texts_of_its_seed_and_last_recipe(
-    shelf: Warehouse, make: Make
-) -> None:
-    newer = {"answer_id": "d/1/a2", "seed": 0, "recipe": 3, "perturbed": "0-3"}
-    shelf.save(
-        [
-            make(PerturbedAnswers, newer),
-            make(Pairs, {**ARM, "pair_id": "p-0-3", "target": "0-3"}),
-            make(Ballots, {"ballot_id": "b9", "pair_id": "p-0-3"}),
-        ],
-        run="other",
-    )
-    before = {study: pairs_of(shelf, study)["pair_id"].to_list() for study in ("quick", "again")}
-    with duckdb.connect(str(shelf.path)) as connection:
-        connection.execute("drop table study_pairs")
-        connection.execute((MIGRATIONS / "022_study_pairs.sql").read_text())
-    # A recipe that another study brought later changes no text.
-    assert before == {study: pairs_of(shelf, study)["pair_id"].to_list() for study in before}
 
 
 def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:
