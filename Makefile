@@ -15,7 +15,7 @@ DOCS := .venv/.docs
 LOCKED := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps
 INSTALL := $(BIN)/python $(LOCKED)
 
-.PHONY: help setup setup-local setup-notebook audit audit-local serve test lint docs reference vulnerabilities check bench bench-engine bench-faults lock clean
+.PHONY: help setup setup-local setup-notebook audit audit-local serve test test-slow test-all lint docs reference vulnerabilities check bench bench-engine bench-faults lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -72,8 +72,19 @@ $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
 	$(INSTALL) --upgrade --target .venv/notebook -r requirements-notebook.txt
 	touch $@
 
-test: $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK) ## run the tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+# Idle workers take tests from busy ones, as an audit takes a hundred times as long as a sum.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK)
+
+test: $(FOR_TESTS) ## run the tests, without the slow ones
+	$(PYTEST) -m "not slow"
+
+test-slow: $(FOR_TESTS) ## run the slow tests: browsers, real processes, simulations
+	$(PYTEST) -m slow
+
+# One run of both halves, with more examples of each property.
+test-all: $(FOR_TESTS) ## run all tests, with more examples of each property
+	$(PYTEST) --hypothesis-profile ci
 
 lint: $(SET_UP_DEV) docs ## style, types, import contracts, documentation
 	$(BIN)/ruff check .
@@ -115,7 +126,7 @@ vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known 
 	    esac; \
 	done; exit $$found
 
-check: lint vulnerabilities test ## all that CI checks, and known vulnerabilities
+check: lint test-all ## all that CI checks: style, types, documentation, all tests (15 minutes)
 
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, millions of votes and of labels
 	$(BIN)/python benchmarks/audit.py

@@ -16,11 +16,11 @@ from pandera.typing.polars import DataFrame
 
 from booth._ledger import Ledger, open_ledger
 from booth._looks import Page, packed, shown, unpacked
-from booth._sealing import Office, seal
+from booth._saving import VoteWriter, save_choices
 from booth._seats import (
     Seat,
     add_seat,
-    bind,
+    bind_session,
     renew_link,
     seats_of,
     write_choice,
@@ -35,11 +35,11 @@ from warehouse.store import Warehouse
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 WAIT_SECONDS = 1.0
 PAUSE_SECONDS = 20.0
-"""After votes could not be saved."""
+"""Pause after votes could not be saved."""
 
 
 class Shown(NamedTuple):
-    """What a page puts before a voter."""
+    """Content of a ballot page."""
 
     question: str
     answers: tuple[str, str]
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
     place: int
     total: int
     back: int
-    """How many steps before the next ballot it lies."""
+    """Number of steps back from the next ballot."""
     can_go_back: bool
 
 
@@ -69,30 +69,30 @@ class Booth:
         self._texts = {row["pair_id"]: row for row in self.pairs.iter_rows(named=True)}
         self._rows: dict[str, dict[str, dict[str, Any]]] = {}
         self._warehouse = warehouse
-        self.office = Office(warehouse, study, json.dumps(parameters_of(warehouse, study)))
+        self.writer = VoteWriter(warehouse, study, json.dumps(parameters_of(warehouse, study)))
         self.lock = threading.RLock()
         self.seats = seats_of(ledger)
-        self._ripe = threading.Event()
+        self._has_final = threading.Event()
         self._closing = threading.Event()
         for seat in self.seats.values():
             self._draw(seat)
 
     def seat(self, voter: str) -> Seat:
-        """Return the seat of a voter, a new one if there is none yet."""
+        """Return the seat of a voter; create it if the voter is new."""
         if not NAME.fullmatch(voter):
             raise ValueError(
-                f"voter {voter!r:.80} must be 1 to 64 letters, digits, '_', '.' or '-'. "
-                "The name becomes that of a judge, people/NAME."
+                f"voter name {voter!r:.80} is not allowed: it becomes the judge name people/NAME. "
+                "Use 1 to 64 letters, digits, '_', '.' or '-'."
             )
         if voter not in self.seats:
             self._draw(add_seat(self.ledger, self.seats, voter))
         return self.seats[voter]
 
     def renew(self, voter: str) -> None:
-        """Make a new link for a voter; the old one and its session end."""
+        """Create a new link for a voter; the old link and its session become invalid."""
         if voter not in self.seats:
             known = ", ".join(self.seats) or "nobody"
-            raise ValueError(f"{voter!r} has no link to renew. Voters of {self.study}: {known}.")
+            raise ValueError(f"--renew: {voter!r} is not a voter of {self.study}. Voters: {known}.")
         renew_link(self.ledger, self.seats, voter)
 
     def token(self, seat: Seat) -> str:
@@ -100,40 +100,44 @@ class Booth:
         return self.ledger.sign("link", seat.voter, seat.generation)
 
     def slug(self, seat: Seat) -> str:
-        """Return the name of a voter's page, which tells nothing and opens nothing."""
+        """Return the slug of a voter's page, which reveals nothing and grants no access."""
         return self.ledger.sign("page", seat.voter)[:12]
 
     def seat_of_token(self, token: str) -> Seat | None:
-        """Return whose link it is; null if nobody's."""
-        return self._among(self.token(seat) for seat in self.seats.values()).get(_known(token))
+        """Return the voter of a link; null if the link is unknown."""
+        return self._seats_by_digest(self.token(seat) for seat in self.seats.values()).get(
+            _digest(token)
+        )
 
     def seat_of_page(self, slug: str, session: str | None) -> Seat | None:
-        """Return whose page it is; null unless it is opened in the session of that voter."""
-        seat = self._among(self.slug(seat) for seat in self.seats.values()).get(_known(slug))
+        """Return the voter of a page; null unless the session is that voter's."""
+        seat = self._seats_by_digest(self.slug(seat) for seat in self.seats.values()).get(
+            _digest(slug)
+        )
         return seat if seat is not None and self.knows(seat, session) else None
 
     def knows(self, seat: Seat, session: str | None) -> bool:
-        """Tell whether a session is that in which the voter's link was first opened."""
+        """Tell whether the voter's link was first opened in this session."""
         return (
             session is not None
             and seat.session is not None
             and hmac.compare_digest(seat.session, _digest(session))
         )
 
-    def sit_down(self, seat: Seat, session: str | None) -> str | None:
-        """Return the session of a voter who opens the link: the one there is, or the first one.
+    def open_session(self, seat: Seat, session: str | None) -> str | None:
+        """Return the session of a voter who opens the link; create it on the first opening.
 
         Null if the link was opened in another session before.
         """
         with self.lock:
             if seat.session is None:
                 session = secrets.token_urlsafe(32)
-                bind(self.ledger, seat, _digest(session))
+                bind_session(self.ledger, seat, _digest(session))
                 return session
             return session if self.knows(seat, session) else None
 
     def show(self, seat: Seat, back: int) -> Shown | None:
-        """Put a ballot before a voter; null if there is none so many steps back."""
+        """Return the ballot page so many steps back; null if there is none."""
         with self.lock:
             ballot = seat.ballot_at(back)
             if ballot is None:
@@ -152,37 +156,37 @@ class Booth:
             )
 
     def is_ballot_of(self, seat: Seat, ballot: str) -> bool:
-        """Tell whether a ballot is of a voter and of this study."""
+        """Tell whether a ballot belongs to a voter and to this study."""
         return ballot in self._rows[seat.voter]
 
     def texts_of(self, seat: Seat, ballot: str) -> tuple[str, tuple[str, str]]:
-        """Return the question of a ballot, and its answers as they are shown."""
+        """Return the question of a ballot, and its answers in the order shown."""
         row = self._rows[seat.voter][ballot]
         pair = self._texts[row["pair_id"]]
         other = {"anchor": "target", "target": "anchor"}[row["shown_first"]]
         return pair["question"], (pair[row["shown_first"]], pair[other])
 
     def votes_of(self, ballots: Iterable[str]) -> dict[str, str]:
-        """Return the votes that ballots have in the warehouse."""
+        """Return the saved votes on ballots."""
         among = pl.DataFrame({"ballot_id": list(ballots)}, schema={"ballot_id": pl.String})
         votes = self._warehouse.read(Votes, among=among)
         return dict(votes.select("ballot_id", "choice").iter_rows())
 
     def leave(self, seat: Seat, nonce: str, seen: float | None) -> None:
-        """Take note for how many seconds a page was seen, if it is one that was shown.
+        """Record the seconds for which a page was visible, if this booth served it.
 
-        A page whose ballot has a choice since then, or whose time is known, changes nothing.
+        A page whose ballot has a choice by now, or whose time is recorded, changes nothing.
         """
         with self.lock:
             page = self._read(seat, nonce)
-            if page is not None and seat.may_look(page):
+            if page is not None and seat.accepts_look(page):
                 write_look(self.ledger, seat, page, seen)
 
     def vote(self, seat: Seat, nonce: str, label: str, seen: float | None) -> str | None:
-        """Take a choice, if its page is the last one shown; return the ballot.
+        """Record a choice if its page is the latest one; return the ballot.
 
-        A page that was sent twice, or that another page has overtaken, changes nothing. ``seen``
-        are the seconds that the page says it was visible; null if it says nothing.
+        A page that was submitted twice, or after a newer page, changes nothing. ``seen`` are the
+        seconds for which the page was visible by its own count; null without a count.
         """
         if label not in CHOSEN:
             return None
@@ -194,70 +198,70 @@ class Booth:
                 return None
             seconds = seat.seconds_with(page, seen)
             write_choice(self.ledger, seat, page.ballot, label, seconds)
-            if seat.ripe():
-                self._ripe.set()
+            if seat.final_ballots():
+                self._has_final.set()
             return page.ballot
 
     def hand_in(self, seat: Seat) -> None:
-        """Let all choices of a voter become votes."""
+        """Make all choices of a voter final, to be saved as votes."""
         with self.lock:
             write_done(self.ledger, seat)
-            self._ripe.set()
+            self._has_final.set()
 
-    def keep_sealing(self) -> None:
-        """Save what is ripe, until the booth closes."""
+    def keep_saving(self) -> None:
+        """Save final choices in a loop, until the booth closes."""
         while not self._closing.is_set():
-            if self._ripe.wait(WAIT_SECONDS):
-                self._ripe.clear()
+            if self._has_final.wait(WAIT_SECONDS):
+                self._has_final.clear()
                 for seat in list(self.seats.values()):
-                    if not seal(self.office, seat, self.lock):
-                        self._ripe.set()
+                    if not save_choices(self.writer, seat, self.lock):
+                        self._has_final.set()
                         self._closing.wait(PAUSE_SECONDS)
 
-    def stop_sealing(self) -> None:
-        """Let :meth:`keep_sealing` come to its end."""
+    def stop_saving(self) -> None:
+        """Make :meth:`keep_saving` return."""
         self._closing.set()
-        self._ripe.set()
+        self._has_final.set()
 
     def close(self) -> bool:
-        """Save all choices; tell whether that was done."""
+        """Save all choices; return whether all could be saved."""
         seats = list(self.seats.values())
-        saved = [seal(self.office, seat, self.lock, everything=True) for seat in seats]
+        saved = [save_choices(self.writer, seat, self.lock, everything=True) for seat in seats]
         return all(saved)
 
     def _draw(self, seat: Seat) -> None:
-        """Draw a voter's ballots; choices on pairs that are no longer there stay in the ledger."""
+        """Draw a voter's ballots; choices on pairs that no longer exist stay in the ledger only."""
         judge = judge_of(seat.voter)
         seat.every = both_orders(self.pairs, judge)
         votes = self._warehouse.read(Votes, among=seat.every.select("ballot_id"))
-        seat.seal(votes["ballot_id"])
-        homeless = seat.chosen.keys() - set(seat.every["ballot_id"])
-        for ballot in homeless:
+        seat.mark_saved(votes["ballot_id"])
+        orphaned = seat.chosen.keys() - set(seat.every["ballot_id"])
+        for ballot in orphaned:
             seat.chosen.pop(ballot)
-        if homeless:
+        if orphaned:
             click.echo(
-                f"{len(homeless)} choices of {seat.voter} are on pairs that study {self.study} "
-                "has no more: they are not saved.",
+                f"{len(orphaned)} choices of {seat.voter} cannot be saved: study {self.study} no "
+                "longer has their pairs.",
                 err=True,
             )
-        known = [*seat.sealed, *seat.chosen]
+        known = [*seat.saved, *seat.chosen]
         voted = Ballots.of(seat.every.filter(pl.col("ballot_id").is_in(known)))
         seat.draw = draw_for(self.pairs, judge, seat.number, self.programme, voted)
         self._rows[seat.voter] = {r["ballot_id"]: r for r in seat.every.iter_rows(named=True)}
-        if seat.ripe():
-            self._ripe.set()
+        if seat.final_ballots():
+            self._has_final.set()
 
-    def _among(self, names: Iterable[str]) -> dict[str, Seat]:
-        """Index seats by digests of secret names, so that no comparison tells how far it got."""
-        return {_known(name): seat for name, seat in zip(names, self.seats.values(), strict=True)}
+    def _seats_by_digest(self, names: Iterable[str]) -> dict[str, Seat]:
+        """Index seats by digests of secret names, against timing attacks."""
+        return {_digest(name): seat for name, seat in zip(names, self.seats.values(), strict=True)}
 
     def _nonce(self, seat: Seat, ballot: str) -> str:
-        """Return what a page proves with that it was shown, for this turn of this voter only."""
+        """Return a signed nonce: proof that this page was served to this voter in this turn."""
         page = packed(shown(ballot, seat.turns))
         return f"{page}.{self.ledger.sign('nonce', seat.voter, seat.generation, page)}"
 
     def _read(self, seat: Seat, nonce: str) -> Page | None:
-        """Return the page that a nonce is of; null if this voter was shown none such."""
+        """Return the page of a nonce; null if its signature is not valid for this voter."""
         page, _, signature = nonce.partition(".")
         expected = self.ledger.sign("nonce", seat.voter, seat.generation, page)
         if not hmac.compare_digest(signature.encode(), expected.encode()):
@@ -269,41 +273,39 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_known = _digest
-
-
 @contextmanager
 def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Iterator[Booth]:
-    """Open a study's booth alone; ``changes`` to what voters are shown are kept for next time.
+    """Open a study's booth with an exclusive lock; save ``changes`` of its options.
 
     Raises
     ------
     ValueError
-        If voters would be shown nothing, or less than a sample: then nothing is kept.
+        If voters would see no ballot, or less than one sample: then nothing is saved.
     """
     parameters = parameters_of(warehouse, study)
     with open_ledger(warehouse.path, study) as ledger:
-        kept = _kept(ledger)
-        told = {**kept, **changes}
+        earlier = _stored_options(ledger)
+        options = {**earlier, **changes}
         fields: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in told.items()
+            k: tuple(v) if isinstance(v, list) else v for k, v in options.items()
         }
         programme = Programme()._replace(**fields, seed=parameters["seed"])
         pairs = pairs_of(warehouse, study)
         require_shown(pairs, programme)
-        if told != kept:
-            ledger.write({"what": "programme", "programme": told})
+        if options != earlier:
+            ledger.write({"what": "programme", "programme": options})
         if ledger.unreadable:
             click.echo(
-                f"{ledger.unreadable} lines of the journal cannot be read: cut when the machine "
-                "went down, before they counted.",
+                f"{ledger.unreadable} lines of the booth's journal are incomplete and were "
+                "ignored. They were being written when the machine stopped, and no voter saw them "
+                "confirmed.",
                 err=True,
             )
         yield Booth(warehouse, study, ledger, programme, pairs)
 
 
-def _kept(ledger: Ledger) -> dict[str, Any]:
-    """Return what voters were shown the last time."""
-    kept = [line["programme"] for line in ledger.lines if line.get("what") == "programme"]
-    told: dict[str, Any] = kept[-1] if kept else {}
-    return told
+def _stored_options(ledger: Ledger) -> dict[str, Any]:
+    """Return the options of the last start."""
+    stored = [line["programme"] for line in ledger.lines if line.get("what") == "programme"]
+    options: dict[str, Any] = stored[-1] if stored else {}
+    return options

@@ -1,4 +1,4 @@
-"""Connections to the booth: as many as there are file descriptors for, and none that stays mute."""
+"""Connection limits of the booth: maximum number, and a time-out for slow requests."""
 
 import asyncio
 import resource
@@ -10,14 +10,14 @@ import click
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 256
-"""Connections at once; a voter's browser holds one or two, for seconds."""
+"""Maximum number of connections; a voter's browser holds one or two for seconds."""
 
 SPARED = 32
 """File descriptors for the warehouse, the ledger and what libraries open."""
 
 LEAST = 4
 RECEIVE_SECONDS = 10.0
-"""From a connection's first moment, or a request's first byte, to the request's last byte."""
+"""Time-out from the opening of a connection, or a request's first byte, to its last byte."""
 
 SECONDS_BETWEEN_NOTES = 60.0
 FULL = (
@@ -27,7 +27,7 @@ FULL = (
 
 
 def most_connections() -> int:
-    """Return how many connections this process has file descriptors for; each may read a file."""
+    """Return how many connections the free file descriptors allow; each may also read a file."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = sum(1 for _ in Path("/proc/self/fd" if Path("/proc").is_dir() else "/dev/fd").iterdir())
     free = allowed - held
@@ -35,10 +35,10 @@ def most_connections() -> int:
 
 
 def bounded(most: int) -> type[H11Protocol]:
-    """Return uvicorn's protocol for at most so many connections at once."""
+    """Return uvicorn's protocol, limited to so many connections."""
 
     class Bounded(H11Protocol):
-        """A connection that is refused if there are too many, and closed if it is too slow."""
+        """Rejects connections above the limit, and closes slow ones."""
 
         _refused = False
         _clock: asyncio.TimerHandle | None = None
@@ -81,17 +81,17 @@ def bounded(most: int) -> type[H11Protocol]:
     return Bounded
 
 
-class Notes:
-    """Tells what goes wrong with the event loop in a line, and not again within a minute."""
+class LogOnceAMinute:
+    """Prints an error of the event loop in one line, at most once a minute."""
 
     def __init__(self) -> None:
-        self._told: dict[str, float] = {}
+        self._printed: dict[str, float] = {}
 
     def __call__(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Take what asyncio would print with a traceback, for each connection."""
+        """Handle an error that asyncio would print with a traceback for each connection."""
         error = context.get("exception")
         text = f"{context.get('message', 'an error')}: {error}" if error else context["message"]
         now = time.monotonic()
-        if now - self._told.get(text, -SECONDS_BETWEEN_NOTES) >= SECONDS_BETWEEN_NOTES:
-            self._told = {text: now}
-            click.echo(f"voirdire: {text}; the booth goes on", err=True)
+        if now - self._printed.get(text, -SECONDS_BETWEEN_NOTES) >= SECONDS_BETWEEN_NOTES:
+            self._printed = {text: now}
+            click.echo(f"voirdire: {text}. The booth continues", err=True)

@@ -1,4 +1,4 @@
-"""Ballots as files, for teams that label elsewhere: written out, and read back with choices."""
+"""Export ballots to files for labelling elsewhere, and import the choices."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ WORDS = {
     "not familiar": "abstain",
 }
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-"""What makes a spreadsheet compute a cell, and the mark itself that keeps it from that."""
+"""First characters that make a spreadsheet compute a cell, and the escape character itself."""
 
 MOST_BYTES = 256 * 2**20
 SHOWN = 3
@@ -50,12 +50,12 @@ def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
     rows = [
         {**_shown(booth, seat, ballot), "choice": ""}
         for ballot in seat.order
-        if ballot not in seat.chosen and ballot not in seat.sealed
+        if ballot not in seat.chosen and ballot not in seat.saved
     ]
     if not rows:
         raise ValueError(
-            f"{seat.voter} has a choice on each of {len(seat.order)} ballots: nothing to export. "
-            "A higher --limit, or 0 for none, shows more."
+            f"nothing to export: {seat.voter} has made a choice on each of {len(seat.order)} "
+            "ballots. A higher --limit, or --limit 0 for no limit, adds ballots."
         )
     if suffix == ".jsonl":
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -65,12 +65,12 @@ def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
         writer = csv.DictWriter(lines, COLUMNS)
         writer.writeheader()
         writer.writerows({name: guarded(cell) for name, cell in row.items()} for row in rows)
-        # Spreadsheets take a file for Latin-1 unless it begins like this.
+        # Without a byte order mark, spreadsheets read the file as Latin-1.
         draft = lines.getvalue().encode("utf-8-sig")
     write_private(path, draft)
     return (
-        f"{len(rows)} ballots of {seat.voter} in {path}. Fill in `choice`: 1, 2, tie or not "
-        f"familiar; then --import it for the same voter."
+        f"Wrote {len(rows)} ballots of {seat.voter} to {path}. Fill in the column `choice` with 1, "
+        "2, tie or not familiar, then --import the file for the same voter."
     )
 
 
@@ -80,8 +80,8 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
     Raises
     ------
     ValueError
-        If a row is not one of the voter's ballots, its texts are not that ballot's, its choice
-        cannot be read, or it contradicts a vote that is there.
+        If a row is not a ballot of the voter, its texts differ from the ballot's, its choice cannot
+        be read, or it contradicts a saved vote.
     """
     read = list(_rows(path))
     filled = [row for row in read if str(row.cells.get("choice") or "").strip()]
@@ -95,11 +95,11 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
             problems.append(f"{row.where}: {error}")
             continue
         if vote["ballot_id"] in votes:
-            problems.append(f"{row.where}: ballot {vote['ballot_id']} stands in the file twice")
+            problems.append(f"{row.where}: ballot {vote['ballot_id']} occurs twice in the file")
         votes[vote["ballot_id"]] = {**vote, "cast_at": now}
     there = booth.votes_of(votes)
     problems += [
-        f"ballot {ballot} has the vote {choice!r} already, and votes never change"
+        f"ballot {ballot} already has the saved vote {choice!r}, which cannot be changed"
         for ballot, choice in there.items()
         if choice != votes[ballot]["choice"]
     ]
@@ -110,22 +110,22 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
     if new:
         ids = [vote["ballot_id"] for vote in new]
         ballots = Ballots.of(seat.every.filter(pl.col("ballot_id").is_in(ids)))
-        booth.office.save(seat.voter, ballots, Votes.of(pl.DataFrame(new)))
-        seat.seal(ids)
+        booth.writer.save(seat.voter, ballots, Votes.of(pl.DataFrame(new)))
+        seat.mark_saved(ids)
     return (
-        f"{len(new)} votes of {seat.voter} saved; {len(there)} were there, "
-        f"{len(read) - len(filled)} rows have no choice. `voirdire remeasure {booth.study}` puts "
-        "them into the table."
+        f"Saved {len(new)} votes of {seat.voter}; {len(there)} were saved before, and "
+        f"{len(read) - len(filled)} rows have no choice. `voirdire remeasure {booth.study}` adds "
+        "the votes to the results."
     )
 
 
 def guarded(cell: str) -> str:
-    """Keep a spreadsheet from computing a cell; :func:`unguarded` gives it back."""
+    """Escape a cell against formula injection; :func:`unguarded` reverses it."""
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
 def unguarded(cell: str) -> str:
-    """Return what :func:`guarded` was given."""
+    """Reverse :func:`guarded`."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
 
 
@@ -138,20 +138,21 @@ def _vote(booth: Booth, seat: Seat, cells: dict[str, Any]) -> dict[str, Any]:
     ballot = str(cells.get("ballot_id") or "").strip()
     if not booth.is_ballot_of(seat, ballot):
         raise ValueError(
-            f"ballot_id {ballot!r:.60} is no ballot of {seat.voter} in study {booth.study}"
+            f"ballot_id {ballot!r:.60} is not a ballot of {seat.voter} in study {booth.study}"
         )
     shown = _shown(booth, seat, ballot)
     for name in ("question", "answer_1", "answer_2"):
         if cells.get(name) is not None and _plain(cells[name]) != _plain(shown[name]):
             raise ValueError(
-                f"{name} is not that of ballot {ballot}: was the file sorted in parts?"
+                f"{name} differs from the text of ballot {ballot}. Perhaps only some columns of "
+                "the file were sorted"
             )
     said = str(cells["choice"]).strip()
     choice = WORDS.get(" ".join(said.casefold().split()))
     if choice is None:
         raise ValueError(f"choice {said!r:.60} must be 1, 2, tie or not familiar")
     if ballot in seat.chosen:
-        raise ValueError(f"{seat.voter} has voted on ballot {ballot} in the booth")
+        raise ValueError(f"{seat.voter} has already voted on ballot {ballot} in the booth")
     seconds = _seconds(cells.get("seconds"))
     return {
         "ballot_id": ballot,
@@ -171,19 +172,19 @@ def _seconds(cell: Any) -> float | None:
     except (TypeError, ValueError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"seconds {cell!r:.60} must be a number, 0 or more")
+        raise ValueError(f"seconds {cell!r:.60} must be a number that is not negative")
     return seconds
 
 
 def _plain(text: Any) -> str:
-    """Leave out what programs that edit files change in a text."""
+    """Normalise whitespace, which editors change."""
     return " ".join(str(text).split())
 
 
 def _form(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in {".csv", ".jsonl"}:
-        raise ValueError(f"{path} must end in .jsonl or .csv.")
+        raise ValueError(f"{path} has an unknown format. Use a file that ends in .jsonl or .csv.")
     return suffix
 
 
@@ -191,7 +192,10 @@ def _rows(path: Path) -> Iterator[_Row]:
     """Read a file of ballots, row by row."""
     suffix = _form(path)
     if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{path} has more than {MOST_BYTES // 2**20} MiB: no file of ballots.")
+        raise ValueError(
+            f"{path} is larger than {MOST_BYTES // 2**20} MiB, which no file of ballots is. Check "
+            "the path."
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -214,15 +218,17 @@ def _json_rows(text: str) -> Iterator[_Row]:
 
 def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
     header = text.split("\n", 1)[0]
-    # A spreadsheet of a country with decimal commas writes semicolons.
+    # Spreadsheets in locales with a decimal comma write semicolons.
     delimiter = ";" if header.count(";") > header.count(",") else ","
-    # The limit is the whole process's.
+    # The limit applies to the whole process.
     before = csv.field_size_limit(MOST_BYTES)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         if not {"ballot_id", "choice"} <= set(reader.fieldnames or []):
             found = ", ".join(reader.fieldnames or []) or "none"
-            raise ValueError(f"{path} has no columns ballot_id and choice (found: {found:.200}).")
+            raise ValueError(
+                f"{path} lacks the columns ballot_id and choice (found: {found:.200})."
+            )
         for row in reader:
             if None in row or None in row.values():
                 raise ValueError(f"{path}, line {reader.line_num}: too many or too few cells.")

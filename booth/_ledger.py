@@ -1,7 +1,7 @@
-"""What a booth keeps beside the warehouse: its secret, its lock, and a journal of all there was.
+"""Files of a booth beside the warehouse: a secret, a lock, and a journal of all events.
 
-A line is on the disk before the voter is told that it counts. Tokens are not kept: they follow from
-the secret.
+A line is on the disk before the voter sees that it counts. Tokens are not stored, as they are
+derived from the secret.
 """
 
 import base64
@@ -37,11 +37,11 @@ class Ledger:
         Raises
         ------
         OSError
-            If the disk does not take it: then it did not happen.
+            If the line could not be written: then the event did not happen.
         """
         try:
             if self._journal is None:
-                # Opening ends a line that was cut.
+                # Opening the file completes a truncated line.
                 self._journal = Journal(self._path)
             self._journal.write(line)
             self._journal.sync()
@@ -51,20 +51,20 @@ class Ledger:
         self.lines.append(line)
 
     def close(self) -> None:
-        """Leave the file."""
+        """Close the file."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
 
     def sign(self, *parts: object) -> str:
-        """Return what only this booth can say about ``parts``: 256 bits, fit for an address."""
-        told = hmac.new(self._secret, content_key(self._study, *parts).encode(), hashlib.sha256)
-        return base64.urlsafe_b64encode(told.digest()).decode().rstrip("=")
+        """Return a URL-safe HMAC of ``parts`` with the booth's secret (256 bits)."""
+        mac = hmac.new(self._secret, content_key(self._study, *parts).encode(), hashlib.sha256)
+        return base64.urlsafe_b64encode(mac.digest()).decode().rstrip("=")
 
 
 @contextmanager
 def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
-    """Open the ledger of a study beside its warehouse, alone.
+    """Open the ledger of a study beside its warehouse, with an exclusive lock.
 
     Raises
     ------
@@ -78,8 +78,8 @@ def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(
-                f"a booth of study {study!r} is open in another process. Two voters need one booth "
-                "only; end the other one first."
+                f"a booth of study {study!r} is already open in another process. One booth serves "
+                "all voters. Stop the other process first."
             ) from error
         ledger = Ledger(folder, study)
         try:
@@ -89,7 +89,7 @@ def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
 
 
 def _secret(path: Path) -> bytes:
-    """Read the secret, or make one; whole or not at all, and for the owner's eyes only."""
+    """Read the secret, or create it atomically in a file that only the owner can read."""
     if not path.exists():
         draft = path.with_name(f"secret.{os.getpid()}")
         with os.fdopen(_private(draft, os.O_WRONLY | os.O_TRUNC), "wb") as file:
@@ -99,15 +99,15 @@ def _secret(path: Path) -> bytes:
         try:
             os.link(draft, path)
         except FileExistsError:
-            # Another booth of this warehouse was quicker.
+            # Another booth of this warehouse has just created it.
             pass
         finally:
             draft.unlink()
     secret = path.read_bytes()
     if len(secret) != SECRET_BYTES:
         raise ValueError(
-            f"{path} is not the secret of a booth. Remove it: links that were given out end, votes "
-            "stay."
+            f"{path} is damaged: a secret has {SECRET_BYTES} bytes, this file has {len(secret)}. "
+            "Remove the file. All links become invalid, and all votes are kept."
         )
     return secret
 

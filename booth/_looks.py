@@ -1,4 +1,4 @@
-"""Looks at ballots: what a page proves itself with, and how long it may say that it was seen."""
+"""Viewing time of ballot pages: what a page may claim, and the total over its loads."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ _BEGAN = time.time() - time.monotonic()
 
 
 def now() -> float:
-    """Return seconds since 1970, by a clock that nobody sets while the booth is open."""
+    """Return seconds since 1970, by a clock that is monotonic while the booth is open."""
     return _BEGAN + time.monotonic()
 
 
@@ -20,23 +20,23 @@ class Page(NamedTuple):
 
     ballot: str
     turn: int
-    """Of the voter, when it was shown."""
+    """Turn of the voter when the page was shown."""
     shown_at: float
-    """By :func:`now`; tells the loads of a ballot apart."""
+    """Time by :func:`now`, which identifies the load."""
 
 
 def shown(ballot: str, turn: int) -> Page:
-    """Return the page that is shown now."""
+    """Return a page that is shown now."""
     return Page(ballot, turn, round(now(), 6))
 
 
 def packed(page: Page) -> str:
-    """Return a page as text, fit for a form; whoever made it must sign it."""
+    """Encode a page as text for a form; the caller must sign it."""
     return base64.urlsafe_b64encode(json.dumps(page).encode()).decode()
 
 
 def unpacked(text: str) -> Page | None:
-    """Return the page that :func:`packed` was given; null if the text is none."""
+    """Decode a page; null if the text is not one."""
     try:
         return Page(*json.loads(base64.urlsafe_b64decode(text)))
     except (binascii.Error, TypeError, ValueError):
@@ -44,18 +44,17 @@ def unpacked(text: str) -> Page | None:
 
 
 def seen_for(page: Page, claim: float | None) -> float:
-    """Return for how many seconds a page was seen: what it claims, and no more than is possible.
+    """Return the seconds for which a page was visible: its claim, at most the time since shown.
 
-    That is the time since it was shown, which also stands for a claim that is missing, as without
-    script.
+    Without a claim (no JavaScript), it is the time since the page was shown.
     """
     passed = max(0.0, now() - page.shown_at)
     return passed if claim is None else min(claim, passed)
 
 
 def total(looks: Mapping[float, float]) -> float:
-    """Return the seconds of all looks at a ballot, by the times at which its pages were shown.
+    """Return the seconds of all looks at a ballot, given by the time when each page was shown.
 
-    Pages that were open side by side count no longer than the time since the first of them.
+    The total of pages that were open in parallel is at most the time since the first one.
     """
     return min(sum(looks.values()), max(0.0, now() - min(looks))) if looks else 0.0

@@ -1,4 +1,4 @@
-"""Texts of models as HTML: Markdown is shown, HTML is text, and nothing is fetched or run."""
+"""Render Markdown of models as HTML without raw HTML, remote content or scripts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,37 +12,37 @@ SCHEMES = ("http://", "https://", "mailto:")
 LINK = {"rel": "noopener noreferrer nofollow", "target": "_blank"}
 DEEPEST = 6
 BELOW = 2
-"""The page's own headings come first."""
+"""Levels that the page's own headings take."""
 
 
 class _Renderer(RendererHTML):
-    """Renders what Markdown makes, within what the page allows."""
+    """Renderer that allows only what the page's content security policy allows."""
 
     def image(self, tokens: Sequence[Token], idx: int, _options: Any, _env: Any) -> str:
-        """Write an image as its text: nothing is fetched."""
+        """Show an image as its alternative text, as nothing may be fetched."""
         token = tokens[idx]
         source = str(token.attrs.get("src", ""))
         return f'<span class="image">[image: {escape(token.content or source)}]</span>'
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Let a link tell nobody where it was."""
+        """Add attributes that hide the referrer from a link's target."""
         tokens[idx].attrs.update(LINK)
         return self.renderToken(tokens, idx, options, env)
 
     def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Put headings below those of the page, and let them look as meant."""
+        """Lower heading levels below the page's own, and keep their look by a class."""
         token = tokens[idx]
         token.attrs["class"] = token.tag
         token.tag = _lower(token.tag)
         return self.renderToken(tokens, idx, options, env)
 
     def heading_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Close what :meth:`heading_open` opened."""
+        """Close a heading at its lowered level."""
         tokens[idx].tag = _lower(tokens[idx].tag)
         return self.renderToken(tokens, idx, options, env)
 
     def th_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Align a cell by class: the page allows no style in HTML."""
+        """Align a cell by a class, as the page forbids inline styles."""
         style = str(tokens[idx].attrs.pop("style", ""))
         if style:
             tokens[idx].attrs["class"] = style.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""Voters: who may sit down, what each is shown next, and what each has chosen so far."""
+"""Voters: their links, the ballots they see next, and their choices so far."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from schemas.judging import Ballots
 from tasks.judging.people import CHOSEN, Draw
 
 STILL_OPEN = 10
-"""So many of a voter's last choices can be changed, at least."""
+"""Minimum number of a voter's last choices that can still be changed."""
 
 
 class Choice(NamedTuple):
-    """What a voter last chose on a ballot."""
+    """Last choice of a voter on a ballot."""
 
     label: str
     seconds: float
-    """On the page, over all looks at it."""
+    """Seconds on the page, over all looks."""
     times: int
     at: datetime
     turn: int
-    """The voter's first turn after it."""
+    """First turn of the voter after this choice."""
 
 
 @dataclass
@@ -35,42 +35,42 @@ class Seat:
     voter: str
     number: int
     generation: int = 1
-    """Of the link: a renewed one ends those before it."""
+    """Generation of the link: a renewed link invalidates earlier ones."""
     session: str | None = None
     """Digest of the session that the link was first opened in."""
     draw: Draw | None = None
     every: pl.DataFrame = field(default_factory=Ballots.empty)
     """Ballots of all pairs of the study, in either order."""
     chosen: dict[str, Choice] = field(default_factory=dict)
-    """By ballot, in the order in which they were first cast; not yet in the warehouse."""
-    sealed: set[str] = field(default_factory=set)
+    """Choices that are not in the warehouse yet, by ballot, in the order first cast."""
+    saved: set[str] = field(default_factory=set)
     """Ballots with a vote in the warehouse."""
-    sealing: set[str] = field(default_factory=set)
-    """Ballots on their way there."""
+    saving: set[str] = field(default_factory=set)
+    """Ballots whose votes are being saved."""
     turns: int = 0
     """Choices made so far."""
     done: bool = False
     looks: dict[str, dict[float, float]] = field(default_factory=dict)
-    """By ballot, and by when its page was shown: the seconds it was seen, since the last choice."""
+    """Seconds visible since the last choice, by ballot and by the time when its page was shown."""
 
     @property
     def order(self) -> list[str]:
-        """Ballots as they are to be shown."""
+        """Ballots in the order in which they are shown."""
         return self.draw.order if self.draw else []
 
     @property
     def answered(self) -> int:
-        """Number of this draw's ballots that have a choice."""
-        return sum(ballot in self.chosen or ballot in self.sealed for ballot in self.order)
+        """Number of ballots of this draw that have a choice."""
+        return sum(ballot in self.chosen or ballot in self.saved for ballot in self.order)
 
     @property
     def changeable(self) -> list[str]:
-        """Ballots whose choice can still be changed, the first cast first."""
-        return [ballot for ballot in self.chosen if ballot not in self.sealing]
+        """Ballots whose choice can still be changed, oldest first."""
+        return [ballot for ballot in self.chosen if ballot not in self.saving]
 
     def next_ballot(self) -> str | None:
         """Return the first ballot without a choice."""
-        return next((b for b in self.order if b not in self.chosen and b not in self.sealed), None)
+        return next((b for b in self.order if b not in self.chosen and b not in self.saved), None)
 
     def ballot_at(self, back: int) -> str | None:
         """Return the ballot so many steps before the next one; null if there is none."""
@@ -79,51 +79,51 @@ class Seat:
         before = self.changeable
         return before[-back] if 0 < back <= len(before) else None
 
-    def may_look(self, page: Page) -> bool:
-        """Tell whether a page's time can still count: no choice since it was shown, none saved."""
+    def accepts_look(self, page: Page) -> bool:
+        """Tell whether a page's time can still count: no newer choice, and no saved vote."""
         ballot = page.ballot
-        if ballot in self.sealed or ballot in self.sealing:
+        if ballot in self.saved or ballot in self.saving:
             return False
         return ballot not in self.chosen or page.turn >= self.chosen[ballot].turn
 
     def look(self, ballot: str, shown_at: float, seconds: float) -> None:
-        """Take note for how long a page has been seen so far; told again, it adds nothing."""
+        """Record the seconds for which a page has been visible; repeated reports add nothing."""
         looks = self.looks.setdefault(ballot, {})
         looks[shown_at] = max(seconds, looks.get(shown_at, 0.0))
 
     def seconds_with(self, page: Page, claim: float | None) -> float:
-        """Return how long a ballot has been looked at, with the page that is voted from."""
+        """Return the total viewing time of a ballot, including the page with the vote."""
         looks = self.looks.get(page.ballot, {})
         last = max(seen_for(page, claim), looks.get(page.shown_at, 0.0))
         before = self.chosen[page.ballot].seconds if page.ballot in self.chosen else 0.0
         return before + total({**looks, page.shown_at: last})
 
     def choose(self, ballot: str, label: str, seconds: float, at: datetime) -> None:
-        """Take a choice; a later one on the same ballot replaces it."""
+        """Record a choice; it replaces an earlier one on the same ballot."""
         times = self.chosen[ballot].times + 1 if ballot in self.chosen else 1
         self.turns += 1
         self.chosen[ballot] = Choice(label, seconds, times, at, self.turns)
         self.looks.pop(ballot, None)
         self.done = False
 
-    def ripe(self) -> list[str]:
-        """Return the ballots to be saved now: all when done, else all but the last few."""
+    def final_ballots(self) -> list[str]:
+        """Return the ballots to save now: all if the voter is done, else all but the last few."""
         waiting = self.changeable
         if self.done:
             return waiting
         return waiting[:-STILL_OPEN] if len(waiting) >= 2 * STILL_OPEN else []
 
-    def seal(self, ballots: Iterable[str]) -> None:
-        """Take note that votes are in the warehouse."""
+    def mark_saved(self, ballots: Iterable[str]) -> None:
+        """Record that the votes on ballots are in the warehouse."""
         for ballot in list(ballots):
             self.chosen.pop(ballot, None)
             self.looks.pop(ballot, None)
-            self.sealing.discard(ballot)
-            self.sealed.add(ballot)
+            self.saving.discard(ballot)
+            self.saved.add(ballot)
 
 
 def seats_of(ledger: Ledger) -> dict[str, Seat]:
-    """Read from the ledger who has a seat, and all choices ever made."""
+    """Rebuild the seats of all voters from the ledger."""
     seats: dict[str, Seat] = {}
     for line in ledger.lines:
         _replay(line, seats)
@@ -131,7 +131,7 @@ def seats_of(ledger: Ledger) -> dict[str, Seat]:
 
 
 def add_seat(ledger: Ledger, seats: dict[str, Seat], voter: str) -> Seat:
-    """Give a voter the next seat."""
+    """Add a voter."""
     line = {"what": "voter", "voter": voter, "number": len(seats)}
     ledger.write(line)
     _replay(line, seats)
@@ -139,14 +139,14 @@ def add_seat(ledger: Ledger, seats: dict[str, Seat], voter: str) -> Seat:
 
 
 def renew_link(ledger: Ledger, seats: dict[str, Seat], voter: str) -> None:
-    """End the links that a voter was given, and the session."""
+    """Invalidate the link and session of a voter."""
     line = {"what": "link", "voter": voter, "generation": seats[voter].generation + 1}
     ledger.write(line)
     _replay(line, seats)
 
 
 def _replay(line: dict[str, Any], seats: dict[str, Seat]) -> None:
-    """Let one line of the ledger happen."""
+    """Apply one line of the ledger."""
     what, voter = line.get("what"), line.get("voter")
     if what == "voter":
         seats.setdefault(str(voter), Seat(str(voter), int(line["number"])))
@@ -168,7 +168,7 @@ def _replay(line: dict[str, Any], seats: dict[str, Seat]) -> None:
 
 
 def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: float) -> None:
-    """Keep a choice: on the disk first, then in mind."""
+    """Record a choice: on the disk first, then in memory."""
     at = datetime.now(UTC)
     ledger.write(
         {
@@ -184,7 +184,7 @@ def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: f
 
 
 def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
-    """Keep for how long a page has been seen so far, if that is news."""
+    """Record the viewing time of a page if it has grown."""
     seconds = round(seen_for(page, claim), 3)
     if seconds > seat.looks.get(page.ballot, {}).get(page.shown_at, 0.0):
         ledger.write(
@@ -200,13 +200,13 @@ def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> N
 
 
 def write_done(ledger: Ledger, seat: Seat) -> None:
-    """Keep that a voter has handed in."""
+    """Record that a voter has finished."""
     ledger.write({"what": "done", "voter": seat.voter})
     seat.done = True
 
 
-def bind(ledger: Ledger, seat: Seat, session: str) -> None:
-    """Tie a seat to the session in which its link was first opened."""
+def bind_session(ledger: Ledger, seat: Seat, session: str) -> None:
+    """Bind a seat to the session in which its link was first opened."""
     ledger.write(
         {"what": "bound", "voter": seat.voter, "generation": seat.generation, "session": session}
     )

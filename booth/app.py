@@ -1,4 +1,4 @@
-"""The pages: a welcome behind each personal link, and one ballot after another."""
+"""Web pages of the booth: a welcome page for each personal link, and the ballots."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,8 +29,8 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
-    # A link holds a token, that goes nowhere else. With no-referrer, browsers would give "null"
-    # for the origin of our own forms.
+    # A link contains a token, which must not leak by the referrer. With no-referrer, browsers would
+    # send "null" as the origin of our own forms.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -45,22 +45,22 @@ PAGES = Environment(
 )
 
 
-# Addresses of files change with the files, so a browser need not ask for them again.
+# Static files have a content hash in their URL, so browsers may cache them for ever.
 PAGES.globals["files"] = content_key(
     *((HERE / "static" / name).read_text(encoding="utf-8") for name in STATIC)
 )
 
 
 class Refused(Exception):  # noqa: N818 - it is no error of the program
-    """Nobody is told why."""
+    """Reject a request. The response gives no reason on purpose."""
 
 
 class Unreadable(Exception):  # noqa: N818 - it is no error of the program
-    """A form that is none of ours."""
+    """Reject a form that is malformed."""
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """Read a form that is as short as ours are."""
+    """Read a form of limited length."""
     body = b""
     async for part in request.stream():
         body += part
@@ -76,44 +76,44 @@ async def form_of(request: Request) -> dict[str, str]:
 Form = Annotated[dict[str, str], Depends(form_of)]
 
 
-class Desk:
-    """What the pages need of a booth: who asks, and where things are."""
+class Site:
+    """Authentication and addresses of a booth's pages."""
 
     def __init__(self, booth: Booth, *, secure: bool) -> None:
         self.booth, self.secure = booth, secure
 
     def owner(self, token: str) -> Seat:
-        """Return whose link it is."""
+        """Return the voter of a link."""
         seat = self.booth.seat_of_token(token)
         if seat is None:
             raise Refused
         return seat
 
     def voter(self, request: Request, slug: str) -> Seat:
-        """Return whose page it is, in whose browser."""
+        """Return the voter of a page, authenticated by the cookie."""
         seat = self.booth.seat_of_page(slug, request.cookies.get(f"voirdire-{slug}"))
         if seat is None:
             raise Refused
         return seat
 
     def cookie(self, seat: Seat) -> str:
-        """Name the cookie of a voter: two may share a browser."""
+        """Return the cookie name of a voter, as two voters may share a browser."""
         return f"voirdire-{self.booth.slug(seat)}"
 
     def place(self, seat: Seat, back: int = 0) -> str:
-        """Return the address of a voter's next ballot, or of one so many steps back."""
+        """Return the path of a voter's next ballot, or of one so many steps back."""
         return f"/b/{self.booth.slug(seat)}" + (f"?back={back}" if back > 0 else "")
 
 
 def make_app(booth: Booth, *, secure: bool = False, url: str = "") -> FastAPI:
-    """Return the application, to which voters come by ``url``, whatever a proxy says of the host.
+    """Return the web application. Voters reach it at ``url``, even behind a proxy.
 
-    ``secure``: they come by https, so cookies go by that only.
+    ``secure``: the site is served over https, so cookies are sent over https only.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    desk = Desk(booth, secure=secure)
-    _add_links(app, desk)
-    _add_ballots(app, desk)
+    site = Site(booth, secure=secure)
+    _add_links(app, site)
+    _add_ballots(app, site)
     _add_guard(app, _host_of(url))
     return app
 
@@ -123,44 +123,44 @@ def page(name: str, status: int = 200, **more: Any) -> HTMLResponse:
     return HTMLResponse(PAGES.get_template(f"{name}.html").render(**more), status)
 
 
-def _add_links(app: FastAPI, desk: Desk) -> None:
+def _add_links(app: FastAPI, site: Site) -> None:
     @app.get("/v/{token}")
     def welcome(request: Request, token: str) -> Response:
-        """Show what is asked. Scanners of mail open links too, so nothing is bound yet."""
-        seat = desk.owner(token)
-        if desk.booth.knows(seat, request.cookies.get(desk.cookie(seat))):
-            return RedirectResponse(desk.place(seat), 303)
+        """Show the welcome page. Mail scanners open links too, so no session is bound yet."""
+        seat = site.owner(token)
+        if site.booth.knows(seat, request.cookies.get(site.cookie(seat))):
+            return RedirectResponse(site.place(seat), 303)
         if seat.session is not None:
             raise Refused
         return page("welcome", question=QUESTION, total=len(seat.order), keys=KEYS)
 
     @app.post("/v/{token}")
     def begin(request: Request, token: str) -> Response:
-        """Let the browser in that begins first, and that one only."""
-        seat = desk.owner(token)
-        session = desk.booth.sit_down(seat, request.cookies.get(desk.cookie(seat)))
+        """Bind the link to the first browser that begins."""
+        seat = site.owner(token)
+        session = site.booth.open_session(seat, request.cookies.get(site.cookie(seat)))
         if session is None:
             raise Refused
-        answer = RedirectResponse(desk.place(seat), 303)
+        answer = RedirectResponse(site.place(seat), 303)
         answer.set_cookie(
-            desk.cookie(seat),
+            site.cookie(seat),
             session,
             max_age=SECONDS_OF_A_SESSION,
             path="/",
-            secure=desk.secure,
+            secure=site.secure,
             httponly=True,
             samesite="strict",
         )
         return answer
 
 
-def _add_ballots(app: FastAPI, desk: Desk) -> None:
-    booth, place = desk.booth, desk.place
+def _add_ballots(app: FastAPI, site: Site) -> None:
+    booth, place = site.booth, site.place
 
     @app.get("/b/{slug}")
     def ballot(request: Request, slug: str, back: str = "0") -> Response:
         """Show the next ballot, or one a few steps back."""
-        seat, steps = desk.voter(request, slug), _number(back)
+        seat, steps = site.voter(request, slug), _number(back)
         shown = booth.show(seat, steps)
         if shown is None and steps:
             return RedirectResponse(place(seat), 303)
@@ -187,21 +187,21 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
 
     @app.post("/b/{slug}")
     def vote(request: Request, slug: str, form: Form, back: str = "0") -> Response:
-        """Take a choice and go on; a page that was overtaken changes nothing."""
-        seat, steps = desk.voter(request, slug), _number(back)
+        """Record a choice and show the next ballot; an outdated page changes nothing."""
+        seat, steps = site.voter(request, slug), _number(back)
         taken = booth.vote(seat, form.get("nonce", ""), form.get("choice", ""), _seen(form))
         return RedirectResponse(place(seat, steps - 1 if taken else steps), 303)
 
     @app.post("/b/{slug}/left")
     def left(request: Request, slug: str, form: Form) -> Response:
-        """Let a page that is left or hidden say for how long it was seen; no answer is read."""
-        booth.leave(desk.voter(request, slug), form.get("nonce", ""), _seen(form))
+        """Record the viewing time that a page reports when it is left or hidden."""
+        booth.leave(site.voter(request, slug), form.get("nonce", ""), _seen(form))
         return Response(status_code=204)
 
     @app.post("/b/{slug}/finish")
     def finish(request: Request, slug: str) -> Response:
-        """Hand in."""
-        seat = desk.voter(request, slug)
+        """Make all choices final."""
+        seat = site.voter(request, slug)
         booth.hand_in(seat)
         return RedirectResponse(place(seat), 303)
 
@@ -217,10 +217,10 @@ def _add_ballots(app: FastAPI, desk: Desk) -> None:
 
 
 def is_foreign(request: Request, known: str | None = None) -> bool:
-    """Tell whether another site made a browser send this; ``known`` is a host that is ours too.
+    """Tell whether a request comes from another site; ``known`` is a further host of ours.
 
-    Browsers name the site over https and on this machine only, so else their origin is held
-    against the host. What names neither is no browser, so it holds no voter's cookie.
+    Browsers send Sec-Fetch-Site only over https and to loopback addresses. Otherwise the origin is
+    compared with the host. A request without an origin is not from a browser, so it has no cookie.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
@@ -237,16 +237,16 @@ def is_foreign(request: Request, known: str | None = None) -> bool:
 def _host_of(address: str) -> str | None:
     """Return the host and port of an address; null if there is none, as of "null"."""
     try:
-        told = urlsplit(address)
+        parts = urlsplit(address)
     except ValueError:
         return None
-    usual = {"http": ":80", "https": ":443"}.get(told.scheme)
-    return told.netloc.lower().removesuffix(usual) or None if usual else None
+    usual = {"http": ":80", "https": ":443"}.get(parts.scheme)
+    return parts.netloc.lower().removesuffix(usual) or None if usual else None
 
 
 def _add_guard(app: FastAPI, known: str | None) -> None:
     def refuse(_: Request, __: Exception) -> Response:
-        """Tell nobody whether a link is wrong, was used or never was."""
+        """Do not reveal whether a link is wrong, used or unknown."""
         return page("refused", 403)
 
     def unreadable(_: Request, __: Exception) -> Response:
@@ -262,7 +262,7 @@ def _add_guard(app: FastAPI, known: str | None) -> None:
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
-        """Refuse what another site sends, and add the headers."""
+        """Reject cross-site requests, and add the security headers."""
         answer: Response = (
             page("refused", 403)
             if request.method not in {"GET", "HEAD"} and is_foreign(request, known)
@@ -274,7 +274,7 @@ def _add_guard(app: FastAPI, known: str | None) -> None:
 
 
 def _count(text: str) -> int | None:
-    """Read a count that a browser sent; nonsense is null."""
+    """Parse a count that a browser sent; null if it is not one."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 
 
@@ -283,6 +283,6 @@ def _number(text: str) -> int:
 
 
 def _seen(form: dict[str, str]) -> float | None:
-    """Return the seconds that a page says it was visible; null if it has no script to say so."""
+    """Return the seconds for which a page was visible by its own count; null without JavaScript."""
     milliseconds = _count(form.get("seen", ""))
     return None if milliseconds is None else milliseconds / 1000

@@ -1,4 +1,4 @@
-"""``voirdire booth``: open a booth, or take ballots to be labelled elsewhere and back."""
+"""``voirdire booth``: serve voting pages, export ballots and import votes."""
 
 import signal
 import socket
@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tasks.kit.command_line import Command, Place, errors_in_a_line
+from tasks.kit.command_line import CONTEXT, Command, Place, errors_in_a_line, warehouse_option
 from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])
@@ -29,41 +29,50 @@ def _clear_errors(command: Any) -> Any:
     return run
 
 
-@click.command(
-    cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.command(cls=Command, context_settings=CONTEXT)
 @click.argument("study", default="quick")
-@click.option("--voter", "voters", multiple=True, help="Who votes; repeat for several.")
+@click.option("--voter", "voters", multiple=True, help="Name of a voter (repeatable).")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    help="At most so many ballots each, in whole samples unless --once; 0: all.",
+    help="Maximum number of ballots per voter, rounded down to whole samples unless --once is "
+    "given. 0: no maximum.",
 )
-@click.option("--arms", multiple=True, type=ARMS, help="Show these only; repeat for several.")
-@click.option("--perturbation", "perturbations", multiple=True, help="Show these only; repeat.")
+@click.option("--arms", multiple=True, type=ARMS, help="Show only this arm (repeatable).")
+@click.option(
+    "--perturbation",
+    "perturbations",
+    multiple=True,
+    help="Show only this perturbation (repeatable).",
+)
 @click.option(
     "--once/--all-arms",
     default=None,
-    help="Each sample once per voter, its arm rotating over voters: agreement, but no shifts.",
+    help="Show each sample once per voter, in an arm that rotates over voters. This measures "
+    "agreement, but no shifts.",
 )
-@click.option("--renew", help="Make a new link for this voter; the old one ends.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--renew", help="Create a new link for this voter and invalidate the old one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8750,
     show_default=True,
-    help="0: any that is free.",
+    help="Port to listen on. 0: any free port.",
 )
-@click.option("--url", help="How voters reach it, as in https://vote.example.org, if otherwise.")
-@click.option("--export", "out", type=FILE, help="Write the open ballots of --voter, and end.")
-@click.option("--import", "filled", type=FILE, help="Save the choices of --voter, and end.")
-@click.option("--hand-in", is_flag=True, help="Save all choices made so far, and end.")
 @click.option(
-    "--warehouse",
-    type=Place(),
-    help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+    "--url",
+    help="Public address in the links of voters, such as https://vote.example.org, if it differs "
+    "from the host and port.",
 )
+@click.option(
+    "--export", "out", type=FILE, help="Write the open ballots of --voter to this file, then exit."
+)
+@click.option(
+    "--import", "filled", type=FILE, help="Save the choices of --voter from this file, then exit."
+)
+@click.option("--hand-in", is_flag=True, help="Save all choices made so far, then exit.")
+@warehouse_option
 @_clear_errors
 def booth(
     study: str,
@@ -79,11 +88,11 @@ def booth(
     hand_in: bool,
     **programme: Any,
 ) -> None:
-    """Let people vote on the pairs of STUDY (quick), on a web page of their own.
+    """Let people vote on the pairs of STUDY (default: quick) on a web page.
 
-    Prints a personal link per voter, and serves until Ctrl-C. What voters are shown, and who they
-    are, is kept for the next time. Then `voirdire remeasure STUDY` puts people and judges into one
-    table.
+    Prints a personal link for each voter and serves the pages until Ctrl-C. Voters and their
+    ballots are saved for the next start. Afterwards, `voirdire remeasure STUDY` prints people and
+    judges in one table.
     """
     from booth._booth import open_booth
     from booth._files import export_ballots, import_votes
@@ -92,7 +101,7 @@ def booth(
     path = Path(warehouse or default_path()).absolute()
     require_file(path, f"Run `voirdire audit {study}` first.")
     if out and filled:
-        raise ValueError("--export and --import are two steps: name one of them.")
+        raise ValueError("--export and --import cannot be used together. Run one, then the other.")
     with open_booth(Warehouse(path), study, _changes(programme)) as opened:
         if renew:
             opened.renew(renew)
@@ -100,40 +109,44 @@ def booth(
         if unknown:
             known = ", ".join(opened.seats) or "nobody"
             raise ValueError(
-                f"{unknown[0]!r:.80} has no ballots to fill in. Voters of {study}: {known}. "
-                "--export makes ballots for somebody new."
+                f"{unknown[0]!r:.80} has no ballots in the booth of {study}. Voters: {known}. "
+                "Create ballots for a new voter with --export."
             )
         seats = [opened.seat(voter) for voter in voters]
         if out or filled:
             if len(seats) != 1:
-                raise ValueError("--export and --import are of one voter: name one by --voter.")
-            told = (
+                raise ValueError(
+                    "--export and --import need exactly one voter. Name one with --voter NAME."
+                )
+            message = (
                 export_ballots(opened, seats[0], out)
                 if out
                 else import_votes(opened, seats[0], filled)  # type: ignore[arg-type]
             )
-            click.echo(told)
+            click.echo(message)
             return
         if not opened.seats:
-            raise ValueError("nobody votes yet: name who does, as in --voter ann --voter ben.")
+            raise ValueError(
+                "the booth has no voters yet. Name them, as in --voter ann --voter ben."
+            )
         if not hand_in:
             _serve(opened, host, port, url)
         saved = opened.close()
         for seat in opened.seats.values():
             click.echo(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
         click.echo(
-            f"All votes are in the warehouse. `voirdire remeasure {study}` puts them into the "
-            "table."
+            f"All votes are saved in the warehouse. `voirdire remeasure {study}` adds them to the "
+            "results."
             if saved
-            else "Votes that are not in the warehouse are safe beside it; "
-            f"`voirdire booth {study} --hand-in` tries again."
+            else "Some votes could not be saved in the warehouse. They are kept in a file in its "
+            f"folder; `voirdire booth {study} --hand-in` tries again to save them."
         )
         if not saved:
             sys.exit(1)
 
 
 def _changes(programme: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said of what voters are shown; a limit of 0 is none."""
+    """Return the options that change the ballots; a limit of 0 means no limit."""
     given = {k: v for k, v in programme.items() if v not in (None, ())}
     if "limit" in given:
         given["limit"] = given["limit"] or None
@@ -161,34 +174,38 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
         http=bounded(most_connections()),
     )
     server = uvicorn.Server(config)
-    # In a thread of its own it leaves signals to this one, which has votes to save after it.
+    # Signals go to the main thread, which saves votes after the server has ended.
     serving = threading.Thread(target=_run, args=(server, listening), daemon=True)
-    sealing = threading.Thread(target=opened.keep_sealing, daemon=True)
-    told = _signals()
+    saving = threading.Thread(target=opened.keep_saving, daemon=True)
+    signals = _signals()
     serving.start()
-    sealing.start()
+    saving.start()
     width = max(len(voter) for voter in opened.seats)
     for seat in opened.seats.values():
         done = f"{seat.answered} of {len(seat.order)}"
         click.echo(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
     if not base.startswith("https://") and host not in LOOPBACK:
-        click.echo("Links go by http: on a network that you do not trust, put https before it.")
-    click.echo("Each link opens in one browser only. Ctrl-C ends the booth; nothing is lost by it.")
-    _until_told(told, serving)
+        click.echo(
+            "The links use http, which is not encrypted. On a network that you do not "
+            "trust, run an "
+            "https proxy in front."
+        )
+    click.echo("Each link works in one browser only. Ctrl-C ends the booth and keeps all votes.")
+    _wait_for_signal(signals, serving)
     server.should_exit = True
     serving.join()
-    # What it is saving now is saved before anything is said of it.
-    opened.stop_sealing()
-    sealing.join()
+    # Wait until the thread has saved its votes, then report what is saved.
+    opened.stop_saving()
+    saving.join()
 
 
 def _run(server: Any, listening: socket.socket) -> None:
     import asyncio
 
-    from booth._connections import Notes
+    from booth._connections import LogOnceAMinute
 
     async def serve() -> None:
-        asyncio.get_running_loop().set_exception_handler(Notes())
+        asyncio.get_running_loop().set_exception_handler(LogOnceAMinute())
         await server.serve(sockets=[listening])
 
     asyncio.run(serve())
@@ -196,19 +213,19 @@ def _run(server: Any, listening: socket.socket) -> None:
 
 def _signals() -> SimpleQueue[int]:
     """Return a queue into which Ctrl-C and SIGTERM put their numbers from now on."""
-    # Its put may interrupt its get. An Event that is set by a handler, in the very thread that is
-    # about to wait for it, waits for itself for ever.
-    told: SimpleQueue[int] = SimpleQueue()
+    # SimpleQueue is reentrant. An Event set by a signal handler in the thread that is about to wait
+    # for it would deadlock.
+    signals: SimpleQueue[int] = SimpleQueue()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: told.put(number))
-    return told
+        signal.signal(number, lambda number, _: signals.put(number))
+    return signals
 
 
-def _until_told(told: SimpleQueue[int], serving: threading.Thread) -> None:
+def _wait_for_signal(signals: SimpleQueue[int], serving: threading.Thread) -> None:
     """Wait until a signal comes or the server ends."""
     while serving.is_alive():
         with suppress(Empty):
-            told.get(timeout=0.2)
+            signals.get(timeout=0.2)
             return
 
 
@@ -221,7 +238,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise ValueError(
-            f"cannot listen at {host}, port {port}: {error.strerror}. Name another --port."
+            f"cannot listen on {host}, port {port}: {error.strerror}. Choose another --port."
         ) from error
     listening.listen(128)
     return listening

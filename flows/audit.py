@@ -9,9 +9,11 @@ from prefect.runtime import flow_run
 from flows.results.audit_results import save_results
 from flows.results.people import with_people
 from flows.running.casting import cast_all
+from flows.running.claims import Claims
+from flows.running.counts import Counts
 from flows.running.gaps import not_ready
 from flows.running.progress import notices
-from flows.running.record import Record
+from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
 from flows.serving.allowed_paths import admit
 from flows.serving.prefect_reporting import Messages, outcomes, report_killed_runs
@@ -43,7 +45,10 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     study, warehouse = admit(study, warehouse, flow_run.id)
     study = study.at(due())
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
-    with Record("audit", flow_run.id, study, place) as record:
+    counts = Counts(study)
+    with RunRow("audit", flow_run.id, place, counts) as row:
+        for note in counts.unsaved:
+            get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
         questions, answers, versions = stages.import_dataset(
@@ -56,7 +61,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
                 for name in study.asked()
             )
         )
-        record.count_dropped(perturbed)
+        counts.count_dropped(perturbed)
         pairs = stages.pair_up(
             questions,
             answers,
@@ -67,12 +72,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             shams=study.sham != "none",
         )
         if pairs.is_empty():
-            raise ValueError(f"no pair is left to ask about. {record.notes_line()}")
+            raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
         judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-        record.left_out = dropped_params(study.judges, study.prompt)
-        ballots = stages.draw_ballots(pairs, judges, study.prompt, design, record.left_out)
-        record.save(
+        counts.left_out = dropped_params(study.judges, study.prompt)
+        ballots = stages.draw_ballots(pairs, judges, study.prompt, design, counts.left_out)
+        row.save(
             (Questions, questions),
             (Answers, answers),
             (Versions, versions),
@@ -88,14 +93,14 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         # Asking may take hours: hold no texts that are in the warehouse.
         del questions, answers, versions
 
-        waiting = record.waiting(ballots)
-        asked = record.leave_gaps(ballots, waiting, not_ready(study))
+        claims = Claims(row.run, place, counts)
+        waiting = claims.waiting(ballots)
+        asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
-        await cast_all(ballots, asked, pairs, schedule, record)
+        votes = await cast_all(ballots, asked, pairs, schedule, claims)
 
-        votes = record.votes(ballots)
         stops = mark_stops(ballots, votes, schedule)
-        record.count_stopped(stops, votes)
+        counts.count_stopped(stops, votes)
         vote_log = stages.log_votes(
             pairs,
             ballots,
@@ -105,11 +110,11 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             stops=stops,
             categories=categories,
         )
-        vote_log = with_people(vote_log, pairs, study, record.warehouse)
-        record.count_gaps(vote_log)
-        if record.kept is None:
-            await save_results(record, pairs, vote_log, perturbed)
-    get_run_logger().info(record.summary())
+        vote_log = with_people(vote_log, pairs, study, place)
+        counts.count_gaps(vote_log, place)
+        if counts.kept is None:
+            await save_results(row, pairs, vote_log, perturbed)
+    get_run_logger().info(counts.summary())
     prune_results()
-    outcomes.append(record.outcome())
+    outcomes.append(counts.outcome())
     return outcomes[-1]

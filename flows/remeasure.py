@@ -9,6 +9,7 @@ from prefect.states import Completed
 from flows.results.remeasure import measure_anew
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
+from tasks.stages import as_tasks
 
 
 @flow(
@@ -37,6 +38,7 @@ def remeasure(
         formulas=formulas,
         run=flow_run.id,
         too_fast_seconds=too_fast_seconds,
+        shown=as_tasks,
     )
     get_run_logger().info(told)
     return Completed(message=told)

@@ -1,5 +1,6 @@
 """Frames of judging: pairs, ballots, votes, and what is counted from them."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandera.polars as pa
@@ -20,6 +21,10 @@ VERSUS = " vs "
 STOPS = ["lossless", "pair", "deterministic"]
 VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
+TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
+"""Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
+LAST_REPEAT = 62
+"""Last repeat that ``tallies.sql`` can count: a set of repeats is an integer of 63 bits."""
 
 
 def author(side: str) -> Any:
@@ -86,6 +91,12 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     question: str = name("the question's text")
     anchor: str = name("text of A1, never perturbed")
     target: str = name("text of A2 in this arm")
+
+
+class StudyPairs(Result, table="study_pairs", key=("pair_id",), references={"pair_id": "pairs"}):
+    """One row per pair that the results of a study rest on: what people vote on too."""
+
+    pair_id: str = name("the pair")
 
 
 class Ballots(
@@ -234,7 +245,7 @@ class Tallies(
     """One row per judge, prompt, wave, sample, arm and perturbation: its votes, counted.
 
     Order 12 shows the anchor first, 21 the target; votes with the same repeat number in both orders
-    are matched (``masks.sql``).
+    are matched (``tallies.sql``).
     """
 
     sample: str = name("a question with its anchor and target")

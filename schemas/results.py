@@ -1,4 +1,4 @@
-"""Frames of results: estimates, annotations, findings, exclusions, drifts."""
+"""Frames of results: estimates, annotations, findings and other conclusions, drifts."""
 
 import pandera.polars as pa
 
@@ -19,6 +19,7 @@ FINDINGS = [
 """The first four are for perturbations that should change nothing; the others, and *inconclusive*,
 for flaws, which should cost the answer votes."""
 
+FLOORS = ["sham", "replicate", "random judge"]
 LOST = "verdicts lost: differential"
 
 
@@ -31,6 +32,17 @@ class Estimates(
 
     statistic: str = name("name of the statistic")
     family: str = name("what it is about, such as position; null if not known", nullable=True)
+    unit: str = name(
+        "unit of the estimate, such as share or logit; null if not known", nullable=True
+    )
+    null_value: float = pa.Field(
+        nullable=True, description="value that means no effect, or that p_value is against; if any"
+    )
+    floor: str = pa.Field(
+        isin=FLOORS,
+        nullable=True,
+        description="what noise is measured by: sham, replicate or random judge; null if nothing",
+    )
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
         description="how votes became a verdict; any where it plays no part",
@@ -72,6 +84,9 @@ class Estimates(
     )
     votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
     method: str = name("how the interval was made")
+    seed: int = pa.Field(
+        nullable=True, description="of what is drawn, or of the order of questions; null if nothing"
+    )
     reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
     simulated: bool = pa.Field(
         nullable=True,
@@ -210,11 +225,11 @@ class Findings(
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
 
 
-class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt", "wave")):
+class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "prompt", "wave")):
     """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
 
     It is left out of tables of attack success. A bound is the end of the 95 % interval that is
-    nearer to 0; it is null with too few questions (``exclusions.sql``).
+    nearer to 0; it is null with too few questions.
     """
 
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
@@ -237,6 +252,98 @@ class Exclusions(Measured, table="exclusions", key=("dataset", "judge", "prompt"
     invalid_rate_high: float = pa.Field(nullable=True, description="upper end of its interval")
     invalid_rate_bound: float = share("its bound", nullable=True)
     invalid_rate_limit: float = share("its limit")
+
+
+class Contrasts(
+    Measured,
+    table="judge_pairs",
+    key=("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other"),
+):
+    """One row per statistic, perturbation and pair of judges: which of the two shifts more."""
+
+    other: str = name("the other judge")
+    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
+    perturbation: str = name("name of the perturbation")
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
+    simulated: bool = pa.Field(nullable=True, description="true if one of the two is simulated")
+    statistic: str = name("name of the contrast")
+    contrast: float = pa.Field(nullable=True, description="value of the judge less the other's")
+    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    p_value: float = share("two-sided, raw", nullable=True)
+    p_holm: float = share(
+        "Holm over all pairs under the perturbation (family F2); null with too few questions",
+        nullable=True,
+    )
+    minimum: float = pa.Field(gt=0, description="smallest difference that matters")
+    finding: str = pa.Field(
+        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+    )
+    judge_value: float = pa.Field(nullable=True, description="the judge's own estimate")
+    other_value: float = pa.Field(nullable=True, description="the other judge's own estimate")
+    n: int = pa.Field(ge=0, description="samples that both judges share")
+    clusters: int = pa.Field(ge=0, description="questions that both judges share")
+    dropped: int = pa.Field(ge=0, description="samples left out")
+    votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
+    method: str = name("how the interval was made")
+    reason: str = name("why nothing is concluded; else null", nullable=True)
+
+
+class JuryFindings(
+    Measured,
+    table="jury_conclusions",
+    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation"),
+):
+    """One row per perturbation: the finding about the jury of all judges."""
+
+    mode: str = pa.Field(description="how votes became a verdict")
+    perturbation: str = name("name of the perturbation")
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
+    simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
+    statistic: str = pa.Field(
+        isin=["jury_mps", "jury_mps_sham"], description="the primary endpoint used"
+    )
+    shift: float = pa.Field(nullable=True, description="mean preference shift of the jury")
+    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    p_value: float = share("two-sided, raw", nullable=True)
+    p_adjusted: float = share(
+        "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
+        nullable=True,
+    )
+    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
+    finding: str = pa.Field(
+        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+    )
+    n: int = pa.Field(ge=0, description="samples used")
+    clusters: int = pa.Field(ge=0, description="questions used")
+    reason: str = name("why nothing is concluded, or what limits the finding", nullable=True)
+
+
+GATES = ["position", "validity", "bias", "discernment", "agreement", "drift"]
+
+
+class Gates(
+    Measured,
+    table="gates",
+    key=("dataset", "prompt", "wave", "judge", "mode", "gate", "perturbation"),
+):
+    """One row per judge, gate and perturbation: whether the judge passes."""
+
+    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
+    gate: str = pa.Field(isin=GATES, description="what the judge must pass")
+    perturbation: str = name("null if the gate is about the whole judge", nullable=True)
+    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    value: float = pa.Field(nullable=True, description="the estimate that the gate looks at")
+    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    tolerance: float = pa.Field(nullable=True, description="limit of the gate")
+    verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
+    margin: float = pa.Field(
+        nullable=True,
+        description="share of the tolerance left at the worse end of the interval; null if unknown",
+    )
+    reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
 
 MEASURES = [
@@ -286,5 +393,9 @@ class Drifts(
     n: int = pa.Field(ge=0, description="samples, or fixed prompts, compared")
     clusters: int = pa.Field(ge=0, description="questions compared")
     state: str = pa.Field(isin=STATES, description="what it amounts to")
+    floor: str = pa.Field(
+        isin=FLOORS, nullable=True, description="what noise is measured by; null if nothing"
+    )
+    seed: int = pa.Field(nullable=True, description="of the permutations; null if there are none")
     reason: str = name("why it is not measured, or has no interval", nullable=True)
     simulated: bool = pa.Field(nullable=True, description="true for an offline judge")

@@ -26,6 +26,7 @@ from flows.studies import STUDIES, Study, StudyFile
 from tasks.charts import CHARTS
 from tasks.conclusions.derived_columns import COLUMNS
 from tasks.datasets import DATASETS
+from tasks.kit.defaults import Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -73,10 +74,14 @@ def study_file() -> str:
         for name, field, text in _fields(StudyFile)
         if name != "study"
     ]
-    below = [
-        (f"`{name}`", _type(field), _default(field), field.description or "")
-        for name, field in Study.model_fields.items()
-    ]
+    below, limits = (
+        [
+            (f"`{name}`", _type(field), _default(field), field.description or "")
+            for name, field in model.model_fields.items()
+            if name != "thresholds"
+        ]
+        for model in (Study, Thresholds)
+    )
     heads = ("key", "type", "default", "meaning")
     return _page(
         "Study file",
@@ -87,6 +92,9 @@ def study_file() -> str:
         _table(heads, above),
         "## Keys in the table `[study]`",
         _table(heads, below),
+        "## Keys in the table `[study.thresholds]`",
+        str(Study.model_fields["thresholds"].description),
+        _table(heads, limits),
         "## Bundled studies",
         _table(("study", "about", "cron", "runs after an alert"), studies),
     )
@@ -384,16 +392,29 @@ def _default(field: FieldInfo) -> str:
 
 
 def _statistic(entry: Statistic) -> Iterator[str]:
-    rows, frames = (
-        ", ".join(f"`{name}`" for name in names) for names in (entry.gives, entry.reads)
-    )
-    yield f"Rows: {rows}. Reads: {frames}. Source: {_prose(entry.source)}."
+    frames = ", ".join(f"`{name}`" for name in entry.reads)
+    yield f"Reads: {frames}. Source: {_prose(entry.source)}."
+    yield _table(("row", "family", "unit", "null", "floor"), _declared(entry))
     text = inspect.getdoc(entry.measure) or ""
     titles = re.split(r"^([A-Z]\w+(?: \w+)*)\n-{3,}\n", text, flags=re.MULTILINE)
     yield _paragraphs(titles[0])
     for title, body in zip(titles[1::2], titles[2::2], strict=True):
         yield f"**{title}**"
         yield _entries(body) if title in {"Parameters", "Returns", "Raises"} else _paragraphs(body)
+
+
+def _declared(entry: Statistic) -> list[tuple[str, ...]]:
+    """Return what a statistic declares of each of its rows."""
+    return [
+        (
+            f"`{name}`",
+            row.get("family", ""),
+            row.get("unit", ""),
+            "" if row.get("null") is None else f"{row['null']:g}",
+            row.get("floor") or "",
+        )
+        for name, row in entry.rows.items()
+    ]
 
 
 def _paragraphs(text: str) -> str:

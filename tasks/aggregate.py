@@ -10,28 +10,36 @@ from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
 from schemas.judging import (
+    LAST_REPEAT,
     SIDES,
+    TALLIES,
     Ballots,
-    Contests,
     Judges,
     Pairs,
-    Shifts,
     Tallies,
-    Verdicts,
     VoteLog,
     Votes,
 )
-from schemas.masks import COMPARED, LAST_REPEAT, masks_sql
 from schemas.results import Estimates
 from tasks.conclusions.cautions import worst_cases
-from tasks.counting.cells import stopped_early
-from tasks.counting.masks import count_masks, with_compared
-from tasks.counting.order_halves import only_order
-from tasks.counting.verdicts import one_order_of_a_person, ratio, shifts_of, verdicts_of
+from tasks.conclusions.exclusions import excluded_beyond
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.kit.memo import measured_together
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
+__all__ = [
+    "count_votes",
+    "log_votes",
+    "match_groups",
+    "match_models",
+    "measure",
+    "measure_all",
+    "tally_votes",
+    "text_sizes",
+]
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Threads that compute statistics, for logs with more rows than this."""
 
@@ -95,12 +103,12 @@ def text_sizes() -> list[pl.Expr]:
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
-    """Count the votes of each pair (``schemas/masks.sql``).
+    """Count the votes of each pair (``schemas/tallies.sql``).
 
     Raises
     ------
     ValueError
-        If a repeat is above 62: a pair's votes are packed into the bits of an integer.
+        If a repeat is above 62: a set of repeats is an integer, with a bit for each.
     """
     last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
     if last > LAST_REPEAT:
@@ -112,56 +120,7 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     with duckdb.connect() as connection:
         lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
         connection.execute("set variable study = ''")
-        masks = fetch(connection, masks_sql(connection))
-        compared = fetch(connection, COMPARED)
-    return Tallies.of(with_compared(count_masks(masks), compared))
-
-
-def tally_votes(tallies: DataFrame[Tallies], mode: str) -> DataFrame[Verdicts]:
-    """Turn the votes of each pair into a score and a verdict (methods, section 1).
-
-    ``paper``: the sign of the sum of all valid votes. ``balanced``: the mean of both orders' means,
-    null unless each order has a valid vote; the sign is computed in integers, so it is exact. If a
-    person saw a pair in one order only, that order counts alone, as in ``annotate``. If a judge saw
-    every pair in one order only, the score is from that order, for means over both halves
-    (``tasks/counting/order_halves.py``), and there is no verdict. With sequential stopping the
-    score is from the first vote in each order, as the mean of votes that stop once they agree is
-    biased away from the middle (methods, section 4).
-    """
-    return Verdicts.of(verdicts_of(tallies, mode))
-
-
-def match_groups(verdicts: DataFrame[Verdicts]) -> DataFrame[Shifts]:
-    """Join the verdicts of each sample's arms in one row."""
-    return Shifts.of(shifts_of(verdicts))
-
-
-def match_models(tallies: DataFrame[Tallies]) -> DataFrame[Contests]:
-    """Return the control pairs of two different known models, with the judge's scores.
-
-    The score is the average over both orders in any mode, null unless each order has a valid vote.
-    If a person saw the pair, or a judge every pair, in one order only, it is that order's score.
-    """
-    return Contests.of(contests_of(tallies))
-
-
-def contests_of(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_models`, without validation (for speed)."""
-    told = tallies.with_columns(shown_first=only_order()).filter(
-        pl.col("arm") == "control",
-        pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
-    )
-    scores = []
-    for order in ("12", "21"):
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
-        mean = ratio(target - anchor, anchor + tie + target)
-        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
-        scores.append(((first + 1) / 2).alias(f"score_{order}"))
-    one_order = one_order_of_a_person() | pl.col("shown_first").is_not_null()
-    alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
-    return told.with_columns(*scores, votes=pl.col("planned")).with_columns(
-        score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
-    )
+        return Tallies.of(fetch(connection, TALLIES))
 
 
 def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
@@ -169,10 +128,11 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     return STATISTICS[statistic](**frames)
 
 
-def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
+def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> DataFrame[Estimates]:
     """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
-    with measured_together(), ThreadPoolExecutor(AT_ONCE if many else 1) as pool:
+    threads = AT_ONCE if many else 1
+    with excluded_beyond(thresholds), measured_together(), ThreadPoolExecutor(threads) as pool:
         drafts = [
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS
@@ -180,4 +140,4 @@ def measure_all(**frames: pl.DataFrame) -> DataFrame[Estimates]:
         rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
     if {"tallies", "shifts"} <= {*frames}:
         rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-    return Estimates.of(pl.concat(rows))
+    return Estimates.of(with_floors(pl.concat(rows)))

@@ -6,7 +6,15 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates, Findings
 from tasks.conclusions.cautions import LOST_RULES, MIXED_RULES, with_lost, with_spread
 from tasks.conclusions.position_bias import STATISTICS, position_findings
-from tasks.conclusions.rules import SUPPORTING, WORST, Rule, excludes_zero, ruled, shown
+from tasks.conclusions.rules import (
+    SUPPORTING,
+    WORST,
+    Rule,
+    excludes_zero,
+    half_width,
+    ruled,
+    shown,
+)
 from tasks.counting.primary_endpoint import primary
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import (
@@ -18,12 +26,12 @@ from tasks.inference.multiplicity import (
 )
 from tasks.kit.defaults import (
     ALPHA,
+    DEFAULTS,
     DETECTS_AT,
     LEAST_FLOOR,
-    LOG_ODDS_MINIMUM,
-    MINIMUM,
     OVERLOOKS_BELOW,
     TOO_EASY,
+    Thresholds,
 )
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
@@ -53,7 +61,9 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
 
 
 def conclude(
-    estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
+    estimates: DataFrame[Estimates],
+    detects_at: float = DETECTS_AT,
+    thresholds: Thresholds = DEFAULTS,
 ) -> DataFrame[Findings]:
     """Turn each cell's primary endpoint into a finding (methods, sections 3 and 16).
 
@@ -80,20 +90,26 @@ def conclude(
     Position bias is a finding about each judge, in a separate family (``position_bias.py``).
     """
     rows = endpoints(estimates)
-    found = [_of_perturbations(rows, detects_at), Findings.draft(position_findings(rows))]
+    found = [
+        _of_perturbations(rows, detects_at, thresholds),
+        Findings.draft(position_findings(rows, thresholds)),
+    ]
     return Findings.of(pl.concat(found))
 
 
-def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
+def _of_perturbations(
+    rows: DataFrame[Estimates], detects_at: float, thresholds: Thresholds
+) -> DataFrame[Findings]:
     whole = rows.filter(subgroup="")
-    cells = _worded(whole, detects_at)
+    cells = cells_with_findings(whole, detects_at, thresholds)
     if cells.is_empty():
         return Findings.empty()
     for statistic in ASIDE:
         cells = _beside(cells, whole, statistic)
     for side, name in WORST.items():
         worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
-        cells = cells.join(_words_of(worst, whole, side, detects_at), on=CELL, how="left")
+        words = _words_of(worst, whole, side, detects_at, thresholds)
+        cells = cells.join(words, on=CELL, how="left")
     by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
     cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
     cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
@@ -119,26 +135,35 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
     )
 
 
-def _worded(rows: pl.DataFrame, detects_at: float) -> Cells:
-    """Return the cells with their finding by ``RULES``; ``refused`` says why there is none."""
+def cells_with_findings(rows: pl.DataFrame, detects_at: float, thresholds: Thresholds) -> Cells:
+    """Return the cells with their finding by ``RULES`` (``word``) and its ``note``.
+
+    ``refused`` says why nothing is concluded.
+    """
     cells = primary(rows, CELL)
     if cells.is_empty():
         return cells
     for statistic in SUPPORTING:
         cells = _beside(cells, rows, statistic)
-    cells = _with_tested(_with_detected(cells))
+    cells = _with_tested(_with_detected(cells), thresholds)
     cells = _adjusted(cells).with_columns(refused=_refused())
     return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
 
 
-def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
+def _words_of(
+    worst: pl.DataFrame,
+    whole: pl.DataFrame,
+    side: str,
+    detects_at: float,
+    thresholds: Thresholds,
+) -> Cells:
     """Return a worst case's finding and shift; the family keeps the other cells as observed."""
     names = {"word": f"word_{side}", "estimate": f"at_{side}"}
     if worst.is_empty():
         empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
         return empty.rename(names)
     others = whole.join(worst, on=CELL, how="anti")
-    words = _worded(pl.concat([others, worst]), detects_at)
+    words = cells_with_findings(pl.concat([others, worst]), detects_at, thresholds)
     return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
 
 
@@ -178,7 +203,7 @@ def _with_detected(cells: Cells) -> Cells:
     )
 
 
-def _with_tested(cells: Cells) -> Cells:
+def _with_tested(cells: Cells, thresholds: Thresholds) -> Cells:
     """Add the effect that is tested: the shift or, if pairs are too easy, the log-odds.
 
     ``tested_...`` are its numbers, with ``tested_minimum``; ``beside_...`` the same effect over the
@@ -207,8 +232,11 @@ def _with_tested(cells: Cells) -> Cells:
             for name in ("estimate", "p_value")
         ),
         by_odds=easy,
-        tested_minimum=pl.when(easy).then(LOG_ODDS_MINIMUM).otherwise(MINIMUM),
-        minimum=pl.lit(MINIMUM),
+        tested_minimum=pl.when(easy)
+        .then(thresholds.minimum_log_odds)
+        .otherwise(thresholds.minimum_shift),
+        minimum=pl.lit(thresholds.minimum_shift),
+        odds_minimum=pl.lit(thresholds.minimum_log_odds),
     )
 
 
@@ -221,22 +249,9 @@ def _adjusted(cells: Cells) -> Cells:
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
         rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
-        _half_width(cells),
+        half_width(cells, "tested_").alias("half"),
         p_value="tested_p_value",
     )
-
-
-def _half_width(cells: Cells) -> pl.Series:
-    """Return half the width of the 90 % interval, or of the wider 95 % one without an error."""
-    from scipy.special import stdtrit
-
-    df = cells.select(pl.coalesce("tested_df", (pl.col("tested_clusters") - 1).clip(1)))
-    quantile = pl.Series("half", stdtrit(df.to_series().to_numpy(), 1 - ALPHA), pl.Float64)
-    wider = pl.max_horizontal(
-        pl.col("tested_high") - pl.col("tested_estimate"),
-        pl.col("tested_estimate") - pl.col("tested_low"),
-    )
-    return cells.select(half=pl.coalesce(quantile * pl.col("tested_standard_error"), wider))["half"]
 
 
 def _refused() -> pl.Expr:
@@ -256,7 +271,7 @@ def _refused() -> pl.Expr:
 def _moved() -> pl.Expr:
     """Tell whether a shift is significant, and large enough in score or in log-odds."""
     shift, odds = pl.col("tested_estimate"), pl.col("odds_estimate")
-    by_odds = (odds.abs() >= LOG_ODDS_MINIMUM) & (odds.sign() == shift.sign())
+    by_odds = (odds.abs() >= pl.col("odds_minimum")) & (odds.sign() == shift.sign())
     large = (shift.abs() >= pl.col("tested_minimum")) | by_odds.fill_null(value=False)
     return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
 
@@ -294,9 +309,9 @@ AGREES = (
 SHAM_MOVES = (
     (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & excludes_zero("sham_shift")
 ).fill_null(value=False)
-ODDS_MOVE = ((pl.col("odds_estimate").abs() >= LOG_ODDS_MINIMUM) & excludes_zero("odds")).fill_null(
-    value=False
-)
+ODDS_MOVE = (
+    (pl.col("odds_estimate").abs() >= pl.col("odds_minimum")) & excludes_zero("odds")
+).fill_null(value=False)
 
 RULES = (
     Rule(pl.col("instead").is_not_null(), pl.col("instead")),

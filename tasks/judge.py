@@ -14,8 +14,8 @@ from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
 from schemas.keys import content_key, whole
 from tasks.engine.caller import Line
-from tasks.engine.dropped_parameters import refused_params
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply
+from tasks.engine.litellm_adapter import refused_params
 from tasks.judging.verdict_parser import parse, parse_json
 from tasks.kit.random_numbers import uniform
 from tasks.prompts import PROMPTS

@@ -8,9 +8,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
-from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.position_bias import POSITION
-from tasks.conclusions.scorecard import scorecard
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
     all_rows,
@@ -23,6 +22,7 @@ from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import dropped_rows, result_groups, scorecard_rows, validity_rows
 from tasks.reporting.summary import GLOSSARY, is_person, simulated_sentence, summary, undiscerning
 from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
+from tasks.results import conclusions_of
 
 TEMPLATE = "report.html.j2"
 MODES = {
@@ -74,6 +74,8 @@ class ReportFacts(NamedTuple):
     """Judges who are people, other than users of the booth."""
     probed: str = ""
     """Judges that were asked one vote per order only, and why."""
+    thresholds: Thresholds = DEFAULTS
+    """Limits of the study."""
     from_file: bool = False
     """Whether the votes were read from a file, without calls, tokens and costs."""
 
@@ -104,11 +106,11 @@ def report(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
     # Gates are for judges; people are the standard that judges are compared with.
-    found = scorecard(estimates, findings, drifts)
+    concluded = conclusions_of(estimates, findings, drifts, facts.thresholds)
+    found: pl.DataFrame = concluded.gates
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
-    exclusions = exclude(estimates)
     return page(
         TEMPLATE,
         facts=facts,
@@ -119,14 +121,17 @@ def report(
             *undiscerning(found),
         ],
         groups=result_groups(
-            cells, estimates, without(estimates, exclusions, cells), facts.persons
+            cells,
+            estimates,
+            without(estimates, concluded.exclusions, cells, facts.thresholds),
+            facts.persons,
         ),
         positions=positions,
-        rule=rule(exclusions),
+        rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
-        contrasts=contrast_groups(estimates),
+        contrasts=contrast_groups(concluded.contrasts, estimates),
         models=model_rows(estimates),
-        jury=jury_sentence(estimates, findings),
+        jury=jury_sentence(concluded.jury_findings, estimates),
         jury_cost=_jury_cost(facts, estimates),
         charts=drawings(estimates=estimates, findings=cells, drifts=drifts),
         gates=gates,
@@ -147,8 +152,8 @@ def _gaps(facts: ReportFacts) -> str:
         return ""
     return (
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
-        f"no reply, and what follows rests on the others. Why: {facts.gaps or 'not known'}. "
-        "The same command asks only what is missing."
+        f"no reply. The results rest on the other ballots. Reason: {facts.gaps or 'not known'}. "
+        "Run the same command again: it asks only the missing ballots."
     )
 
 
@@ -243,7 +248,7 @@ def _floor(estimates: DataFrame[Estimates]) -> str:
 def _calls(facts: ReportFacts) -> dict[str, str]:
     """Return the cost of asking: calls, tokens, money."""
     if facts.from_file:
-        return {"votes": "from a file, which tells neither calls nor tokens nor cost"}
+        return {"votes": "from a file, which does not record calls, tokens or costs"}
     return {
         "ballots asked in this run": thousands(facts.asked),
         "served from the warehouse": thousands(facts.from_warehouse),

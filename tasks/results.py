@@ -6,14 +6,29 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
-from schemas.results import Annotations, Estimates, Findings
+from schemas.results import (
+    Annotations,
+    Contrasts,
+    Drifts,
+    Estimates,
+    Exclusions,
+    Findings,
+    Gates,
+    JuryFindings,
+)
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import conclude, endpoints
+from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.exclusions import exclude
+from tasks.conclusions.jury_findings import jury_findings
+from tasks.conclusions.rules import detects_at_of
+from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
-from tasks.kit.defaults import DETECTS_AT
-from tasks.statistics import STATISTICS
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
+from tasks.statistics import STATISTICS, with_floors
 
 
 class Steps(NamedTuple):
@@ -25,7 +40,7 @@ class Steps(NamedTuple):
     match_models: Callable[[Any], Any] = match_models
     annotate: Callable[[Any], Any] = annotate
     measure: Callable[..., DataFrame[Estimates]] = measure_all
-    conclude: Callable[[DataFrame[Estimates], float], DataFrame[Findings]] = conclude
+    conclude: Callable[..., DataFrame[Findings]] = conclude
 
 
 class Results(NamedTuple):
@@ -43,8 +58,42 @@ class Results(NamedTuple):
 PLAIN = Steps()
 
 
+class Conclusions(NamedTuple):
+    """What follows from estimates, findings and drifts, each saved in a table of its own."""
+
+    exclusions: DataFrame[Exclusions]
+    contrasts: DataFrame[Contrasts]
+    jury_findings: DataFrame[JuryFindings]
+    gates: DataFrame[Gates]
+
+    def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
+        """Return each frame with its model, as they are saved."""
+        models = (Exclusions, Contrasts, JuryFindings, Gates)
+        return list(zip(models, self, strict=True))
+
+
+def conclusions_of(
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    drifts: DataFrame[Drifts],
+    thresholds: Thresholds = DEFAULTS,
+) -> Conclusions:
+    """Conclude on judges, pairs of judges and the jury."""
+    return Conclusions(
+        exclude(estimates, thresholds),
+        contrasts(estimates, thresholds),
+        jury_findings(estimates, detects_at_of(findings), thresholds),
+        scorecard(estimates, findings, drifts, thresholds),
+    )
+
+
 def results_of(
-    votes: Any, mode: str, *, detects_at: float = DETECTS_AT, steps: Steps = PLAIN
+    votes: Any,
+    mode: str,
+    *,
+    detects_at: float = DETECTS_AT,
+    thresholds: Thresholds = DEFAULTS,
+    steps: Steps = PLAIN,
 ) -> Results:
     """Return the results of a vote log, or of other votes that ``steps.count`` takes.
 
@@ -54,15 +103,21 @@ def results_of(
         How the votes of a pair make a verdict, ``balanced`` or ``paper``.
     detects_at
         Share of flaws that a judge must detect for the finding *detects*.
+    thresholds
+        Further limits of findings.
     """
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)
     shifts = steps.match_arms(verdicts)
     contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
     estimates = steps.measure(
-        tallies=tallies, shifts=shifts, contests=contests, annotations=annotations
+        thresholds=thresholds,
+        tallies=tallies,
+        shifts=shifts,
+        contests=contests,
+        annotations=annotations,
     )
-    findings = steps.conclude(endpoints(estimates), detects_at)
+    findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
     return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)
 
 
@@ -79,8 +134,9 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     drift = STATISTICS["drift"]
     tallies, shifts = shifts_of_votes(fresh, mode)
     others = found.estimates.filter(~pl.col("statistic").is_in(drift.gives))
-    changed = drift(tallies=tallies, shifts=shifts)
-    return found._replace(estimates=Estimates.of(pl.concat([others, changed])))
+    changed = drift.draft(tallies=tallies, shifts=shifts)
+    estimates = Estimates.of(with_floors(pl.concat([others, changed])))
+    return found._replace(estimates=estimates)
 
 
 def shifts_of_votes(

@@ -1,5 +1,7 @@
 """The stages as Prefect tasks, in the order in which an audit runs them."""
 
+from typing import Any
+
 from tasks import aggregate, conclude, curate, judge, pair, perturb, report, results
 from tasks import annotate as annotating
 from tasks.calibration import agreement as agreeing
@@ -27,6 +29,15 @@ conclude_findings = stage(conclude.conclude)
 RESULTS = results.Steps(
     count_votes, tally_votes, match_groups, match_models, annotate, measure, conclude_findings
 )
+
+
+def as_tasks(steps: results.Steps) -> results.Steps:
+    """Make uncached tasks of steps, named like those of an audit: a run's page shows them."""
+    plain: list[Any] = [*steps]
+    names = [getattr(step, "name", None) for step in RESULTS]
+    return results.Steps(*(errand(*each) for each in zip(plain, names, strict=True)))
+
+
 # Not cached: a report names its run, so no other run could use it, and it is stored as a file.
 write_report = errand(report.report)
 

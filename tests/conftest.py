@@ -1,12 +1,15 @@
 """One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
+import importlib.util
 import os
 import re
 import shutil
 import sys
+import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -23,8 +26,21 @@ from schemas.judging import Ballots, Contests, Judges, Pairs, Shifts, VoteLog, V
 from schemas.results import Annotations, Estimates
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
-settings.register_profile("voirdire", deadline=None)
-settings.load_profile("voirdire")
+# `--hypothesis-profile ci` is what `make check` tries; the tests say how many examples that is.
+MOST_EXAMPLES, FEWEST_EXAMPLES = 100, 5
+settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES)
+settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 4)
+settings.load_profile("fast")
+
+# Prefect keeps results where this says when it is imported; the user's own are left alone.
+HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
+os.environ["PREFECT_HOME"] = HOME
+
+SLOW = {"chromium", "served", "voirdire_process"}
+"""Fixtures that make a test slow, also by way of another fixture."""
+
+EXAMPLES = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps the settings of a test; an explicit count would override the profile."""
 
 REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
 """If it is set, as CI does, the proof may not be skipped."""
@@ -35,6 +51,40 @@ SCORES = {"anchor": 0.0, "tie": 0.5, "target": 1.0, None: None}
 PLACES = {"anchor": -1.0, "tie": 0.0, "target": 1.0}
 CELL = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 LATER = "2024-11-13T12:00:00"
+
+
+def pytest_unconfigure() -> None:
+    """Remove what Prefect kept."""
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what a browser or a real process makes slow; scale Hypothesis by its profile."""
+    usual = settings().max_examples
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        if SLOW & {*item.fixturenames}:
+            item.add_marker(pytest.mark.slow)
+        given = getattr(item.obj, EXAMPLES, None)
+        # Cases of one test share its function: its settings are scaled once.
+        if given and given.max_examples != usual and not hasattr(item.obj, "scaled_examples"):
+            count = max(FEWEST_EXAMPLES, given.max_examples * usual // MOST_EXAMPLES)
+            setattr(item.obj, EXAMPLES, settings(given, max_examples=count))
+            item.obj.scaled_examples = count
+
+
+@pytest.fixture(scope="session")
+def generator() -> ModuleType:
+    """Return the script that writes the reference pages, as a module."""
+    place = Path(__file__).parents[1] / "scripts" / "reference_pages.py"
+    spec = importlib.util.spec_from_file_location("reference_pages", place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference_pages"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")
@@ -464,8 +514,10 @@ class Hostile:
     def faults(self, command: click.Command, words: list[str], step: int = 1) -> list[str]:
         """Try each parameter of a command with each value; return what goes wrong.
 
-        With a ``step`` each parameter gets some of the values, the next one others.
+        With a ``step`` each parameter gets some of the values, the next one others; the profile
+        ``fast`` of Hypothesis takes larger steps.
         """
+        step *= MOST_EXAMPLES // settings().max_examples
         found = [
             self.fault(command, self.words(parameter, value, words), str(parameter.name))
             for number, parameter in enumerate(command.params)
@@ -497,7 +549,7 @@ class Hostile:
     def _values(self, parameter: click.Parameter) -> tuple[str, ...]:
         if isinstance(parameter, click.Option) and parameter.is_flag:
             return ("9" * 5000, "\x1b[31m", "1", "")
-        if isinstance(parameter.type, (*WHOLE, *REAL)):
+        if isinstance(parameter.type, (*INTEGERS, *REAL)):
             return NUMBERS
         return (*TEXTS, *PATHS) if is_path(parameter) else TEXTS
 
@@ -521,7 +573,7 @@ class Hostile:
 
 ERROR = re.compile(r"^(?:voirdire|Error): ", re.MULTILINE)
 CONTROL = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-WHOLE = (click.types.IntParamType, click.IntRange)
+INTEGERS = (click.types.IntParamType, click.IntRange)
 REAL = (click.types.FloatParamType, click.FloatRange)
 ABOUT = {
     "on": "study",
@@ -561,7 +613,7 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
         # Blanks cannot be told from the rest of a sentence.
         return True
     try:
-        if isinstance(parameter.type, WHOLE) and f"{int(value)}"[:WIDTH] in said:
+        if isinstance(parameter.type, INTEGERS) and f"{int(value)}"[:WIDTH] in said:
             return True
         if isinstance(parameter.type, REAL) and (
             f"{float(value)}" in said or f"{float(value):g}" in said

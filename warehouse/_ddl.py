@@ -6,7 +6,6 @@ from pathlib import Path
 
 import duckdb
 
-import schemas
 from schemas.batches import BatchedBallots, Batches
 from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
@@ -18,11 +17,21 @@ from schemas.judging import (
     Pairs,
     Prompts,
     Shifts,
+    StudyPairs,
     Verdicts,
     VoteLog,
     Votes,
 )
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import (
+    Annotations,
+    Contrasts,
+    Drifts,
+    Estimates,
+    Exclusions,
+    Findings,
+    Gates,
+    JuryFindings,
+)
 from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
@@ -39,23 +48,23 @@ FRAMES: tuple[type[Frame], ...] = (
     Batches,
     BatchedBallots,
     Votes,
+    StudyPairs,
     VoteLog,
     Verdicts,
     Shifts,
     Annotations,
     Estimates,
     Findings,
+    Exclusions,
+    Contrasts,
+    JuryFindings,
     Drifts,
+    Gates,
     AltTests,
     Advantages,
     Runs,
 )
 MARTS = Path(__file__).parent / "marts"
-SHARED = tuple(
-    Path(schemas.__file__).with_name(f"{name}.sql")
-    for name in ("contrasts", "exclusions", "jury_findings", "scorecard")
-)
-"""Marts that the tasks use too."""
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {
     "study": ("varchar", "name of the study whose results these are"),
@@ -159,7 +168,7 @@ def mart_names() -> list[str]:
 
 
 def _mart_files() -> list[Path]:
-    return sorted([*MARTS.glob("*.sql"), *SHARED])
+    return sorted(MARTS.glob("*.sql"))
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:

@@ -15,8 +15,11 @@ from warehouse._ddl import (
 from warehouse._saving import WarehouseError
 from warehouse.peek import VARIABLE
 
-VERSION = 20
+VERSION = 23
 """Raised with each file in ``migrations/``, which is named after the version that it makes."""
+
+OLDEST = 23
+"""Files of earlier schemas were made by versions that were never released."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _examined: set[tuple[str, int, int]] = set()
@@ -77,6 +80,12 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
         raise WarehouseError(
             f"{path} was written by a newer voirdire (schema {version}, this one knows {VERSION}). "
             "Update voirdire, or choose another file with --warehouse."
+        )
+    if version < OLDEST:
+        raise WarehouseError(
+            f"{path} was written by a voirdire from before its first release (schema {version}, "
+            f"this one reads {OLDEST} and later). Copy what you need from it with DuckDB, and "
+            f"choose another file with --warehouse or {VARIABLE}."
         )
     return version, marts
 

@@ -68,7 +68,7 @@ def is_of_another_kind(path: Path) -> bool:
     return head[MAGIC] != b"DUCK"
 
 
-class Standing(NamedTuple):
+class CompletedRun(NamedTuple):
     """A completed run whose results stand."""
 
     run: str
@@ -78,7 +78,7 @@ class Standing(NamedTuple):
     """Votes that its results rest on."""
 
 
-def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
+def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | None:
     """Return the last run of a study if it was completed and had this fingerprint.
 
     Only a hint to save time: a file that cannot be read now counts as none.
@@ -102,4 +102,4 @@ def standing(path: Path, study: str, fingerprint: str) -> Standing | None:
         and its_fingerprint == fingerprint
         and cast is not None
     )
-    return Standing(run, ended_at, planned, cast) if fits else None
+    return CompletedRun(run, ended_at, planned, cast) if fits else None

@@ -16,28 +16,8 @@ LAST = """
 """
 STUDIES = "select distinct study from runs where flow = 'audit' order by study"
 PAIRS = """
-    with rows as (from vote_log where study = $study and human is not true),
-    asked as (select distinct dataset, sample, arm, perturbation from rows),
-    judged as (
-        select distinct b.pair_id from ballots as b
-        semi join (select distinct judge, prompt, wave from rows) using (judge, prompt, wave)
-    )
-    select p.* exclude (run, saved_at)
-    from pairs as p
-    join asked as q
-        on q.dataset = p.dataset and q.sample = p.sample and q.arm = p.arm
-        and q.perturbation is not distinct from p.perturbation
-    join judged using (pair_id)
-    -- Pairs of other seeds and recipes bear the same names.
-    left join perturbed_answers as a
-        on a.answer_id = p.sample and a.perturbation = p.perturbation and a.seed = $seed
-        and p.target = if(p.arm = 'sham', a.sham, a.perturbed)
-    where (p.perturbation is null or a.recipe is not null)
-        -- A recipe that another study brought since then is not what these votes are on.
-        and p.saved_at <= (select max(saved_at) from rows)
-    qualify row_number() over (
-        partition by p.dataset, p.sample, p.arm, p.perturbation order by a.recipe desc
-    ) = 1
+    select p.* exclude (run, saved_at) from pairs as p
+    semi join (from study_pairs where study = ?) using (pair_id)
 """
 
 
@@ -68,9 +48,15 @@ def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
 
 
 def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
-    """Return the pairs that a study's last audit asked about, in the texts of that time."""
-    seed = parameters_of(warehouse, study)["seed"]
-    found = Pairs.of(warehouse.query(PAIRS, {"study": study, "seed": seed}))
+    """Return the pairs that a study's results rest on.
+
+    Raises
+    ------
+    WarehouseError
+        If the study was never audited here, or has no results.
+    """
+    parameters_of(warehouse, study)
+    found = Pairs.of(warehouse.query(PAIRS, [study]))
     if found.is_empty():
         raise WarehouseError(
             f"the last audit of study {study!r} left no votes. Run `voirdire audit {study}` to its "

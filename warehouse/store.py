@@ -16,7 +16,7 @@ from pandera.typing.polars import DataFrame
 from schemas.arrow import fetch, lend
 from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
-from schemas.masks import COMPARED, masks_sql
+from schemas.judging import TALLIES
 from schemas.runs import Runs
 from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
@@ -44,7 +44,6 @@ CODED = (
 )
 """Columns of ballots whose texts become numbers."""
 
-NEVER_NULL = ("dataset", "judge", "prompt", "wave", "sample")
 PATIENCE_SECONDS = 60.0
 """How long a visit waits for a file that another process holds open."""
 
@@ -140,22 +139,17 @@ class Warehouse:
             written = {c.name: write_copy(connection, c, folder, form) for c in copies}
         return {name: rows for name, rows in written.items() if rows is not None}
 
-    def masks(self, study: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Lay the ballots of a study into masks; the rows, maybe millions, have no order.
+    def tallies(self, study: str) -> pl.DataFrame:
+        """Count the ballots of a study (``tallies.sql``); the rows, maybe millions, have no order.
 
-        Returns what ``masks.sql`` and ``compared.sql`` do, texts as ``pl.Enum`` in order.
+        The columns are those of ``Tallies``, not validated, with texts as ``pl.Enum``.
         """
         # To keep an order, or to pass parameters, takes several times as long.
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             rows = "vote_log where study = getvariable('study')"
             coded = Coded.of(connection, rows, CODED)
-            alike = {name: kind for name, kind in coded.names.items() if name in NEVER_NULL}
-            alike = {name: kind for name, kind in alike.items() if kind.categories.len() == 1}
-            masks = coded.fetch(masks_sql(connection, alike)).with_columns(
-                pl.lit(kind.categories[0], kind).alias(name) for name, kind in alike.items()
-            )
-            return masks, coded.fetch(COMPARED)
+            return coded.fetch(TALLIES)
 
     def snapshot(self, target: Path) -> None:
         """Copy the file as it is between two writes; a copy that is there is replaced.

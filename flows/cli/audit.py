@@ -13,7 +13,7 @@ from uuid import uuid4
 from rich.console import Console
 
 from flows.running.gaps import GAPS, not_ready, not_ready_line
-from flows.running.stopping import leave, run_aside
+from flows.running.processes import leave, run_aside
 from flows.serving.access import Access
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
@@ -21,12 +21,12 @@ from tasks.engine.caller import caller
 from tasks.engine.local_model import begin
 from tasks.kit.memory import share_one_heap
 from tasks.providers import provider_of
-from warehouse.peek import Standing, default_path, standing
+from warehouse.peek import CompletedRun, completed_run, default_path
 
 QUIET = {
     # Our own table and bars are on the screen; the log is in the Prefect UI.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    # A server that is gone is told of once, in our own words.
+    # We report a lost server once, in a message of our own.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_CLIENT_MAX_RETRIES": "2",
     # One that is frozen answers no request: with the default of 60 s a run waits for many minutes.
@@ -67,8 +67,8 @@ def audit_here(
     path = Path(warehouse or default_path()).absolute()
     dated = study.at(datetime.now(UTC))
     code = DONE
-    if last := standing(path, study.name, dated.fingerprint()):
-        _stand_by(last, dated, path)
+    if last := completed_run(path, study.name, dated.fingerprint()):
+        _reuse_results(last, dated, path)
     else:
         asked = _askable(study, path)
         if not confirmed and any(not provider_of(judge).simulated for judge in asked):
@@ -114,12 +114,12 @@ def _row(study: Study) -> dict[str, Any]:
     return first_row("audit", str(uuid4()), study.at(now), now)
 
 
-def _stand_by(last: Standing, study: Study, path: Path) -> None:
-    from flows.results.up_to_date import restore_report, stand_by
+def _reuse_results(last: CompletedRun, study: Study, path: Path) -> None:
+    from flows.results.up_to_date import restore_report, reuse_results
     from warehouse.store import Warehouse
 
     store = Warehouse(path)
-    message = stand_by(last, study, store)
+    message = reuse_results(last, study, store)
     _show(study, path, message)
     _show_place("report:", restore_report(study, store))
 
@@ -131,7 +131,9 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
     access = find_server(named)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
-    caller()
+    worker = caller()
+    if not all(provider_of(judge).simulated for judge in study.judges):
+        worker.load_litellm()
     begin(study.judges)
     sent = True
     try:
@@ -164,8 +166,7 @@ def _run(
         import flows.audit
         from flows.publishing.pages import report_path
         from flows.running import progress
-        from flows.running.record import require_free
-        from flows.running.run_row import failure_recorded
+        from flows.running.run_row import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
 
@@ -186,24 +187,24 @@ def _run(
         state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
         progress.readers.remove(_show_line)
         progress.listeners.remove(listen)
-    told = Warehouse(path).query(TOLD, [study.name]).item()
+    missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
     # What is missing stands on the last line.
-    _show(study, path, state.message.replace(f" ({told})", ""))
+    _show(study, path, state.message.replace(f" ({missing})", ""))
     if access:
         _show_place("Prefect:", access.url)
     report = report_path(path, study.name)
     if report.is_file():
         _show_place("report:", report)
     gaps = state.name == GAPS
-    if told:
-        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}: {told}.")
+    if missing:
+        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}: {missing}.")
     return WITH_GAPS if gaps else DONE, sent
 
 
 DONE, WITH_GAPS = 0, 3
 """Exit codes."""
 
-TOLD = """
+LAST_ERROR = """
     select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
 """
 """What the last run says is missing."""
@@ -231,7 +232,7 @@ def _show(study: Study, path: Path, message: str) -> None:
         given = STUDIES[study.name].study if study.name in STUDIES else None
         known = given and study == given.model_copy(update={"wave": study.wave})
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
-        hint = f" Inconclusive: {plan} says what this design can see."
+        hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
     gates = Warehouse(path).query(GATES, [study.name, PEOPLE])
     for line in (*lost_lines(rows), *undiscerning(gates)):
@@ -253,8 +254,8 @@ def _show_changes(study: Study, path: Path) -> None:
     drifts = Warehouse(path).read(Drifts, among=pl.DataFrame({"study": [study.name]}))
     if drifts.is_empty():
         _show_line(
-            f"No drift can be told yet: {study.wave!r} is the first wave with a name, and audits "
-            "without --wave are not compared."
+            f"Drift cannot be measured yet: {study.wave!r} is the first named wave. Audits without "
+            "--wave are not compared."
         )
     else:
         from flows.cli.measure_tables import show_drift
@@ -286,7 +287,7 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     running = asyncio.ensure_future(flow(study, str(path), return_state=True))
     sent = False
     try:
-        state = await _told_in_time(running, lambda: len(outcomes) > before)
+        state = await _state_in_time(running, lambda: len(outcomes) > before)
         sent = await send_the_rest()
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
         newest = store.query(NEWEST, [study.name]).rows()
@@ -298,18 +299,18 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
             record_failure(_row(study), store, lost)
             raise lost from error
         if len(outcomes) == before:
-            # The run failed by itself, which the server could not be told.
+            # The run itself failed, and the server does not know it.
             raise RuntimeError(newest[0][1] or one_line(error)) from error
         state = outcomes[-1]
         _show_line(
-            f"The Prefect server could not be told how this run ended ({type(error).__name__}). "
-            "Its results are complete without it."
+            f"The Prefect server did not record the end of this run ({type(error).__name__}). "
+            "All results are complete and saved in the warehouse."
         )
     await state.aresult(raise_on_failure=True)
     return state, sent
 
 
-async def _told_in_time(running: "asyncio.Future[Any]", ended: Callable[[], bool]) -> Any:
+async def _state_in_time(running: "asyncio.Future[Any]", ended: Callable[[], bool]) -> Any:
     """Return a flow's state.
 
     Raises

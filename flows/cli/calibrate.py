@@ -206,7 +206,7 @@ AGREED = (
 )
 
 
-class Told:
+class CalibrationRows:
     """A calibration's frames, each row with the name by which its judge is told apart."""
 
     def __init__(self, found: Calibrated) -> None:
@@ -222,18 +222,18 @@ class Told:
 
 def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
     """Return one object per judge, with its annotators, and what other margins would give."""
-    told = Told(found)
+    rows_by_judge = CalibrationRows(found)
     objects = []
-    for row in told.asked.to_dicts():
+    for row in rows_by_judge.asked.to_dicts():
         own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
-        annotators = told.annotators.filter(own, "asked")
+        annotators = rows_by_judge.annotators.filter(own, "asked")
         shown = {name: row[name] for name in JUDGE}
         shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
         shown |= {name: row[name] for name in JUDGE_TOO}
         shown["dataset"] = row["dataset"]
         shown["agreement"] = as_object(found.agreement, row["judge"], row["dataset"])
         if curve:
-            margins = told.judges.filter(own, pl.col("epsilon").is_in(CURVE))
+            margins = rows_by_judge.judges.filter(own, pl.col("epsilon").is_in(CURVE))
             shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
         objects.append(shown)
     return objects
@@ -244,14 +244,14 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
 
     A name that a spreadsheet would compute begins with an apostrophe, as does one that began so.
     """
-    told = Told(found)
+    rows_by_judge = CalibrationRows(found)
     shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
     judges = (
-        told.judges.filter(shown)
+        rows_by_judge.judges.filter(shown)
         .select("dataset", *JUDGE, *JUDGE_TOO)
         .rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})
     )
-    annotators = told.annotators.select(*KEY, *ANNOTATOR, *ANNOTATOR_TOO)
+    annotators = rows_by_judge.annotators.select(*KEY, *ANNOTATOR, *ANNOTATOR_TOO)
     rows = judges.join(annotators, on=list(KEY), how="left", maintain_order="left_right")
     for name in ("agreement", Agreement(found.agreement).kappa):
         pairs = with_who(found.agreement.filter(statistic=name)).select(
@@ -265,7 +265,7 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
 
 def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> None:
     """Print the test, agreement beside it, and what was left out."""
-    console, told = Console(), Told(found)
+    console, rows_by_judge = Console(), CalibrationRows(found)
     rows = [
         (
             row["judge"],
@@ -278,18 +278,18 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
             row["instances"],
             _verdict(row),
         )
-        for row in told.asked.iter_rows(named=True)
+        for row in rows_by_judge.asked.iter_rows(named=True)
     ]
     columns = ("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items", "")
     console.print(plain_table(columns, rows))
     if curve:
-        _show_curve(console, told.judges)
+        _show_curve(console, rows_by_judge.judges)
     _show_agreement(console, found)
     click.echo(
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
         f"{calibration.test}. {LEGEND} {AGREED}"
     )
-    for line in _notes(told):
+    for line in _notes(rows_by_judge):
         click.echo(line)
 
 
@@ -357,9 +357,9 @@ def _plain(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " ")
 
 
-def _notes(told: Told) -> list[str]:
-    """Say what was left out, and what cannot be told."""
-    judges, annotators = told.asked, told.annotators.filter("asked")
+def _notes(rows_by_judge: CalibrationRows) -> list[str]:
+    """Say what was left out, and what cannot be rows_by_judge."""
+    judges, annotators = rows_by_judge.asked, rows_by_judge.annotators.filter("asked")
     doubted = judges.filter(pl.col("reason").is_not_null())
     notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
     people = annotators.unique("annotator", keep="first", maintain_order=True)

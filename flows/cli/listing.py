@@ -15,7 +15,7 @@ from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.statistics import STATISTICS, Statistic
+from tasks.statistics import STATISTICS, Row, Statistic
 
 HEADINGS = {
     "n": ("samples with a shift; ballots where the votes have no attack", "mps"),
@@ -92,9 +92,19 @@ def _of_numbers(name: str) -> Iterator[str]:
         yield f"{name}, in the table: {about}. Row `{row}`:"
     if entry := {**_rows(), **STATISTICS}.get(row):
         yield (
-            f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n\n"
-            f"{inspect.getdoc(entry.measure)}"
+            f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n"
+            + "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
+            + "\n"
+            + f"{inspect.getdoc(entry.measure)}"
         )
+
+
+def _declared(row: Row) -> str:
+    """Describe a row: its family, unit, null and floor."""
+    null, floor = row.get("null"), row.get("floor")
+    parts = [f"family {row['family']}", f"unit {row['unit']}"]
+    parts += [] if null is None else [f"null {null:g}"]
+    return ", ".join([*parts, f"floor: {floor}"] if floor else parts)
 
 
 def _on_shelves(name: str, shelves: Mapping[str, Shelf]) -> Iterator[str]:

@@ -3,15 +3,13 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from flows.running.stopping import Terminated, leave, sigterm_interrupts
-from tasks.kit.command_line import Commands, Finite, Place, errors_in_a_line
-from tasks.kit.printable import message
+from flows.running.processes import clear_errors, warn_of_providers
+from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, warehouse_option
 
 FORMATS = click.Choice(["table", "json", "csv"])
 FILES = click.Choice(["table", "json", "csv", "parquet"])
@@ -27,49 +25,82 @@ FOLDER = Place(file_okay=False)
 SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
 OPTIONS = (
-    click.option("--dataset", help="Name of a dataset, or path of your own file."),
-    click.option("--folder", help="Folder of the dataset's files, if it is not bundled."),
-    click.option("--perturbation", "perturbations", multiple=True, help="Repeat for several."),
-    click.option("--judge", "judges", multiple=True, help="Repeat for several."),
+    click.option("--dataset", help="Name of a dataset, or path of your own data file."),
+    click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
+    click.option(
+        "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
+    ),
+    click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
     click.option("--prompt", help="Name of the judge prompt."),
-    click.option("--votes", "votes_per_pair", type=int, help="Votes of each judge per pair."),
-    click.option("--mode", type=MODES, help="How positions are chosen and votes counted."),
-    click.option("--stop", type=STOPS, help="Ask no more votes once they cannot matter."),
-    click.option("--probe", is_flag=True, default=None, help="One vote if repeats agree."),
-    click.option("--sham", type=SHAMS, help="The meaning-free edit that shifts are over."),
-    click.option("--detects-at", type=float, help="Share of flaws that detecting takes."),
-    click.option("--replicates", is_flag=True, default=None, help="Ask control once more."),
-    click.option("--wave", help="Label of this measurement; a new one asks again."),
-    click.option("--seed", type=int, help="Of templates, shams and random positions."),
-    click.option("--limit", type=int, help="At most so many questions."),
-    click.option("--budget", "budget_usd", type=float, help="Hard cap in US dollars."),
+    click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
+    click.option(
+        "--mode",
+        type=MODES,
+        help="balanced: show each pair equally often in both orders. paper: draw positions at "
+        "random, as in arXiv 2402.10669.",
+    ),
+    click.option(
+        "--stop",
+        type=STOPS,
+        help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
+        "or when one answer leads by two votes (pair).",
+    ),
+    click.option(
+        "--probe",
+        is_flag=True,
+        default=None,
+        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
+    ),
+    click.option(
+        "--sham",
+        type=SHAMS,
+        help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
+        "measure against the control.",
+    ),
+    click.option(
+        "--detects-at",
+        type=float,
+        help="Share of flaws that a judge must detect for the finding `detects`. Default: .5.",
+    ),
+    click.option(
+        "--replicates",
+        is_flag=True,
+        default=None,
+        help="Also ask about each control pair a second time, to measure noise.",
+    ),
+    click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
+    click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
+    click.option("--limit", type=int, help="Maximum number of questions."),
+    click.option("--budget", "budget_usd", type=float, help="Maximum cost in US dollars."),
     click.option(
         "--gaps-allowed",
         type=float,
-        help="Share of a judge's ballots that may lack a reply. Default: .05.",
+        help="Maximum share of a judge's ballots without a reply. Default: .05.",
     ),
     click.option(
-        "--too-fast", "too_fast_seconds", type=float, help="Leave out faster votes of people."
+        "--too-fast",
+        "too_fast_seconds",
+        type=float,
+        help="Exclude votes of people that took less than this many seconds. Default: 3.",
     ),
     click.option(
         "--patience",
         "patience_seconds",
         type=Finite(min=0),
-        help="Seconds to wait for a warehouse that another program holds open. Default: 600.",
+        help="Seconds to wait while another program holds the warehouse open. Default: 600.",
     ),
-    click.option("--checks", type=CHECKS, help="What to do with texts that fail a validity check."),
-    click.option("--name", help="Keep the results under this name."),
-)
-warehouse_option = click.option(
-    "--warehouse",
-    type=PATH,
-    help="The DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+    click.option(
+        "--checks",
+        type=CHECKS,
+        help="Drop texts that fail a validity check, or keep and flag them.",
+    ),
+    click.option("--name", help="Save the results under this name."),
 )
 server_option = click.option(
     "--server",
     metavar="URL",
-    help="A Prefect server, such as http://127.0.0.1:4200/api. Default: PREFECT_API_URL, else that "
-    "of your own `voirdire serve`, else a new one.",
+    help="API address of a Prefect server, such as http://127.0.0.1:4200/api. Default: "
+    "PREFECT_API_URL, else your running `voirdire serve`, else a temporary server.",
 )
 
 
@@ -80,52 +111,23 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn bad input into one line; VOIRDIRE_DEBUG=1 shows where it was found."""
-
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        # Whatever a command writes, be it by a library, only its user may read.
-        mask = os.umask(0o077)
-        try:
-            with sigterm_interrupts(), errors_in_a_line():
-                return command(*args, **options)
-        except KeyboardInterrupt as stop:
-            click.echo("voirdire: stopped. Every vote that was saved is kept; run again.", err=True)
-            leave(143 if isinstance(stop, Terminated) else 130)
-        finally:
-            os.umask(mask)
-            warn_of_providers()
-
-    return run
-
-
-def warn_of_providers() -> None:
-    """Name each provider file of the user that is left out, if providers were loaded."""
-    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
-    for problem in catalogue.unusable.values() if catalogue else ():
-        click.echo(f"voirdire: left out: {message(problem)}", err=True)
-
-
-@click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=Commands, context_settings=CONTEXT)
 @click.version_option(package_name="voirdire")
 def main() -> None:
-    """Put LLM judges on the stand: how biased they are, and how sure one can be."""
+    """Measure the biases of LLM judges, with confidence intervals."""
 
 
 @main.command()
 @click.argument("study", default="quick")
 @study_options
-@click.option("--yes", is_flag=True, help="Do not ask before spending more than 1 USD.")
+@click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option
 @warehouse_option
 @clear_errors
 def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
-    """Run STUDY (quick) and show which judges are biased."""
+    """Run STUDY (default: quick) and show which judges are biased."""
     from flows.cli.audit import audit_here
 
     code = audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
@@ -138,12 +140,12 @@ def audit(
 @click.option(
     "--effect",
     type=float,
-    help="Also tell how many samples a shift of this size takes.",
+    help="Also show how many samples are needed to detect a shift of this size.",
 )
 @warehouse_option
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
-    """Show what STUDY would ask, cost and see."""
+    """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     from flows.cli.plan import show_plan
     from flows.studies import make_study
 
@@ -152,22 +154,31 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 
 @main.command()
 @click.argument("votes", type=PATH)
-@click.option("--mode", type=MODES, default="balanced", show_default=True)
+@click.option(
+    "--mode",
+    type=MODES,
+    default="balanced",
+    show_default=True,
+    help="balanced: each pair was shown equally often in both orders. paper: positions were "
+    "drawn at random.",
+)
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
 @click.option(
-    "--only", multiple=True, help="Only this statistic; repeat for several. Or `scorecard`."
+    "--only",
+    multiple=True,
+    help="Show only this statistic (repeatable), or `scorecard`.",
 )
 @click.option(
     "--interval",
     type=INTERVALS,
     default="wilson",
     show_default=True,
-    help="Which interval shares get, all at the effective size of their clusters.",
+    help="Confidence interval for proportions (cluster-adjusted).",
 )
 @click.option(
     "--warehouse",
     type=PATH,
-    help="Also save all results in this DuckDB file, as a study named after VOTES.",
+    help="Also save all results in this DuckDB file, as a study with the name of the file VOTES.",
 )
 @clear_errors
 def measure(
@@ -179,7 +190,7 @@ def measure(
     *,
     interval: str,
 ) -> None:
-    """Measure a file of votes collected elsewhere.
+    """Compute all statistics of a file of votes that were collected elsewhere.
 
     VOTES is a .jsonl, .csv or .parquet file; docs/reference/file-formats.md describes its columns.
     """
@@ -190,34 +201,67 @@ def measure(
 
 @main.command()
 @click.argument("study", required=False)
-@click.option("--humans", type=PATH, help="Labels of people: .json, .csv, .parquet.")
-@click.option("--judges", type=PATH, help="Labels of judges, in the same form.")
+@click.option(
+    "--humans", type=PATH, help="File with the labels of people: .json, .csv or .parquet."
+)
+@click.option("--judges", type=PATH, help="File with the labels of judges, in the same format.")
 @click.option(
     "--metric",
     default="accuracy",
     show_default=True,
-    help="What fits: a name (see `voirdire list`), or PATH:FUNCTION of (label, other), 0 to 1.",
+    help="Similarity metric: a built-in name (see `voirdire list metrics`) or PATH:FUNCTION. The "
+    "function takes two labels and returns a number from 0 to 1.",
 )
-@click.option("--epsilon", type=float, default=0.1, show_default=True, help="Margin: 0 to < 1.")
-@click.option("--epsilon-kind", "kind", type=KINDS, default="additive", show_default=True)
-@click.option("--test", type=TESTS, default="auto", show_default=True)
 @click.option(
-    "--min-instances", "least", type=int, default=30, show_default=True, help="Of an annotator."
+    "--epsilon",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Non-inferiority margin: how much worse than a person a judge may be (0 to below 1).",
+)
+@click.option(
+    "--epsilon-kind",
+    "kind",
+    type=KINDS,
+    default="additive",
+    show_default=True,
+    help="Whether the margin is subtracted from a person's advantage probability or scales it.",
+)
+@click.option(
+    "--test",
+    type=TESTS,
+    default="auto",
+    show_default=True,
+    help="Test of non-inferiority. auto: the score test for few instances, else the t test.",
+)
+@click.option(
+    "--min-instances",
+    "least",
+    type=int,
+    default=30,
+    show_default=True,
+    help="Minimum number of instances of an annotator who is tested.",
 )
 @click.option("--format", "form", type=FORMATS, default="table", show_default=True)
-@click.option("--curve", is_flag=True, help="Also the winning rate at epsilon 0 to .3.")
-@click.option("--plan", is_flag=True, help="How many instances it takes, from people's labels.")
-@click.option("--name", help="Keep the results under this name.")
-@click.option("--save/--no-save", default=True, help="Keep the results and write a report.")
-@click.option("--pictures", type=FOLDER, help="Also write the pictures into this folder.")
+@click.option(
+    "--curve", is_flag=True, help="Also show the winning rate for each epsilon from 0 to .3."
+)
+@click.option(
+    "--plan", is_flag=True, help="Only estimate the number of instances that the test needs."
+)
+@click.option("--name", help="Save the results under this name.")
+@click.option("--save/--no-save", default=True, help="Save the results and write a report.")
+@click.option(
+    "--pictures", type=FOLDER, help="Also write the charts to this folder, as SVG and PNG files."
+)
 @warehouse_option
 @clear_errors
 def calibrate(
     study: str | None, humans: Path | None, judges: Path | None, form: str, **options: Any
 ) -> None:
-    """Tell which judges may replace human annotators (alternative annotator test).
+    """Test which judges may replace human annotators (alternative annotator test).
 
-    Labels for which no file is given are the votes of STUDY in the warehouse.
+    Where you give no file of labels, the votes of STUDY in the warehouse are the labels.
     """
     from tasks.kit.memory import prepare_for_millions
 
@@ -229,21 +273,24 @@ def calibrate(
 
 @main.command()
 @click.argument("study", default="quick")
-@click.option("--formulas", is_flag=True, help="Leave out bootstrap and permutation.")
+@click.option(
+    "--formulas", is_flag=True, help="Skip bootstrap and permutation tests (for millions of votes)."
+)
 @click.option(
     "--too-fast",
     "too_fast_seconds",
     type=Finite(min=0),
-    help="Leave out votes of people that took less than so many seconds. Default: the study's, 3.",
+    help="Exclude votes of people that took less than this many seconds. Default: the limit of the "
+    "study (3 unless it sets another).",
 )
 @warehouse_option
 @clear_errors
 def remeasure(
     study: str, warehouse: Path | None, *, formulas: bool, too_fast_seconds: float | None
 ) -> None:
-    """Measure the saved votes of STUDY (quick) anew, with this version; nobody is asked.
+    """Recompute the results of STUDY (default: quick) from its saved votes; no judge is called.
 
-    Votes of people join those of the judges, and all stand in one table, ranked.
+    Adds the votes of people and prints one ranked table of judges and people.
     """
     from tasks.kit.memory import prepare_for_millions
 
@@ -263,13 +310,13 @@ def remeasure(
     "--format",
     "form",
     type=FILES,
-    help="Default: as --output ends (.json, .csv, .parquet), else table.",
+    help="Output format. Default: the suffix of --output, else table.",
 )
-@click.option("--output", type=FILE, help="Write the rows to this file.")
+@click.option("--output", type=FILE, help="Write the result to this file.")
 @warehouse_option
 @clear_errors
 def sql(query: str, form: str | None, output: Path | None, warehouse: Path | None) -> None:
-    """Run a query on the warehouse, read-only; it reaches no other file and no network."""
+    """Run a read-only query on the warehouse, without access to other files or the network."""
     from flows.cli.query import show_query
 
     show_query(query, form, warehouse, output)
@@ -277,12 +324,12 @@ def sql(query: str, form: str | None, output: Path | None, warehouse: Path | Non
 
 @main.command()
 @click.argument("study", required=False)
-@click.option("--output", type=PATH, required=True, help="A new folder for the files.")
+@click.option("--output", type=PATH, required=True, help="New folder for the files.")
 @click.option("--format", "form", type=COPIES, default="parquet", show_default=True)
 @warehouse_option
 @clear_errors
 def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
-    """Write all tables and marts, or those of STUDY, as files."""
+    """Write all tables and marts to files, or only the rows of STUDY."""
     from flows.publishing.export import export as write_files
 
     write_files(study, output, form, warehouse)
@@ -290,12 +337,14 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 
 @main.command()
 @click.option(
-    "--output", type=FILE, help="Where to. Default: beside the warehouse, as NAME.snapshot.duckdb."
+    "--output",
+    type=FILE,
+    help="Path of the copy. Default: NAME.snapshot.duckdb in the folder of the warehouse.",
 )
 @warehouse_option
 @clear_errors
 def snapshot(output: Path | None, warehouse: Path | None) -> None:
-    """Copy the warehouse, for tools that keep a file open; an earlier copy is replaced."""
+    """Copy the warehouse for tools that keep a file open, replacing an earlier copy."""
     from flows.cli.query import write_snapshot
 
     write_snapshot(output, warehouse)
@@ -303,12 +352,12 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 
 @main.command()
 @click.argument("study", default="quick")
-@click.option("--out", type=FILE, help="Where to write the HTML file.")
-@click.option("--number", is_flag=True, help="Print one number per judge too, if you must.")
+@click.option("--out", type=FILE, help="Path of the HTML file.")
+@click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option
 @clear_errors
 def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool) -> None:
-    """Write the report of STUDY from the warehouse."""
+    """Write the HTML report of STUDY (default: quick) from the warehouse."""
     from flows.cli.query import rewrite_report
 
     rewrite_report(study, out, warehouse, number=number)
@@ -320,8 +369,8 @@ def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool
 )
 @click.pass_context
 def booth(context: click.Context) -> None:
-    """Let people vote on the pairs of STUDY (quick), on a web page."""
-    # A room of its own, which nobody imports; in this very process, so that signals reach it.
+    """Let people vote on the pairs of STUDY (default: quick) on a web page."""
+    # No other room imports booth. Replacing this process lets signals reach it.
     os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
@@ -329,9 +378,9 @@ def booth(context: click.Context) -> None:
 @click.argument("name", required=False)
 @clear_errors
 def list_(name: str | None) -> None:
-    """List every name that an option takes, or explain a NAME: a statistic, a row, a column.
+    """List all names that options accept, or explain NAME, such as a statistic or a column.
 
-    The name of a list, such as `metrics`, prints that list alone.
+    If NAME is a list, such as `metrics`, only that list is printed.
     """
     from flows.cli.listing import explain, show_catalogues
 
@@ -343,14 +392,22 @@ def list_(name: str | None) -> None:
 
 @main.command()
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=4200, show_default=True, help="Of its server."
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=4200,
+    show_default=True,
+    help="Port of the Prefect server.",
 )
-@click.option("--no-auth", is_flag=True, help="Let in whoever reaches the server: it runs code.")
+@click.option(
+    "--no-auth",
+    is_flag=True,
+    help="Start the server without authentication. Anybody who can reach it can then run code.",
+)
 @server_option
 @warehouse_option
 @clear_errors
 def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
-    """Offer every study in the Prefect UI, and run those whose schedule is switched on."""
+    """Offer all studies in the Prefect UI and run them on their schedules."""
     from flows.serve import serve_studies
 
     warn_of_providers()
@@ -358,12 +415,22 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
 
 
 @main.command()
-@click.option("--on", multiple=True, metavar="STUDY", help="Switch on; repeat for several.")
-@click.option("--off", multiple=True, metavar="STUDY", help="Switch off; repeat for several.")
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="STUDY",
+    help="Switch the schedule of STUDY on (repeatable).",
+)
+@click.option(
+    "--off",
+    multiple=True,
+    metavar="STUDY",
+    help="Switch the schedule of STUDY off (repeatable).",
+)
 @server_option
 @clear_errors
 def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
-    """Show, and switch on or off, when studies run by themselves while they are served."""
+    """Show the schedules of served studies, and switch them on or off."""
     from flows.serve import switch_schedules
 
     switch_schedules(on, off, server)

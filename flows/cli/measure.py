@@ -25,7 +25,7 @@ from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
-from tasks.results import Results, results_of_file
+from tasks.results import Results, conclusions_of, results_of_file
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
@@ -43,9 +43,7 @@ ADDED = (
     "votes",
     "invalid_rate",
     "design",
-    "floor",
     "epoch",
-    "seed",
     "code_version",
 )
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
@@ -151,7 +149,13 @@ def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFra
 
 
 def _savings(results: Results) -> list[Saving]:
-    return [Saving(Estimates, results.estimates), Saving(Findings, results.findings)]
+    estimates, findings = results.estimates, results.findings
+    concluded = conclusions_of(estimates, findings, Drifts.empty()).tables()
+    return [
+        Saving(Estimates, estimates),
+        Saving(Findings, findings),
+        *(Saving(model, frame) for model, frame in concluded),
+    ]
 
 
 def _shelved(savings: Sequence[Saving], query: str) -> pl.DataFrame:

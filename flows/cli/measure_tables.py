@@ -292,11 +292,13 @@ def _p(value: float | None) -> str:
     return "" if value is None else p_value(value)
 
 
-def _left_out(told: Rule) -> list[str]:
-    if not told.limits:
+def _left_out(exclusions: Rule) -> list[str]:
+    if not exclusions.limits:
         return []
-    lines = [f"Left out of means of attack success: {told.left_out or 'nobody'}."]
-    return lines + ([f"Whether to leave out {told.untold} cannot be told."] if told.untold else [])
+    lines = [f"Excluded from mean attack success rates: {exclusions.left_out or 'no judge'}."]
+    if exclusions.undecided:
+        lines.append(f"The data do not suffice to decide on {exclusions.undecided}.")
+    return lines
 
 
 def show_drift(console: Console, drifts: pl.DataFrame) -> None:

@@ -13,6 +13,8 @@ from rich.console import Console
 
 from flows.cli.power_analysis import (
     advice,
+    detectable_effects,
+    detectable_table,
     earlier_spreads,
     effect_advice,
     effect_table,
@@ -20,8 +22,6 @@ from flows.cli.power_analysis import (
     left_out_line,
     questions_of,
     sample_table,
-    sight,
-    sight_table,
 )
 from flows.cli.terminal import plain_table
 from flows.running.budget_check import budget_line, without_bounds
@@ -30,7 +30,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.curate import import_dataset
-from tasks.engine.budget import highest_price, price_of
+from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
     CHARACTERS_PER_TOKEN,
     FRAME_TOKENS,
@@ -52,7 +52,7 @@ from warehouse.store import Warehouse
 FRAMES = 2 * FRAME_TOKENS
 
 TELLING = 20
-"""Earlier votes by which the tokens of a reply are known."""
+"""Number of earlier votes needed to estimate the tokens of a reply."""
 
 REPLIES = f"""
     select judge, avg(completion_tokens) from votes join (
@@ -63,7 +63,7 @@ REPLIES = f"""
 ASK_ABOVE_USD = 1.0
 
 LEAST_EFFECT = 1e-6
-"""A shift that takes more samples than there will ever be."""
+"""Minimum effect; smaller ones would need an unrealistic number of samples."""
 
 
 class Cost(NamedTuple):
@@ -77,13 +77,13 @@ class Cost(NamedTuple):
     usd: float | None
     most_usd: float | None
     """What a budget sets aside: each byte a token, each reply as long as it may get."""
-    told: bool = False
-    """Whether earlier votes tell how long replies are."""
+    from_history: bool = False
+    """Whether the length of replies is known from earlier votes."""
 
     @property
     def expected_usd(self) -> float | None:
         """What to expect: the most, unless earlier votes tell better."""
-        return self.usd if self.told else self.most_usd
+        return self.usd if self.from_history else self.most_usd
 
 
 def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:
@@ -111,10 +111,10 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
     study = study.model_copy(update={"perturbations": list(compared)})
-    seen = sight(study, samples, earlier_spreads(study, warehouse)) if samples else []
+    seen = detectable_effects(study, samples, earlier_spreads(study, warehouse)) if samples else []
     questions, df = questions_of(pairs), freedom_of(pairs)
     if seen and not too_few(questions, df):
-        console.print(sight_table(seen, samples))
+        console.print(detectable_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
         told = effect_advice(samples, study.votes_per_pair, effect)
@@ -122,14 +122,14 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     for line in advice(seen, samples, study, questions, df):
         console.print(line, markup=False, highlight=False)
     notes = (
-        f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters each; a reply takes the mean of "
-        f"this judge's earlier ones, if there are {TELLING}. Else it is a guess: {THINKING_TOKENS} "
-        f"for judges that reason or may take over {SHORT_TOKENS}, {REPLY_TOKENS} for others. "
-        "At most is what a budget sets aside, if no call is tried again: each byte a token, each "
-        "reply as long as max_tokens allow, the dearest tier that it may be charged at."
+        f"Tokens are estimated at {CHARACTERS_PER_TOKEN} characters each. The length of a reply is "
+        f"the mean of the judge's earlier replies, if there are {TELLING}; otherwise "
+        f"{THINKING_TOKENS} tokens for judges that reason or may use more than {SHORT_TOKENS}, and "
+        f"{REPLY_TOKENS} for others. At most: the amount that a budget reserves without retries, "
+        "with one token per byte, replies of max_tokens and the most expensive price tier."
     )
     if study.stop != "none" or study.probe:
-        notes += " Votes that prove not to be needed are not asked, so it may be less."
+        notes += " Early stopping may reduce the number of calls."
     console.print(notes, style="dim")
 
 
@@ -151,17 +151,16 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
         return
     about = sum(cost.usd or 0.0 for cost in due)
     text = f"{sum(cost.calls for cost in due)} calls for about {about:.2f} USD"
-    if all(cost.told for cost in due):
-        text += ", as earlier votes tell"
+    if all(cost.from_history for cost in due):
+        text += ", estimated from earlier votes"
     else:
         text += f", at most {sum(cost.most_usd or 0.0 for cost in due):.2f} USD"
     text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
     if sys.stdin.isatty() and click.confirm(f"This makes {text}. Go on?"):
         return
     raise ValueError(
-        f"{text}: nothing was asked. Say --yes to spend it, or cap it with --budget USD "
-        "(a price or bound that is unknown is given as usd_per_million and max_tokens in the "
-        "provider's file)."
+        f"{text}: nothing was asked. Confirm with --yes, or set a limit with --budget USD (set an "
+        "unknown price or token limit as usd_per_million and max_tokens in the provider's file)."
     )
 
 
@@ -286,7 +285,7 @@ def _cost_table(costs: list[Cost]) -> object:
     totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
     rows.append(("all", *sums, *totals))
     columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
-    return plain_table(columns, rows, "What would be asked")
+    return plain_table(columns, rows, "Calls and cost")
 
 
 def _usd(costs: list[float | None]) -> str:

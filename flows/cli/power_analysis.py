@@ -24,7 +24,7 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.kit.defaults import ALPHA, BUDGET, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, NIGHTS, TOO_UNEVEN
+from tasks.kit.defaults import ALPHA, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, TOO_UNEVEN
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -36,7 +36,7 @@ SCREEN, PAPER = 2, 6
 """Votes per pair of the two designs that are held against each other."""
 
 DESIGNS = (2, 4, 6)
-"""Votes per pair for which the samples of an effect are told."""
+"""Votes per pair for which the number of samples is shown."""
 
 ARMS = 3
 """Control, experimental and sham."""
@@ -79,8 +79,8 @@ class Spread(NamedTuple):
     source: str
 
 
-class Sight(NamedTuple):
-    """What a design sees of one judge."""
+class DetectableEffect(NamedTuple):
+    """Smallest detectable shift of one judge under a design."""
 
     judge: str
     spread: Spread
@@ -92,8 +92,10 @@ class Sight(NamedTuple):
     """The same with six."""
 
 
-def sight(study: Study, samples: int, spreads: dict[str, Spread]) -> list[Sight]:
-    """Return what ``samples`` of a perturbation let one see of each judge."""
+def detectable_effects(
+    study: Study, samples: int, spreads: dict[str, Spread]
+) -> list[DetectableEffect]:
+    """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
     votes = study.votes_per_pair
     found = []
     for judge in study.judges:
@@ -104,7 +106,7 @@ def sight(study: Study, samples: int, spreads: dict[str, Spread]) -> list[Sight]
             for v in (SCREEN, PAPER)
         }
         found.append(
-            Sight(
+            DetectableEffect(
                 judge,
                 spread,
                 smallest_effect(samples, spread.sigma) or 1.0,
@@ -148,7 +150,7 @@ def sample_table(
         # The primary endpoint is over the sham where there is one.
         seen[name] = shams or samples
     columns = ("perturbation", "samples", "with sham", "dropped")
-    return plain_table(columns, rows, "What would be compared"), seen
+    return plain_table(columns, rows, "Samples per perturbation"), seen
 
 
 def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers]) -> str | None:
@@ -164,7 +166,7 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
     return f"Left out, without a sample: {', '.join(reasons)}."
 
 
-def sight_table(rows: list[Sight], samples: int) -> object:
+def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
     """Lay out what the design sees of each judge; fits 100 columns."""
     columns = (
         "judge",
@@ -188,11 +190,11 @@ def sight_table(rows: list[Sight], samples: int) -> object:
         for row in rows
     ]
     return plain_table(
-        columns, body, f"The smallest shift seen with {samples} samples (80 % power)"
+        columns, body, f"Smallest detectable shift with {samples} samples (80 % power)"
     )
 
 
-def effect_table(rows: list[Sight], votes: int, effect: float) -> object:
+def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> object:
     """Lay out how many samples, and calls in all arms, it takes to see ``effect`` of each judge."""
     body = []
     for row in rows:
@@ -245,7 +247,7 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
 
 
 def advice(
-    rows: list[Sight],
+    rows: list[DetectableEffect],
     samples: int,
     study: Study,
     questions: int | None = None,
@@ -253,7 +255,7 @@ def advice(
 ) -> Iterator[str]:
     """Say whether the smallest shift that matters can be seen, and what the columns mean."""
     if not samples:
-        yield "No sample is left to ask about."
+        yield "The study has no samples."
         return
     if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
@@ -273,7 +275,7 @@ def advice(
         return
     blind = [row for row in rows if row.smallest > MINIMUM]
     if not blind:
-        yield f"The design sees the smallest shift that matters ({_plain(MINIMUM)})."
+        yield f"The design can detect the smallest shift that matters ({_plain(MINIMUM)})."
     else:
         whom = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
@@ -326,15 +328,15 @@ def _drift_advice(samples: int, study: Study) -> str:
     """Say which change between two waves can be seen, alone and within the budget of alerts."""
     # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
     cells = len(study.judges) * (2 * len(study.asked()) + 2)
-    votes, level = study.votes_per_pair, BUDGET / NIGHTS
+    votes, nights = study.votes_per_pair, study.thresholds.nights_per_false_alert
     alone, budgeted = (
         _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)
-        for alpha in (ALPHA, level / cells)
+        for alpha in (ALPHA, 1 / nights / cells)
     )
     return (
         "Drift: of a typical judge, one wave against another, one sees a change of shift of "
         f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
-        f"alert in {NIGHTS} nights is shared by the {cells} cells of this study."
+        f"alert in {nights} nights is shared by the {cells} cells of this study."
     )
 
 

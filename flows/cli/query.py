@@ -14,7 +14,7 @@ from flows.cli.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import PERSONS, report_path, stored_page, write_page
 from schemas.judging import Shifts
-from tasks.conclusions.scorecard import acceptability, least_margins
+from tasks.conclusions.single_numbers import acceptability, least_margins
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse
@@ -131,7 +131,7 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
             say(f"No {what} of {whom}: {why}.")
     click.echo(
         "least margin: what is left of the tolerance at the worse end of the interval of the worst "
-        "gate (1 all, 0 none, below 0 beyond); none if a gate cannot be told. chance of rank 1: "
+        "gate (1 all, 0 none, below 0 beyond); none if a gate is undecided. chance of rank 1: "
         "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
         "move a judge least. Both hide what the scorecard shows: weights decide who wins."
     )

@@ -47,10 +47,10 @@ COLUMNS = (
 )
 LEGEND = (
     "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
-    "are not told apart. Ranks and letters rest on the samples that all ranked judges share (a "
-    "person's on those shared with all models); n, shift, ASR and floor on all of a judge's own. "
-    "at random: the ASR of a judge that votes at random at so many votes per pair, exact; its "
-    "shift is 0. A … B: a 95 % interval."
+    "do not differ significantly. Ranks and letters rest on the samples that all ranked judges "
+    "share (a person's on those shared with all models); n, shift, ASR and floor on all of a "
+    "judge's own. at random: the ASR of a judge that votes at random at so many votes per pair, "
+    "exact; its shift is 0. A … B: a 95 % interval."
 )
 
 

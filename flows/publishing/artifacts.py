@@ -9,9 +9,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
-from flows.publishing.pages import facts_of, report_path, with_votes_told, write_page
+from flows.publishing.pages import facts_of, report_path, with_vote_facts, write_page
 from flows.results.vote_summary import numbers_of
-from flows.running.record import Record
+from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import PATIENCE_SECONDS
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
@@ -19,7 +19,7 @@ from tasks import stages
 
 
 async def publish(
-    record: Record,
+    run: RunRow,
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     perturbed: DataFrame[PerturbedAnswers],
@@ -30,33 +30,33 @@ async def publish(
     The results are in the warehouse by now: what cannot be written, whatever the reason, is told by
     the run and ends none.
     """
-    name = record.study.name
-    path = report_path(record.warehouse.path, name)
+    name = run.study.name
+    path = report_path(run.warehouse.path, name)
     try:
-        row = record.row()
-        facts = with_votes_told(facts_of(row, record.warehouse.path), record.warehouse, row)
-        numbers = numbers_of(record.warehouse, name)
+        row = run.columns()
+        facts = with_vote_facts(facts_of(row, run.warehouse.path), run.warehouse, row)
+        numbers = numbers_of(run.warehouse, name)
         page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above
-        record.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
+        run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await asyncio.wait_for(_show_in_ui(record, findings, path), PATIENCE_SECONDS)
+        await asyncio.wait_for(_show_in_ui(run, findings, path), PATIENCE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
-        record.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
+        run.counts.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 
 
-async def _show_in_ui(record: Record, findings: DataFrame[Findings], path: Path) -> None:
+async def _show_in_ui(run: RunRow, findings: DataFrame[Findings], path: Path) -> None:
     await acreate_table_artifact(
         artifact_rows(findings),
         key="findings",
-        description=f"Mean preference shift, study {record.study.name}",
+        description=f"Mean preference shift, study {run.study.name}",
     )
-    places = f"Report: `{path}`\n\nWarehouse: `{record.warehouse.path}`"
+    places = f"Report: `{path}`\n\nWarehouse: `{run.warehouse.path}`"
     await acreate_markdown_artifact(
-        f"{_literal(record.summary())}.\n\n{places}",
+        f"{_literal(run.counts.summary())}.\n\n{places}",
         key="report",
-        description=f"Where the results of study {record.study.name} are",
+        description=f"Where the results of study {run.study.name} are",
     )
 
 

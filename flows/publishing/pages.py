@@ -15,6 +15,7 @@ from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
+from tasks.kit.defaults import DEFAULTS
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
 from tasks.statistics import dasr_posterior
@@ -64,11 +65,13 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
         prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
+        # Names in a file of votes need not be known here; it is measured with the defaults.
+        thresholds=DEFAULTS if run["flow"] == "measure" else study.thresholds,
         from_file=run["flow"] == "measure",
     )
 
 
-def with_votes_told(
+def with_vote_facts(
     facts: ReportFacts, warehouse: Warehouse, run: Mapping[str, Any]
 ) -> ReportFacts:
     """Add what the saved votes tell: who voted, how alike, and what a jury's verdict costs."""
@@ -123,7 +126,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         )
     run = runs.sort("started_at").row(-1, named=True)
     page: str = report(
-        with_votes_told(facts_of(run, warehouse.path), warehouse, run),
+        with_vote_facts(facts_of(run, warehouse.path), warehouse, run),
         estimates,
         warehouse.read(Findings, among=results),
         _perturbed(warehouse, _study_of(run), estimates),

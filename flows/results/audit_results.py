@@ -5,28 +5,35 @@ from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line, drift_of
-from flows.running.record import Record
+from flows.running.run_row import RunRow
 from schemas.curation import PerturbedAnswers
-from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
+from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import results_of
+from tasks.results import conclusions_of, results_of
 
 
 async def save_results(
-    record: Record,
+    row: RunRow,
     pairs: DataFrame[Pairs],
     vote_log: DataFrame[VoteLog],
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
     """Replace the results of the study by those of a vote log, and publish them."""
-    study = record.study
-    results = results_of(vote_log, study.mode, detects_at=study.detects_at, steps=stages.RESULTS)
+    study = row.study
+    results = results_of(
+        vote_log,
+        study.mode,
+        detects_at=study.detects_at,
+        thresholds=study.thresholds,
+        steps=stages.RESULTS,
+    )
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
     findings = with_open_ballots(results.findings, missing)
-    drifts = drift_of(study, record.warehouse, stages.measure_wave)
-    record.save(
+    drifts = drift_of(study, row.warehouse, stages.measure_wave)
+    row.save(
+        (StudyPairs, pairs),
         (VoteLog, vote_log),
         (Verdicts, results.verdicts),
         (Shifts, results.shifts),
@@ -34,7 +41,8 @@ async def save_results(
         (Estimates, results.estimates),
         (Findings, findings),
         (Drifts, drifts),
+        *conclusions_of(results.estimates, findings, drifts, study.thresholds).tables(),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
-    await publish(record, results.estimates, findings, perturbed, drifts)
+    await publish(row, results.estimates, findings, perturbed, drifts)

@@ -36,7 +36,6 @@ from tasks.calibration.calibrate import (
 )
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
-from tasks.counting.masks import count_masks
 from tasks.kit.code_digest import code_digest
 from tasks.metrics import METRICS
 from tasks.readers.labels import read_labels
@@ -66,42 +65,54 @@ SUFFIX = "-people"
 
 
 class Calibration(Parameters):
-    """Which judges are held against which people, and how."""
+    """Parameters of a calibration: labels, metric, margin and test."""
 
     name: str = Field(
         default="calibration",
         pattern=NAME,
-        description="Results are kept, and replaced, under this name.",
+        description="Name under which results are saved. A later calibration of the same name "
+        "replaces them.",
     )
     study: str | None = Field(
         default=None,
-        description="Labels for which no file is given are the votes of this study, of the "
-        "warehouse: control pairs, anchor, tie or target.",
+        description="Study in the warehouse whose votes are the labels where no file is given: "
+        "anchor, tie or target, for each control pair.",
     )
     humans: str | None = Field(
-        default=None, description="Labels of people: path of a .json, .csv or .parquet file."
+        default=None,
+        description="Path of a .json, .csv or .parquet file with the labels of people.",
     )
-    judges: str | None = Field(default=None, description="Labels of judges, in the same form.")
+    judges: str | None = Field(
+        default=None, description="Path of a file with the labels of judges, in the same format."
+    )
     metric: str = Field(
         default="accuracy",
-        description="How well a label fits those of others.",
+        description="Similarity metric between two labels.",
         json_schema_extra={"enum": list(METRICS)},
     )
     epsilon: float = Field(
         default=0.1,
-        description="How much worse than a person a judge may be: experts .2, skilled .15, "
-        "crowd .1.",
+        description="Non-inferiority margin: how much worse than a person a judge may be. Usual "
+        "values: .2 for experts, .15 for skilled annotators, .1 for crowd workers.",
     )
-    epsilon_kind: Literal["additive", "multiplicative"] = "additive"
+    epsilon_kind: Literal["additive", "multiplicative"] = Field(
+        default="additive",
+        description="Whether epsilon is subtracted from a person's advantage probability "
+        "(additive) or is a share of it (multiplicative).",
+    )
     test: Literal["auto", "score", "t"] = Field(
-        default="auto", description="auto: the score test where there are few instances, else t."
+        default="auto",
+        description="Test of non-inferiority. auto: the score test for few instances, else the t "
+        "test.",
     )
     min_instances: int = Field(
-        default=30, ge=1, description="Instances that an annotator needs to be tested."
+        default=30,
+        ge=1,
+        description="Minimum number of instances of an annotator who is tested.",
     )
 
     def terms(self) -> Terms:
-        """Return what the test is run with.
+        """Return the terms of the test.
 
         Raises
         ------
@@ -122,11 +133,11 @@ class Calibration(Parameters):
         return content_key(self.model_dump(), files, code_digest())
 
     def require_own_metric_elsewhere(self) -> None:
-        """Refuse a metric that is a file of the user's: a form must not name a program to run."""
+        """Reject a metric in a file of the user: a form must not start a program."""
         if ":" in self.metric:
             raise ValueError(
-                f"metric {self.metric!r:.80}: a function of your own runs from the command line "
-                f"only, with `voirdire calibrate --metric`. Known: {', '.join(METRICS)}."
+                f"metric {self.metric!r:.80} is a function of your own, which only `voirdire "
+                f"calibrate --metric` can run. Use one of: {', '.join(METRICS)}."
             )
 
 
@@ -139,7 +150,7 @@ class Steps(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """What a calibration found."""
+    """Results of a calibration."""
 
     tests: DataFrame[AltTests]
     advantages: DataFrame[Advantages]
@@ -148,7 +159,7 @@ class Calibrated(NamedTuple):
 
 
 def make_calibration(**given: Any) -> Calibration:
-    """Return a calibration; its name, if none is given, is that of its study or file.
+    """Return a calibration, named after its study or file if no name is given.
 
     Raises
     ------
@@ -159,15 +170,15 @@ def make_calibration(**given: Any) -> Calibration:
     if not given.get("name"):
         given["name"] = _name(given.get("study"), given.get("humans"), given.get("judges"))
         if file := given.get("humans"):
-            source = f" (of the file {Path(file).name!r:.80})"
+            source = f" (from the file {Path(file).name!r:.80})"
     try:
         return Calibration(**given)
     except ValidationError as error:
         problems = error.errors()
         if any(problem["loc"] == ("name",) for problem in problems):
             raise ValueError(
-                f"results are kept under a name, and {given['name']!r:.80}{source} cannot be one: "
-                "1 to 64 letters, digits, '_', '.' and '-'. Give one with --name."
+                f"the name {given['name']!r:.80}{source} is not allowed. A name has 1 to 64 "
+                "letters, digits, '_', '.' and '-'. Set one with --name."
             ) from error
         raise ValueError(
             "; ".join(
@@ -187,7 +198,7 @@ def _name(study: str | None, humans: str | None, judges: str | None) -> str:
 def calibrate_labels(
     calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None
 ) -> Calibrated:
-    """Read the labels, hold judges against people, and measure their agreement.
+    """Read the labels, test the judges against people, and measure agreement.
 
     Raises
     ------
@@ -235,8 +246,8 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
         missing = "--judges FILE" if calibration.humans else "--humans FILE"
         whose = "judges'" if calibration.humans else "people's"
         raise ValueError(
-            f"name the {whose} labels: {missing}, or the STUDY of the warehouse whose votes they "
-            "are."
+            f"the {whose} labels are missing. Give a file with {missing}, or name the STUDY in the "
+            "warehouse whose votes are the labels."
         )
     voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
     newer = newer_votes(calibration, warehouse)
@@ -246,33 +257,33 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
 
 
 def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
-    """Refuse votes of people of which fewer than two people's are on unperturbed pairs."""
+    """Reject votes of people if fewer than two people voted on unperturbed pairs."""
     labelled = {name for each in voted for name in each.humans["annotator"]}
     others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
     if len(labelled) > 1 or not others:
         return
-    some = f"only {min(labelled)} has" if labelled else "nobody has"
+    some = f"only {min(labelled)}" if labelled else "nobody"
     raise ValueError(
-        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, whose votes are "
-        f"the labels, and it takes two people. {', '.join(others)} voted on other versions only. "
-        + (f"{newer}." if newer else f"Go on in the booth: `voirdire booth {study}`.")
+        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, and the test "
+        f"needs labels of two people. {', '.join(others)} voted on perturbed pairs only. "
+        + (f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`.")
     )
 
 
 def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
-    """Say how many votes the labels of people lack; empty if none, or if a file has them."""
+    """Describe the votes of people that are not in the results yet; empty if there are none."""
     if calibration.humans or calibration.study is None:
         return ""
     return newer_line(calibration.study, warehouse)
 
 
 def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
-    """Return what a study's votes say of each sample; else the labels saved under its name."""
+    """Return the labels of a study: from its votes, else those saved under its name."""
     require_file(
         warehouse.path,
-        f"Run `voirdire audit {study}` first, or give files: --humans FILE --judges FILE.",
+        f"Run `voirdire audit {study}` first, or give files with --humans FILE --judges FILE.",
     )
-    tallies = count_masks(warehouse.masks(study)[0])
+    tallies = warehouse.tallies(study)
     if not tallies.is_empty():
         return annotate(tallies)  # type: ignore[arg-type]
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
@@ -281,8 +292,8 @@ def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
             "select study from vote_log union select study from annotations order by study"
         )["study"]
         raise ValueError(
-            f"there are no votes of a study {study!r} in {warehouse.path}. Its studies are: "
-            f"{', '.join(known) or 'none'}."
+            f"{warehouse.path} has no votes of study {study!r}. It has votes of: "
+            f"{', '.join(known) or 'no study'}."
         )
     return saved
 
@@ -294,7 +305,7 @@ def _completed(
     study: str,
     newer: str,
 ) -> Labelled:
-    """Put the labels of a file in the place of those of votes."""
+    """Replace labels from votes by the labels of a file, where one is given."""
     if judges is not None:
         ours = labelled_by_files(voted.dataset, voted.humans, judges)
         voted = voted._replace(judges=ours.judges, who=ours.who)
@@ -304,13 +315,13 @@ def _completed(
         if newer:
             raise ValueError(f"{newer}.")
         raise ValueError(
-            f"nobody has labelled study {study!r}: all its votes are by models. Let people vote "
-            f"(`voirdire booth {study}`), or give their labels with --humans FILE."
+            f"study {study!r} has votes of models only. Let people vote with "
+            f"`voirdire booth {study}`, or give their labels with --humans FILE."
         )
     if voted.who.is_empty():
         raise ValueError(
-            f"study {study!r} has votes of people and none of judges. Run `voirdire audit {study}` "
-            "or give the judges' labels with --judges FILE."
+            f"study {study!r} has votes of people only. Run `voirdire audit {study}`, or give the "
+            "judges' labels with --judges FILE."
         )
     return voted
 
@@ -318,33 +329,33 @@ def _completed(
 def require_free(
     calibration: Calibration, warehouse: Warehouse, *, name_given: bool = True
 ) -> None:
-    """Refuse a name under which other results are kept.
+    """Reject a name under which other results are saved.
 
-    Those of an audit or of measured votes always; those of a calibration from other labels unless
-    the user gave the name.
+    Results of an audit or of measured votes are never replaced; results of a calibration from other
+    labels are replaced only if the user gave the name.
     """
     if not warehouse.path.is_file():
         return
     if warehouse.query(TAKEN, [calibration.name])["n"].item():
         raise ValueError(
-            f"{warehouse.path} holds a study named {calibration.name!r}, whose results would be "
-            "replaced. Give the calibration another name with --name."
+            f"{warehouse.path} already has results of a study named {calibration.name!r}, which "
+            "this calibration would replace. Choose another name with --name."
         )
     last = warehouse.query(LAST, [calibration.name])["parameters"].to_list()
     if name_given or not last:
         return
     before = _sources(json.loads(last[0]))
     if before != _sources(calibration.model_dump()):
-        told = " and ".join(f"{SOURCES[what]} {where}" for what, where in before.items())
+        sources = " and ".join(f"{SOURCES[what]} {where}" for what, where in before.items())
         raise ValueError(
-            f"{warehouse.path} holds a calibration named {calibration.name!r} from {told}, whose "
-            "results would be replaced. Give this one another name with --name, or replace them "
-            f"with --name {calibration.name}."
+            f"{warehouse.path} already has a calibration named {calibration.name!r} from "
+            f"{sources}, which this one would replace. Choose another name with --name, or replace "
+            f"it with --name {calibration.name}."
         )
 
 
 def _sources(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return where the labels of a calibration are from, files by their whole path."""
+    """Return the sources of a calibration's labels, files by their absolute path."""
     given = {what: parameters.get(what) for what in SOURCES}
     return {
         what: where if what == "study" else str(Path(where).resolve())
@@ -356,7 +367,7 @@ def _sources(parameters: Mapping[str, Any]) -> dict[str, str]:
 def keep_calibration(
     calibration: Calibration, found: Calibrated, warehouse: Warehouse, run: str | None = None
 ) -> dict[str, Any]:
-    """Save labels and results at once; return the run's row."""
+    """Save labels and results in one transaction; return the run's row."""
     run, began = run or str(uuid4()), datetime.now(UTC)
     row = {
         **first_row("calibrate", run, calibration, began),
@@ -382,11 +393,11 @@ def keep_calibration(
 
 
 def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
-    """Say in one line how many judges may replace people."""
+    """Summarise in one line how many judges may replace people."""
     asked = tests.filter("asked")
-    passed, told = int(asked["passed"].sum()), asked["passed"].count()
-    unknown = asked.height - told
-    more = f", {unknown} cannot be told" if unknown else ""
+    passed, tested = int(asked["passed"].sum()), asked["passed"].count()
+    unknown = asked.height - tested
+    more = f", {unknown} cannot be tested" if unknown else ""
     doubtful = asked.filter("passed", pl.col("reason").is_not_null()).height
     more = f", {doubtful} of them doubtful{more}" if doubtful else more
     return (

@@ -1,11 +1,10 @@
 """Recompute a study's results from its saved votes; no judge is asked."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import polars as pl
@@ -16,21 +15,18 @@ from flows.results.people import left_out_line, of_people, people_in
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
-from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
+from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks.aggregate import contests_of, count_votes, match_groups, measure_all, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.annotate import annotate
-from tasks.counting.masks import count_masks, with_compared
-from tasks.counting.verdicts import shifts_of, verdicts_of
 from tasks.inference.bootstrap import formulas_only
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import Steps, results_of
+from tasks.results import Steps, conclusions_of, results_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
 
-VERDICTS = ("anchor", "tie", "target")
 LAST = """
     select * from runs
     where study = $study and flow = 'audit'
@@ -50,10 +46,12 @@ def measure_anew(
     formulas: bool,
     run: str | None = None,
     too_fast_seconds: float | None = None,
+    shown: Callable[[Steps], Steps] = lambda steps: steps,
 ) -> str:
     """Replace a study's estimates, findings and drifts by this version's; return what was done.
 
-    Votes that people have cast since the last audit join those of the judges.
+    Votes that people have cast since the last audit join those of the judges. ``shown`` may wrap
+    the steps, as a flow does to show them as its tasks.
     """
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
@@ -68,10 +66,13 @@ def measure_anew(
         )
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
-        return _replace(warehouse, row, modes[0], formulas=formulas)
+        steps = shown(stored_steps(warehouse))
+        return _replace(warehouse, row, modes[0], steps, formulas=formulas)
 
 
-def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: bool) -> str:
+def _replace(
+    warehouse: Warehouse, row: dict[str, Any], mode: str, steps: Steps, *, formulas: bool
+) -> str:
     """Measure and save, as the run of this row; return what was done."""
     study = row["study"]
     parameters = Study.stored(row["parameters"])
@@ -83,7 +84,11 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     with formulas_only() if formulas else nullcontext():
         results = results_of(
-            study, mode, detects_at=parameters.detects_at, steps=stored_steps(warehouse)
+            study,
+            mode,
+            detects_at=parameters.detects_at,
+            thresholds=parameters.thresholds,
+            steps=steps,
         )
     missing = open_ballots(pairs, people)
     findings = with_open_ballots(results.findings, missing)
@@ -93,6 +98,12 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], mode: str, *, formulas: 
             Saving(Estimates, results.estimates),
             Saving(Findings, findings),
             Saving(Drifts, drifts),
+            *(
+                Saving(model, frame)
+                for model, frame in conclusions_of(
+                    results.estimates, findings, drifts, parameters.thresholds
+                ).tables()
+            ),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],
@@ -129,51 +140,8 @@ def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
 
 
 def stored_steps(warehouse: Warehouse) -> Steps:
-    """Return the steps that begin with a study's name, as the warehouse counts its votes.
-
-    There may be millions of votes: names are numbers, and frames are not checked again. What is
-    known of the answers of control pairs joins only where it is needed.
-    """
-    compared = pl.DataFrame()
-    control: list[DataFrame[Tallies]] = []
-
-    def count(study: str) -> pl.DataFrame:
-        nonlocal compared
-        with ThreadPoolExecutor(1) as pool:
-            # Statistics need it later; DuckDB leaves Python idle meanwhile.
-            pool.submit(import_module, "scipy.special")
-            masks, compared = warehouse.masks(study)
-        return count_masks(masks)
-
-    def of_control(tallies: pl.DataFrame) -> DataFrame[Tallies]:
-        if not control:
-            ours = tallies.filter(pl.col("arm") == "control")
-            control.append(cast("DataFrame[Tallies]", with_compared(ours, compared)))
-        return control[0]
-
-    def tally(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
-        return verdicts_of(tallies, mode).with_columns(pl.col("verdict").cast(pl.Enum(VERDICTS)))
-
-    def measure(tallies: pl.DataFrame, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        return measure_all(tallies=_with_categories(tallies, compared), **frames)
-
-    return Steps(
-        count=count,
-        tally=tally,
-        match_arms=shifts_of,
-        match_models=lambda tallies: contests_of(of_control(tallies)),
-        annotate=lambda tallies: annotate(of_control(tallies)),
-        measure=measure,
-    )
-
-
-def _with_categories(tallies: pl.DataFrame, compared: pl.DataFrame) -> pl.DataFrame:
-    """Add the categories of control pairs, as far as there are any."""
-    category = compared["category"]
-    if category.null_count() == len(category):
-        # Of millions of rows none has to be joined.
-        return tallies.with_columns(category=pl.lit(None, category.dtype))
-    return with_compared(tallies, compared.select("dataset", "sample", "arm", "category"))
+    """Return the steps that begin with a study's name, as the warehouse counts its votes."""
+    return Steps(count=warehouse.tallies)
 
 
 def _run_row(

@@ -17,7 +17,7 @@ from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks.kit.code_digest import code_digest
-from tasks.results import Results
+from tasks.results import Results, conclusions_of
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -80,6 +80,12 @@ def save_file(
             Saving(Estimates, results.estimates),
             Saving(Findings, results.findings),
             Saving(Drifts, drifts),
+            *(
+                Saving(model, frame)
+                for model, frame in conclusions_of(
+                    results.estimates, results.findings, drifts
+                ).tables()
+            ),
         ],
         run=run,
         study=study.name,

@@ -8,11 +8,11 @@ from flows.results.vote_summary import probed_line
 from flows.running.gaps import SAVED_AT
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies import Study
-from warehouse.peek import Standing
+from warehouse.peek import CompletedRun
 from warehouse.store import Warehouse
 
 
-def stand_by(last: Standing, study: Study, warehouse: Warehouse) -> str:
+def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str:
     """Record a run that finds nothing to do; return what to say about it."""
     now = datetime.now(UTC)
     counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}

@@ -1,7 +1,7 @@
 """Check before a run that its budget can hold, and whether it suffices."""
 
 from flows.studies import Study
-from tasks.engine.budget import highest_price
+from tasks.engine.litellm_adapter import highest_price
 from tasks.engine.queue import most_tokens
 from tasks.judge import dropped_params
 from tasks.providers import JUDGES, PROVIDERS, provider_of

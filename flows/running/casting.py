@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows.running.claims import Claims
 from flows.running.progress import Progress, notices
 from flows.running.provider_batches import Batching
-from flows.running.record import Record
-from flows.running.recovery import mark_dead_runs
+from flows.running.recovery import discard_journal, mark_dead_runs
 from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
 from tasks.engine.caller import Line, caller
@@ -40,8 +40,8 @@ LONGEST_WAIT_SECONDS = 5.0
 class Box:
     """Votes that have come in and are not saved yet, and claims that are not needed any more."""
 
-    def __init__(self, record: Record, progress: Progress) -> None:
-        self._record, self.progress = record, progress
+    def __init__(self, claims: Claims, progress: Progress) -> None:
+        self._claims, self.progress = claims, progress
         self._votes: list[dict[str, Any]] = []
         self._packed: list[DataFrame[Votes]] = []
         self._errors: list[str] = []
@@ -57,7 +57,6 @@ class Box:
             self.choices[vote["ballot_id"]] = vote["choice"]
         if error is not None:
             self._errors.append(error)
-        self._record.all_saved = False
         if len(self._votes) == PACKED:
             self._pack()
         self.progress.advance(judge)
@@ -79,7 +78,7 @@ class Box:
             # More of it may come in while this is saved.
             votes, errors, released = [*self._packed], [*self._errors], [*self._released]
             if votes or errors or released:
-                await self._record.save_votes(
+                await self._claims.save(
                     cast("DataFrame[Votes]", pl.concat([Votes.empty(), *votes])),
                     errors,
                     release=pl.concat(released) if released else None,
@@ -88,7 +87,6 @@ class Box:
                 del self._packed[: len(votes)]
                 del self._errors[: len(errors)]
                 del self._released[: len(released)]
-            self._record.all_saved = not (self._votes or self._packed)
 
     async def keep_emptying(self) -> None:
         """Save and show what has come in, until cancelled."""
@@ -109,18 +107,19 @@ async def cast_all(
     waiting: DataFrame[Ballots],
     pairs: DataFrame[Pairs],
     schedule: Schedule,
-    record: Record,
-) -> None:
-    """Cast the waiting ballots of all judges at the same time."""
+    claims: Claims,
+) -> DataFrame[Votes]:
+    """Cast the waiting ballots of all judges at the same time; return the votes on all ballots."""
     if waiting.is_empty():
-        return
+        return claims.votes(ballots)
     # Judges that ask the same share a vote: the first one asks.
     waiting = Ballots.of(waiting.sort("judge").unique("ballot_id", keep="first"))
     progress = Progress(dict(waiting.group_by("judge").len().iter_rows()))
-    box = Box(record, progress)
-    line = caller().begin(record.run, record.journal, record.study.budget_usd, notices())
-    batching = Batching(pairs, record, line, box.receive, box.empty)
-    desk = _Desk(pairs, schedule, record, box, line, batching)
+    box = Box(claims, progress)
+    budget_usd = claims.counts.study.budget_usd
+    line = caller().begin(claims.run, claims.journal, budget_usd, notices())
+    batching = Batching(pairs, claims, line, box.receive, box.empty)
+    desk = _Desk(pairs, schedule, claims, box, line, batching)
     try:
         async with served(progress.planned), asyncio.TaskGroup() as group:
             emptying = group.create_task(box.keep_emptying())
@@ -136,9 +135,12 @@ async def cast_all(
             await box.empty()
         finally:
             await asyncio.to_thread(line.hang_up)
+    # Its replies are all saved; after an interrupt, replies in flight may be in it only.
+    discard_journal(claims.journal)
     # The report takes half a second to import, while the statistics are made.
     Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
+    return claims.votes(ballots)
 
 
 def _first(error: BaseException) -> BaseException:
@@ -153,7 +155,7 @@ class _Desk(NamedTuple):
 
     pairs: DataFrame[Pairs]
     schedule: Schedule
-    record: Record
+    claims: Claims
     box: Box
     line: Line
     batching: Batching
@@ -194,7 +196,7 @@ class _Desk(NamedTuple):
             waiting = await self._cast_free(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
-                await asyncio.to_thread(mark_dead_runs, self.record.warehouse)
+                await asyncio.to_thread(mark_dead_runs, self.claims.warehouse)
                 # The other run may wait for a batch, for hours.
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
@@ -234,7 +236,7 @@ class _Desk(NamedTuple):
     ) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
         """Return the ballots that this run may ask, and those that another one asks."""
         once = Ballots.of(waiting.unique("ballot_id"))
-        mine, others = await asyncio.to_thread(self.record.claim, once)
+        mine, others = await asyncio.to_thread(self.claims.claim, once)
         if done := once.height - mine.height - others.height:
             self.box.progress.advance(once["judge"][0], done)
         return mine, others
@@ -254,7 +256,7 @@ class _Desk(NamedTuple):
                 group.create_task(ask(shard))
 
     def _votes_on(self, ballots: DataFrame[Ballots]) -> pl.DataFrame:
-        return self.record.votes(ballots).select("ballot_id", "choice")
+        return self.claims.votes(ballots).select("ballot_id", "choice")
 
 
 def _is_live(ballots: DataFrame[Ballots]) -> bool:

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.judging import VoteLog
-from tasks.engine.endpoints import diverting
+from tasks.engine.litellm_adapter import diverting
 from tasks.providers import JUDGES, provider_of
 from warehouse.store import Warehouse
 

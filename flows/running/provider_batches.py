@@ -14,12 +14,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
-from flows.running.record import Record
+from flows.running.claims import Claims
 from flows.running.recovery import save_late
 from schemas.batches import UNFINISHED, BatchedBallots, Batches
 from schemas.judging import Ballots, Pairs
 from tasks.engine.caller import DraftsLostError, Line, Told
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
 
@@ -39,7 +39,7 @@ class Batching(NamedTuple):
     """What is needed to cast ballots in batches."""
 
     pairs: DataFrame[Pairs]
-    record: Record
+    claims: Claims
     line: Line
     receive: Callable[[str, dict[str, Any] | None, str | None], None]
     save: Callable[[], Any]
@@ -47,14 +47,14 @@ class Batching(NamedTuple):
 
     def unfinished(self, waiting: DataFrame[Ballots]) -> pl.DataFrame:
         """Return the batches of ended runs that hold waiting ballots, a row for each of these."""
-        warehouse = self.record.warehouse
+        warehouse = self.claims.warehouse
         held = warehouse.read(BatchedBallots, among=waiting.select("ballot_id"))
         if held.is_empty():
             return held
         batches = warehouse.read(Batches, among=held.select("batch"))
         running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
         # A run that Prefect tries again has its old id.
-        ended = ~pl.col("run").is_in(running) | (pl.col("run") == self.record.run)
+        ended = ~pl.col("run").is_in(running) | (pl.col("run") == self.claims.run)
         return batches.filter(pl.col("state").is_in(UNFINISHED), ended).join(held, on="batch")
 
     async def adopt(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
@@ -122,12 +122,12 @@ class Batching(NamedTuple):
         ballots: list[str],
     ) -> list[str]:
         """Send a batch and save what comes of it; return the ballots that were not sent."""
-        warehouse = self.record.warehouse
+        warehouse = self.claims.warehouse
         row = {
             "batch": batch,
             "judge": judge.judge,
             "provider": judge.provider,
-            "run": self.record.run,
+            "run": self.claims.run,
             "state": "intended",
             "dropped_params": dropped_params,
             "created_at": datetime.now(UTC),
@@ -166,7 +166,7 @@ class Batching(NamedTuple):
 
     async def _adopt(self, judge: Judge, row: dict[str, Any]) -> str | None:
         """Save what an ended run's batch brings; return why its ballots cannot be asked now."""
-        warehouse, batch = self.record.warehouse, row["batch"]
+        warehouse, batch = self.claims.warehouse, row["batch"]
         among = pl.DataFrame({"batch": [batch]})
         ballots = warehouse.read(BatchedBallots, among=among)["ballot_id"].to_list()
         try:
@@ -231,12 +231,12 @@ class Batching(NamedTuple):
             "run may be stopped: the next one waits for the same batch"
         )
         await asyncio.to_thread(
-            self.record.warehouse.update_batch, batch, provider_batch=provider_batch, state="sent"
+            self.claims.warehouse.update_batch, batch, provider_batch=provider_batch, state="sent"
         )
 
     async def _end(self, batch: str, state: str, error: str | None) -> None:
         await asyncio.to_thread(
-            self.record.warehouse.update_batch,
+            self.claims.warehouse.update_batch,
             batch,
             state=state,
             error=error,

@@ -10,14 +10,12 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter
 
-from flows.running.process_identity import still_runs
-from flows.running.run_row import HOST
+from flows.running.processes import HOST, still_runs
 from schemas.judging import Ballots, Votes
 from tasks.engine.caller import Told
-from tasks.engine.journal import alone_with, read_journal
-from tasks.engine.redaction import redact
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply, alone_with, read_journal
 from tasks.judge import vote_frame, vote_row
+from tasks.kit.printable import redact
 from tasks.prompts import PROMPTS
 from warehouse.store import Saving, Warehouse
 

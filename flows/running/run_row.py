@@ -1,21 +1,28 @@
-"""A run's row in the table `runs`, from its start to its failure."""
+"""A run's row in the table ``runs``: made when the run begins, kept alive, ended in any case."""
 
 import asyncio
 import getpass
 import os
-import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from flows.running.process_identity import noted
+import polars as pl
+
+from flows.running.processes import HOST, noted
+from flows.running.recovery import journal_of, mark_dead_runs, recover
+from schemas.frame import Frame
 from schemas.keys import content_key
-from tasks.engine.redaction import redact
 from tasks.kit.code_digest import ALL_ROOMS, code_digest
-from warehouse.store import SIGN_SECONDS, Warehouse, WarehouseBusyError, WarehouseError
+from tasks.kit.printable import redact
+from warehouse.store import SIGN_SECONDS, Saving, Warehouse, WarehouseBusyError, WarehouseError
+
+if TYPE_CHECKING:
+    from flows.running.counts import Counts
 
 NOTHING_ASKED = {
     "asked": 0,
@@ -39,21 +46,6 @@ class Named(Protocol):
         """Return its parameters as JSON."""
 
 
-def host_of(proc: Path) -> str:
-    """Name where a process number says who is meant: a host since its start, and a container.
-
-    Two containers may bear one name, and one host's processes do not see the other's.
-    """
-    try:
-        boot = (proc / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        numbers = (proc / "self/ns/pid").stat().st_ino
-    except OSError:
-        # Not every system has a /proc that says so.
-        return socket.gethostname()
-    return f"{socket.gethostname()}/{boot}/{numbers}"
-
-
-HOST = host_of(Path("/proc"))
 CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 
 
@@ -135,3 +127,90 @@ def failure_recorded(row: Callable[[], Mapping[str, Any]], warehouse: Warehouse)
     except BaseException as error:
         record_failure(row(), warehouse, error)
         raise
+
+
+SECONDS_BETWEEN_SIGNS = 20.0
+
+CALIBRATED = """
+    select bool_or(flow = 'calibrate') and not bool_or(flow in ('audit', 'measure')) from runs
+    where study = ? and state <> 'failed'
+"""
+
+
+def require_free(study: str, warehouse: Warehouse) -> None:
+    """Refuse the name of a calibration, whose results a study's would replace.
+
+    Raises
+    ------
+    ValueError
+        Before anything is asked.
+    """
+    if warehouse.path.is_file() and warehouse.query(CALIBRATED, [study]).item():
+        raise ValueError(
+            f"{warehouse.path} holds a calibration named {study!r}, whose results would be "
+            "replaced. Give the study another name with --name."
+        )
+
+
+class RunRow:
+    """The row of a run, from its start to its end."""
+
+    def __init__(self, flow: str, run: str, warehouse: Warehouse, counts: "Counts") -> None:
+        self.flow, self.run, self.warehouse, self.counts = flow, run, warehouse, counts
+        self.study = counts.study
+        self.started_at = datetime.now(UTC)
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        with failure_recorded(self._begin, self.warehouse):
+            require_free(self.study.name, self.warehouse)
+            mark_dead_runs(self.warehouse)
+            self.counts.unsaved = recover(self.warehouse)
+        self.warehouse.start_run({**self._begin(), "state": "running"})
+        threading.Thread(target=self._give_signs, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if isinstance(error, WarehouseBusyError):
+            # The next run finds this one's process gone, and its journal.
+            raise WarehouseBusyError(f"{error} {self._kept()}.") from error
+        ended = {
+            "state": self.counts.state(),
+            "error": self.counts.causes(),
+            "ended_at": datetime.now(UTC),
+        }
+        self.warehouse.update_run(
+            self.run, **(end_of(error) if error else ended), **self.counts.columns()
+        )
+
+    def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
+        """Save frames in one transaction."""
+        savings = [Saving(model, frame) for model, frame in frames]
+        self.warehouse.save(savings, run=self.run, study=self.study.name)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the run's row as it stands."""
+        return {**self._begin(), **self.counts.columns(), "error": self.counts.causes()}
+
+    def _give_signs(self) -> None:
+        """Give signs of life until the run ends; who was taken for dead meanwhile, runs again."""
+        while not self._ended.wait(SECONDS_BETWEEN_SIGNS):
+            # A file that is busy for a minute leaves time for two more signs.
+            with suppress(WarehouseError):
+                self.warehouse.sign_of_life(self.run)
+
+    def _kept(self) -> str:
+        """Say what becomes of the replies if nothing can be saved any more."""
+        journal = journal_of(self.warehouse, self.run)
+        if not journal.exists():
+            return "All votes are saved: the next run asks none of them again"
+        return (
+            f"Every reply that came is in the journal {journal}: the next run saves them and "
+            "asks none of them again"
+        )
+
+    def _begin(self) -> dict[str, Any]:
+        return first_row(self.flow, self.run, self.study, self.started_at)

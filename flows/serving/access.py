@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.running.process_identity import identity
+from flows.running.processes import identity
 
 AUTH_VARIABLE = "PREFECT_API_AUTH_STRING"
 USER = "voirdire"

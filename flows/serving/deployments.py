@@ -343,7 +343,7 @@ def _cron_of(schedule: Json) -> Json:
     return {"cron": when["cron"], "timezone": when.get("timezone")} if "cron" in when else when
 
 
-def told(schedule: Json) -> str:
+def schedule_text(schedule: Json) -> str:
     """Say when a schedule runs."""
     return _of(_cron_of(schedule))
 

@@ -22,10 +22,10 @@ from flows.serving.deployments import (
     NotServedError,
     Registered,
     read,
+    schedule_text,
     served_studies,
     settle,
     switch,
-    told,
 )
 from flows.serving.prefect_reporting import report_killed_runs
 from flows.serving.run_labels import OURS, tags_of
@@ -144,7 +144,7 @@ def _of_study(name: str, file: StudyFile) -> KeptDeployment:
 def _show(registered: list[Registered], *, keys: bool) -> None:
     rows = []
     for each in registered:
-        when = "; ".join(told(schedule) for schedule in each.schedules)
+        when = "; ".join(schedule_text(schedule) for schedule in each.schedules)
         state = ("on" if each.on else "off") if when else ""
         budget = f"{each.study.budget_usd:g} USD" if each.study and each.study.budget_usd else ""
         found = [_keys(each.study)] if keys else []

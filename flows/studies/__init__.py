@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
 from tasks.kit.code_digest import code_digest
-from tasks.kit.defaults import DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
@@ -26,7 +26,7 @@ OFFLINE = [f"offline/{name}" for name in ("careless", "gullible", "honest", "pos
 
 
 PATIENCE_SECONDS = 600.0
-"""Of whoever writes: somebody may look at the warehouse with a tool that holds it open."""
+"""How long a writer waits: another program may hold the warehouse open."""
 
 
 LARGEST = 2**63 - 1
@@ -49,17 +49,30 @@ class Parameters(BaseModel):
         ValueError
             If a field has a value that this version does not take.
         """
-        given = json.loads(text)
-        return cls.model_validate({k: v for k, v in given.items() if k in cls.model_fields})
+        return cls.model_validate(_known_fields(cls, json.loads(text)))
+
+
+def _known_fields(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the fields that a model has, also in its sub-models."""
+    fields = {name: field.annotation for name, field in model.model_fields.items()}
+    return {
+        name: _known_fields(kind, value)
+        if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel)
+        else value
+        for name, value in given.items()
+        for kind in [fields.get(name)]
+        if name in fields
+    }
 
 
 class Study(Parameters):
-    """What an audit asks about, whom, and how often."""
+    """Design of an audit: questions, perturbations, judges and votes."""
 
     name: str = Field(
         default="quick",
         pattern=r"^[A-Za-z0-9_.-]{1,64}$",
-        description="Results are kept, and replaced, under this name.",
+        description="Name under which results are saved. A later run of the same name replaces "
+        "them.",
     )
     dataset: str = Field(
         default="bloom",
@@ -67,18 +80,18 @@ class Study(Parameters):
         description="Name of a dataset, or path of a .jsonl, .csv or .parquet file of your own.",
     )
     folder: str | None = Field(
-        default=None, description="Folder of the dataset's files, if it is not bundled."
+        default=None, description="Folder with the files of a dataset that is not bundled."
     )
     perturbations: list[str] = Field(
         default=CLASSIC,
         min_length=1,
-        description="Changes to the target answer.",
+        description="Changes made to the target answer; each is tested by itself.",
         json_schema_extra={"items": {"type": "string", "enum": list(PERTURBATIONS)}},
     )
     judges: list[str] = Field(
         default=OFFLINE,
         min_length=1,
-        description="Who judges. offline/... are simulated judges, not models.",
+        description="Judges to audit. The judges offline/... are simulated, not language models.",
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
     prompt: str = Field(
@@ -87,85 +100,100 @@ class Study(Parameters):
         json_schema_extra={"enum": list(PROMPTS)},
     )
     votes_per_pair: int = Field(
-        default=2, ge=1, le=100, description="Votes of each judge per pair; even if balanced."
+        default=2,
+        ge=1,
+        le=100,
+        description="Votes per judge and pair. Must be even in mode balanced.",
     )
     mode: Literal["balanced", "paper"] = Field(
         default="balanced",
-        description="balanced: each order alike often. paper: random positions (2402.10669).",
+        description="balanced: each pair is shown equally often in both orders. paper: positions "
+        "are drawn at random, as in arXiv 2402.10669.",
     )
     stop: Literal["none", "lossless", "pair"] = Field(
         default="none",
-        description="Ask votes one after another, and no more when they cannot change the verdict "
-        "(lossless), or two more are for one answer (pair).",
+        description="Ask for votes one after another and stop early: when the verdict can no "
+        "longer change (lossless), or when one answer leads by two votes (pair).",
     )
     probe: bool = Field(
         default=False,
-        description="Ask one vote per order of judges whose repeats always agree (100 probes).",
+        description="Ask for one vote per order if a judge repeats itself in at least 99 of 100 "
+        "probes.",
     )
     sham: Literal["first", "second", "both", "none"] = Field(
         default="first",
-        description="The meaning-free edit that shifts are measured over: the perturbation's first "
-        "or second recipe, both (the difference is reported), or none, as in the papers: then "
-        "shifts are over the control, and a third of the calls are saved.",
+        description="Recipe of the sham (meaning-free edit) that shifts are measured against: the "
+        "perturbation's first or second recipe, or both (their difference is reported). With none, "
+        "as in the papers, shifts are measured against the control, which saves a third of the "
+        "calls.",
     )
     replicates: bool = Field(
         default=False,
-        description="Ask about the unperturbed pairs once more, to tell noise from what any edit "
-        "does.",
+        description="Also ask about each unperturbed pair a second time, to separate noise from "
+        "the effect of any edit.",
     )
     wave: str = Field(
         default="",
         max_length=64,
-        description="Label of this measurement; a new one asks again. {date} is the day "
-        "for which the run was due, {minute} the time to the minute.",
+        description="Label of this measurement. A new label casts all votes again. {date} stands "
+        "for the scheduled date of the run, {minute} for its scheduled date and time.",
     )
     timezone: str = Field(
         default="UTC",
         description="Time zone of {date}, {minute} and the schedule, such as Europe/Berlin.",
     )
     seed: int = Field(
-        default=0, ge=0, le=LARGEST, description="Of templates, shams and random positions."
+        default=0, ge=0, le=LARGEST, description="Random seed of templates, shams and positions."
     )
     limit: int | None = Field(
         default=None,
         ge=1,
         le=LARGEST,
-        description="At most so many questions, balanced over categories.",
+        description="Maximum number of questions, balanced over categories.",
     )
     budget_usd: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="Hard cap on what a run may spend, in US dollars.",
+        description="Maximum cost of a run, in US dollars.",
     )
     gaps_allowed: float = Field(
         default=0.05,
         ge=0,
         le=1,
-        description="Share of a judge's ballots that may lack a reply. A run with more does not "
-        "replace complete results of the same wave; without such, it is saved as partial.",
+        description="Maximum share of a judge's ballots without a reply. A run with more gaps does "
+        "not replace complete results of the same wave. If there are none, its results are saved "
+        "and marked as partial.",
     )
     too_fast_seconds: float = Field(
         default=TOO_FAST_SECONDS,
         ge=0,
         allow_inf_nan=False,
-        description="Votes of people that took less are left out, and counted.",
+        description="Votes of people that took less than this many seconds are excluded, and their "
+        "number is reported.",
     )
     patience_seconds: float = Field(
         default=PATIENCE_SECONDS,
         ge=0,
         allow_inf_nan=False,
-        description="How long saving is tried while another program holds the warehouse open. "
-        "Asking goes on meanwhile.",
+        description="How many seconds a run tries to save while another program holds the "
+        "warehouse open. Judges are still asked meanwhile.",
     )
     detects_at: float = Field(
         default=DETECTS_AT,
         gt=OVERLOOKS_BELOW,
         lt=1,
-        description="A judge detects a flaw if surely at least so much of the oversight is gone.",
+        description="Share of flaws that a judge must detect, by the lower bound of its interval, "
+        "for the finding `detects`.",
+    )
+    thresholds: Thresholds = Field(
+        default=DEFAULTS,
+        description="Limits that decide findings, exclusions and gates. The defaults are those of "
+        "the methods; with other values results are hard to compare with other studies.",
     )
     checks: Literal["drop", "flag"] = Field(
-        default="drop", description="Drop what fails a validity check, or use it all the same."
+        default="drop",
+        description="drop: exclude texts that fail a validity check. flag: use them and flag them.",
     )
 
     @field_validator("perturbations", "judges")
@@ -173,7 +201,7 @@ class Study(Parameters):
     def _each_once(cls, names: list[str]) -> list[str]:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{', '.join(twice)} named more than once. Name each once.")
+            raise ValueError(f"{', '.join(twice)} given more than once. Give each name once.")
         return names
 
     @field_validator("timezone")
@@ -183,16 +211,16 @@ class Study(Parameters):
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, OSError, ValueError) as error:
             raise ValueError(
-                "not a time zone. Give a name of the IANA database, such as UTC or Europe/Berlin"
+                "not a time zone. Use a name of the IANA database, such as UTC or Europe/Berlin"
             ) from error
         return name
 
     def asked(self) -> list[str]:
-        """Return what the perturbations are asked about as: under which of their shams."""
+        """Return the names of the perturbations with the chosen sham recipes."""
         return asked_under(self.perturbations, self.sham)
 
     def check(self) -> None:
-        """Refuse unknown names and odd designs before anything is asked.
+        """Reject unknown names and unbalanced designs before any call is made.
 
         Raises
         ------
@@ -208,13 +236,13 @@ class Study(Parameters):
         PROMPTS.require(self.prompt)
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
-                f"stop ({self.stop}) and probe ({self.probe}) look at pairs of orders, and mode "
-                "'paper' draws positions at random. Take mode 'balanced'."
+                f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
+                "mode 'paper' draws positions at random. Use mode 'balanced'."
             )
         if self.mode == "balanced" and self.votes_per_pair % 2:
             raise ValueError(
-                f"votes_per_pair ({self.votes_per_pair}) must be even when orders are balanced. "
-                "Take an even number, or mode 'paper'."
+                f"votes_per_pair ({self.votes_per_pair}) must be even in mode 'balanced'. Use an "
+                "even number, or mode 'paper'."
             )
 
     def at(self, moment: datetime) -> "Study":
@@ -226,7 +254,7 @@ class Study(Parameters):
         return self.model_copy(update={"wave": wave})
 
     def can_spend(self) -> bool:
-        """Tell whether a run may cost money: some judge is neither simulated nor run by us."""
+        """Tell whether a run may cost money: a judge is neither simulated, local nor free."""
         asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges if judge in JUDGES)
         return any(
             not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
@@ -234,7 +262,7 @@ class Study(Parameters):
         )
 
     def fingerprint(self) -> str:
-        """Return a digest of all that decides what is asked and computed."""
+        """Return a digest of everything that determines the ballots and the results."""
         files = [Path(self.dataset), *sorted(Path(self.folder or os.devnull).glob("*"))]
         data = [_digest(file) for file in files if file.is_file()]
         asked = [
@@ -265,9 +293,9 @@ class StudyFile(BaseModel):
     flow: Literal["audit"] = "audit"
     """The flow that runs the study."""
     cron: str | None = None
-    """When it runs by itself, in the study's time zone; null: only when asked."""
+    """Schedule as a cron line, in the study's time zone; null: no schedule."""
     on_alert: str | None = None
-    """Study that is run too when this one finds drift, if its schedule is switched on."""
+    """Study to start when this one finds drift, if that study's schedule is switched on."""
     study: Study
 
     @field_validator("cron")

@@ -17,8 +17,8 @@ from tasks.reporting.wording import number, with_who
         "The dot is the advantage probability (AP): the chance, over annotators, that the judge"
         " fits the others' labels at least as well as the one left out; the line is its 95 %"
         " interval, for items drawn anew. The diamond is the reverse, the chance that the person"
-        " fits at least as well; small grey dots are the annotators one by one. AP ranks judges;"
-        " whether one may replace people is told by its winning rate."
+        " fits at least as well; small grey dots are the single annotators. AP ranks judges; the"
+        " winning rate decides whether a judge may replace people."
     ),
 )
 def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[str]:

@@ -17,7 +17,7 @@ SUBTITLES = {
 
 @chart(
     order=2,
-    title="Attack success beside its floor",
+    title="Attack success rate and its floor",
     reading=(
         "The filled dot is the attack success rate (ASR) with its 95 % interval, the hollow dot its"
         " sham floor, the rate that noise and a meaning-free edit reach alone, and the upright bar"

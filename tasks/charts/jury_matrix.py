@@ -38,13 +38,13 @@ Row = dict[str, Any]
 
 @chart(
     order=5,
-    title="What the judges are as one jury",
+    title="The judges as one jury",
     reading=(
         "Each number is a mean preference shift (MPS): orange toward the target, blue toward the"
-        " anchor, the darker the larger. Of three members or more, that of the jury without a"
-        " member stands in brackets below the member's own; the last row is the jury of all."
-        " Members that are moved the same way do not make up for each other: noise falls with more"
-        " of them, a shared bias does not."
+        " anchor, darker for larger shifts. With three members or more, the number in brackets is "
+        "the MPS of the jury without that member. The last row is the jury of all members. Members"
+        " that shift in the same direction do not compensate each other: noise falls with more"
+        " members, a shared bias does not."
     ),
 )
 def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:

@@ -22,12 +22,12 @@ Point = dict[str, Any]
 
 @chart(
     order=3,
-    title="Does the place of an answer decide?",
+    title="Does the position of an answer decide?",
     reading=(
-        "Across: the share of pairs judged alike in both orders; up and down: which slot wins when"
-        " the orders disagree (above 0 the second, below 0 the first), both with 95 % intervals."
-        " A judge without position bias lies at the right end near 0; the grey corners cannot be"
-        " reached, and some disagreement is noise, not position."
+        "Horizontal: the share of pairs judged alike in both orders. Vertical: which slot wins when"
+        " the orders disagree (above 0 the second, below 0 the first). Lines are 95 % intervals."
+        " A judge without position bias lies at the right end near 0. The grey corners cannot be"
+        " reached. Some disagreement is noise and not position bias."
     ),
 )
 def position_plane(estimates: DataFrame[Estimates]) -> list[str]:

@@ -21,13 +21,13 @@ MOST_TICKS = 8
 
 @chart(
     order=4,
-    title="How far the order of the judges is known",
+    title="Ranking of the judges and its uncertainty",
     reading=(
-        "The dot is a judge's rank on the samples that all ranked judges share, the line the 95 %"
-        " interval of the rank when all are measured again on questions drawn anew. Judges that"
-        " share a letter are not told apart (Holm, .05) on those samples, though they may be on all"
-        " that the two share ('Which judges differ'), or the reverse; a rank whose line is long"
-        " says little, and the order of judges that do not differ is noise."
+        "The dot is a judge's rank on the samples that all ranked judges share; the line is the 95 "
+        "% interval of the rank over new samples of questions. Judges that share a letter do not"
+        " differ significantly (Holm, .05) on those samples. They may differ on all samples that"
+        " the two share ('Which judges differ'), or the reverse. A rank with a long line says"
+        " little, and the order of judges that do not differ is noise."
     ),
 )
 def ranks(estimates: DataFrame[Estimates]) -> list[str]:

@@ -29,10 +29,10 @@ Row = dict[str, Any]
     title="How much worse than people may a judge be?",
     reading=(
         "Each line is a judge: the share of annotators whom it may replace (winning rate), for"
-        " what epsilon allows. It passes where its line is in the shaded half, at .5 or above; the"
-        " dotted line is the epsilon asked for. Beside a name stand its advantage probability"
-        " (AP), the chance that it fits the others at least as well as a person, and that of the"
-        " person against it; neither depends on epsilon."
+        " each epsilon. It passes where its line is in the shaded half, at .5 or above; the dotted"
+        " line is the chosen epsilon. The label shows the judge's advantage probability (AP), the"
+        " probability that it fits the others at least as well as a person, and the reverse;"
+        " neither depends on epsilon."
     ),
 )
 def winning_rates(alt_tests: DataFrame[AltTests]) -> list[str]:

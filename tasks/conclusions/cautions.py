@@ -5,12 +5,11 @@ import polars as pl
 from schemas.results import LOST, Estimates
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
-from tasks.counting.verdicts import shifts_of, verdicts_of
-from tasks.counting.worst_votes import opposed
+from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
+from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
 from tasks.statistics import STATISTICS
 
 MIXED, CLEAR, OPEN = "mixed", "no relevant bias", "inconclusive"
@@ -111,7 +110,7 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     asked = (
         (pl.col("kind") == "promote")
         & pl.col("refused").is_null()
-        & (pl.col("estimate").abs() < MINIMUM)
+        & (pl.col("estimate").abs() < pl.col("minimum"))
         & (pl.col("word") != "biased")
         & ~pl.col("doubtful")
     )
@@ -127,9 +126,9 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
 
 SPREAD = pl.col("shift_spread_estimate") >= SPREAD_MINIMUM
 MOVED = ((pl.col("moved_p") < ALPHA) & SPREAD).fill_null(value=False)
-APART = ((pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= MINIMUM)).fill_null(
-    value=False
-)
+APART = (
+    (pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= pl.col("minimum"))
+).fill_null(value=False)
 PERHAPS_MOVED = (
     (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < SPREAD_ALPHA) & SPREAD
 ).fill_null(value=False)
@@ -194,8 +193,8 @@ def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     with formulas_only():
         for side, name in WORST.items():
             filled = opposed(kept, side)
-            verdicts = verdicts_of(filled, shifts["mode"][0])
-            frames = {"tallies": filled, "shifts": shifts_of(verdicts)}
+            verdicts = tally_votes(filled, shifts["mode"][0])
+            frames = {"tallies": filled, "shifts": match_groups(verdicts)}
             rows = pl.concat(statistic.draft(**frames) for statistic in statistics)
             found.append(rows.filter(subgroup="").with_columns(subgroup=pl.lit(name)))
     return pl.concat(found)

@@ -1,28 +1,81 @@
 """Contrasts: findings about pairs of judges, which of the two is biased more."""
 
-from pathlib import Path
-
-import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-import schemas
-from schemas.arrow import fetch, lend
-from schemas.results import Estimates
-from tasks.inference.linearised_errors import why_not_enough
+from schemas.results import Contrasts, Estimates
+from tasks.conclusions.rules import half_width
+from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.multiplicity import holm
+from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
 
-CONTRASTS = Path(schemas.__file__).with_name("contrasts.sql")
+CELL = ("dataset", "prompt", "wave", "mode", "perturbation")
+FAMILY = (*CELL, "statistic")
+STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
 
 
-def contrasts(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return one row per statistic, perturbation and pair of judges (``contrasts.sql``).
+def contrasts(
+    estimates: DataFrame[Estimates], thresholds: Thresholds = DEFAULTS
+) -> DataFrame[Contrasts]:
+    """Return one row per statistic, perturbation and pair of judges.
 
-    Holm adjusts the p-values over all pairs under one perturbation (family F2). ``finding`` is
-    ``biased`` where one judge shifts more than the other, by at least .05 in MPS or .10 in ASR.
+    Holm adjusts the p-values over all pairs under one perturbation (family F2); pairs with too few
+    questions do not count. ``finding`` is *biased* where the adjusted p-value is below .05 and the
+    difference reaches the minimum (in score, logits or attack success), *no relevant bias* where
+    the 90 % interval lies inside the minimum, else *inconclusive*.
     """
-    judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
-    with duckdb.connect() as connection:
-        lend(connection, "estimates", judged)
-        found = fetch(connection, CONTRASTS.read_text(encoding="utf-8"))
-    order = ("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other")
-    return found.drop("study").sort(order)
+    minima = {
+        "mps_contrast": thresholds.minimum_shift,
+        "mps_sham_contrast": thresholds.minimum_shift,
+        "los_contrast": thresholds.minimum_log_odds,
+        "asr_contrast": thresholds.minimum_asr_difference,
+        "mcnemar": thresholds.minimum_asr_difference,
+    }
+    pairs = estimates.filter(pl.col("statistic").is_in(STATISTICS)).rename({"subgroup": "other"})
+    if pairs.is_empty():
+        return Contrasts.empty()
+    pairs = (
+        pairs.with_columns(
+            half_width(pairs),
+            few=why_not_enough(),
+            told=pl.when(is_enough()).then("p_value"),
+            single=pl.col("statistic").str.replace("_contrast", ""),
+            minimum=pl.col("statistic").replace_strict(minima, return_dtype=pl.Float64),
+        )
+        .with_columns(p_holm=pl.col("told").map_batches(holm, return_dtype=pl.Float64).over(FAMILY))
+        .join(_singles(estimates, "judge"), on=[*CELL, "single", "judge"], how="left")
+        .join(_singles(estimates, "other"), on=[*CELL, "single", "other"], how="left")
+    )
+    size = pl.col("estimate").abs()
+    known = pl.all_horizontal(
+        pl.col("estimate").is_not_null(),
+        pl.col("few").is_null(),
+        pl.any_horizontal(pl.col("half", "p_value").is_not_null()),
+    )
+    word = (
+        pl.when((pl.col("p_holm") < ALPHA) & (size >= pl.col("minimum")))
+        .then(pl.lit("biased"))
+        .when(size + pl.col("half") <= pl.col("minimum"))
+        .then(pl.lit("no relevant bias"))
+        .otherwise(pl.lit("inconclusive"))
+    )
+    few = pl.when(pl.col("estimate").is_not_null()).then("few")
+    return Contrasts.of(
+        pairs.with_columns(
+            contrast="estimate",
+            finding=pl.when(known).then(word),
+            reason=pl.coalesce("reason", few),
+        )
+    )
+
+
+def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
+    """Return the estimates of single judges, to stand beside the contrast."""
+    whole = estimates.filter(
+        pl.col("subgroup") == "", pl.col("statistic").is_in(["mps", "mps_sham", "los", "asr"])
+    )
+    return whole.select(
+        *CELL,
+        single="statistic",
+        **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")},
+    )

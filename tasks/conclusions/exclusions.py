@@ -1,53 +1,96 @@
 """Judges excluded from tables of attack success, with reasons."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-import schemas
-from schemas.arrow import fetch, lend
 from schemas.results import Estimates, Exclusions
-from tasks.inference.linearised_errors import why_not_enough
+from tasks.inference.linearised_errors import is_enough
+from tasks.kit.defaults import DEFAULTS, Thresholds
 
-RULE = Path(schemas.__file__).with_name("exclusions.sql")
+_limits: ContextVar[Thresholds] = ContextVar("_limits", default=DEFAULTS)
+JUDGE = ("dataset", "judge", "prompt", "wave")
+RULES = ("position_gap", "tie_rate", "invalid_rate")
 
 
-def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
-    """Apply the rule of ``schemas/exclusions.sql`` to each judge (methods, section 5).
+def exclude(
+    estimates: DataFrame[Estimates], thresholds: Thresholds = DEFAULTS
+) -> DataFrame[Exclusions]:
+    """Tell for each judge whether it is left out of means of attack success (methods, section 5).
 
     A judge is excluded if its 95 % interval puts the position gap beyond .15 on either side, or the
     tie rate above .80 (both in the control arm), or the invalid rate above .10 (all ballots). With
     too few questions, or without an interval, a rule is undecided. Exclusion is a policy: balanced
     orders keep the mean preference shift of a positional judge valid, with less power.
     """
-    return Exclusions.of(left_out(estimates))
+    return Exclusions.of(excluded_judges(estimates, thresholds))
 
 
-def left_out(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`exclude` from unvalidated estimates."""
-    told = estimates.select(
-        "dataset",
-        "judge",
-        "prompt",
-        "wave",
-        "simulated",
-        "statistic",
-        "perturbation",
-        "subgroup",
-        "estimate",
-        "low",
-        "high",
-        study=pl.lit(""),
-        too_few=why_not_enough(),
+@contextmanager
+def excluded_beyond(thresholds: Thresholds) -> Iterator[None]:
+    """Set the limits for statistics that leave judges out."""
+    token = _limits.set(thresholds)
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def excluded_judges(estimates: pl.DataFrame, thresholds: Thresholds | None = None) -> pl.DataFrame:
+    """Return the columns of :func:`exclude` from unvalidated estimates.
+
+    Without ``thresholds`` the limits are those of :func:`excluded_beyond`.
+    """
+    thresholds = thresholds or _limits.get()
+    limits = {
+        "position_gap": thresholds.most_position_gap,
+        "tie_rate": thresholds.most_ties,
+        "invalid_rate": thresholds.most_invalid,
+    }
+    whole = pl.col("perturbation").is_null() & (pl.col("subgroup") == "")
+    judged = (
+        estimates.filter(pl.col("statistic").cast(pl.String).is_in(RULES) & whole)
+        .with_columns(pl.col("statistic").cast(pl.String), bound=_bound())
+        .group_by(JUDGE, maintain_order=True)
+        .agg(
+            pl.col("simulated").max(),
+            *(
+                pl.col(column).filter(statistic=rule).max().alias(rule + ending)
+                for rule in RULES
+                for column, ending in (
+                    ("estimate", ""),
+                    ("low", "_low"),
+                    ("high", "_high"),
+                    ("bound", "_bound"),
+                )
+            ),
+        )
     )
-    with duckdb.connect() as connection:
-        lend(connection, "estimates", told)
-        return fetch(connection, RULE.read_text(encoding="utf-8"))
+    beyond = {rule: pl.col(f"{rule}_bound") > limits[rule] for rule in RULES}
+    reasons = pl.concat_str(
+        [pl.when(above).then(pl.lit(rule.replace("_", " "))) for rule, above in beyond.items()],
+        separator=", ",
+        ignore_nulls=True,
+    )
+    return judged.with_columns(
+        *(pl.lit(limit).alias(f"{rule}_limit") for rule, limit in limits.items()),
+        excluded=beyond["position_gap"] | beyond["tie_rate"] | beyond["invalid_rate"],
+        reasons=pl.when(reasons != "").then(reasons),
+    )
+
+
+def _bound() -> pl.Expr:
+    """Return the end of the interval nearer to 0, which for the gap may lie on either side."""
+    low, high = pl.col("low"), pl.col("high")
+    nearer = pl.when(low > 0).then(low).when(high < 0).then(-high).when(low <= 0).then(0.0)
+    size = pl.when(pl.col("statistic") == "position_gap").then(nearer).otherwise(low)
+    return pl.when(is_enough()).then(size)
 
 
 def kept(estimates: DataFrame[Estimates], exclusions: DataFrame[Exclusions]) -> pl.DataFrame:
     """Return the estimates of judges that are not excluded."""
     out = exclusions.filter(pl.col("excluded"))
-    return estimates.join(out, on=["dataset", "judge", "prompt", "wave"], how="anti")
+    return estimates.join(out, on=JUDGE, how="anti")

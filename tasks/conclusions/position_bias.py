@@ -2,9 +2,10 @@
 
 import polars as pl
 
+from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from tasks.kit.defaults import ALPHA, LOG_ODDS_MINIMUM, MINIMUM
+from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
@@ -29,7 +30,7 @@ NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
 TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
 
 
-def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
+def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS) -> pl.DataFrame:
     """Conclude on each judge's position bias from unperturbed pairs (methods, section 16).
 
     Two measures share a null hypothesis: the position gap PG (share of first picks minus one half,
@@ -59,8 +60,8 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         pl.when("one_order").then(f"{EFFECT}_{name}").otherwise(f"{GAP}_{name}").alias(name)
         for name in NUMBERS
     ).with_columns(
-        _half_width(cells, GAP),
-        _half_width(cells, EFFECT),
+        half_width(cells, f"{GAP}_"),
+        half_width(cells, f"{EFFECT}_"),
         simulated=pl.col(f"{GAP}_simulated"),
         refused=_refusal_reason(),
     )
@@ -70,7 +71,8 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
     )
-    biased, clear = _is_biased(), ~_is_biased() & _is_equivalent()
+    biased = _is_biased(thresholds)
+    clear = ~biased & _is_equivalent(thresholds)
     word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
     told = pl.col("refused").is_null()
     by_gap = ~pl.col("one_order")
@@ -79,14 +81,16 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(ONE_ORDER))
         .when(clear & pl.col(f"{EFFECT}_estimate").is_null())
         .then(pl.lit(NO_SLOT))
-        .when(~biased & ~clear & by_gap & _within(GAP, MINIMUM))
+        .when(~biased & ~clear & by_gap & _within(GAP, thresholds.minimum_shift))
         .then(pl.lit(TOO_CERTAIN))
     )
     return cells.with_columns(
         mode=pl.lit("any"),
         kind=pl.lit(POSITION),
         statistic=pl.when("one_order").then(pl.lit(EFFECT)).otherwise(pl.lit(GAP)),
-        minimum=pl.when("one_order").then(LOG_ODDS_MINIMUM).otherwise(MINIMUM),
+        minimum=pl.when("one_order")
+        .then(thresholds.minimum_log_odds)
+        .otherwise(thresholds.minimum_shift),
         finding=pl.when(told).then(word.otherwise(pl.lit("inconclusive"))),
         reason=pl.when(told).then(note).otherwise("refused"),
     )
@@ -95,21 +99,6 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
 def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
     return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in NUMBERS))
-
-
-def _half_width(cells: pl.DataFrame, statistic: str) -> pl.Series:
-    """Return half the width of the 90 % interval, or of the wider 95 % one without an error."""
-    from scipy.special import stdtrit
-
-    fewer = (pl.col(f"{statistic}_clusters") - 1).clip(1)
-    df = cells.select(pl.coalesce(f"{statistic}_df", fewer, pl.lit(1.0))).to_series()
-    quantile = pl.Series(stdtrit(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
-    wider = pl.max_horizontal(
-        pl.col(f"{statistic}_high") - pl.col(f"{statistic}_estimate"),
-        pl.col(f"{statistic}_estimate") - pl.col(f"{statistic}_low"),
-    )
-    half = pl.coalesce(pl.lit(quantile) * pl.col(f"{statistic}_standard_error"), wider)
-    return cells.select(half.alias(f"{statistic}_half")).to_series()
 
 
 def _refusal_reason() -> pl.Expr:
@@ -125,11 +114,11 @@ def _refusal_reason() -> pl.Expr:
     )
 
 
-def _is_biased() -> pl.Expr:
+def _is_biased(thresholds: Thresholds) -> pl.Expr:
     gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
     same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
-    large = (effect.abs() >= LOG_ODDS_MINIMUM).fill_null(value=False) & same
-    large |= ~pl.col("one_order") & (gap.abs() >= MINIMUM)
+    large = (effect.abs() >= thresholds.minimum_log_odds).fill_null(value=False) & same
+    large |= ~pl.col("one_order") & (gap.abs() >= thresholds.minimum_shift)
     return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
 
 
@@ -138,7 +127,8 @@ def _within(statistic: str, minimum: float) -> pl.Expr:
     return (reach <= minimum).fill_null(value=False)
 
 
-def _is_equivalent() -> pl.Expr:
-    effect = _within(EFFECT, LOG_ODDS_MINIMUM)
+def _is_equivalent(thresholds: Thresholds) -> pl.Expr:
+    effect = _within(EFFECT, thresholds.minimum_log_odds)
     none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
-    return pl.when("one_order").then(effect).otherwise(_within(GAP, MINIMUM) & (effect | none))
+    gap = _within(GAP, thresholds.minimum_shift)
+    return pl.when("one_order").then(effect).otherwise(gap & (effect | none))

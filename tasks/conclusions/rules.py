@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tasks.kit.defaults import ALPHA, DETECTS_AT
+
 SUPPORTING = (
     "mps",
     "sham_shift",
@@ -34,6 +36,12 @@ class Rule(NamedTuple):
     """Text to append to the ``reason`` of these cells."""
     word: str | None = None
     """The new finding; None keeps the old one."""
+
+
+def detects_at_of(findings: pl.DataFrame) -> float:
+    """Return the share of flaws that the findings took detecting to need."""
+    told = findings["detects_at"].drop_nulls()
+    return float(told[0]) if len(told) else DETECTS_AT
 
 
 def excludes_zero(name: str) -> pl.Expr:
@@ -75,3 +83,22 @@ def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
             for name, value in changes.items()
         )
     return cells
+
+
+def half_width(cells: pl.DataFrame, prefix: str = "") -> pl.Series:
+    """Return half the width of the 90 % interval, or of the wider 95 % one without an error.
+
+    It decides equivalence: *no relevant bias* if the estimate plus or minus this lies inside the
+    minimum (two one-sided tests at .05). The columns read, and the result, have the ``prefix``.
+    """
+    from scipy.special import stdtrit
+
+    estimate, low, high, error = (
+        pl.col(prefix + name) for name in ("estimate", "low", "high", "standard_error")
+    )
+    fewer = (pl.col(f"{prefix}clusters") - 1).clip(1)
+    df = cells.select(pl.coalesce(f"{prefix}df", fewer, pl.lit(1.0))).to_series()
+    quantile = pl.Series(stdtrit(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
+    wider = pl.max_horizontal(high - estimate, estimate - low)
+    half = pl.coalesce(pl.lit(quantile) * error, wider)
+    return cells.select(half.alias(f"{prefix}half")).to_series()

@@ -1,36 +1,33 @@
-"""Scorecard: gates that a judge passes or fails; a single number only on request."""
+"""Scorecard: gates that a judge passes or fails (methods, sections 3, 11 and 16)."""
 
-from pathlib import Path
+from typing import Any
 
-import duckdb
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-import schemas
-from schemas.arrow import fetch, lend
-from schemas.judging import Shifts
-from schemas.results import Drifts, Estimates, Findings
-from tasks.inference.bootstrap import weights
-from tasks.inference.cluster_sums import combined, first_of, numbered
-from tasks.inference.linearised_errors import too_few, why_not_enough
-from tasks.kit.defaults import TOO_FEW, TOO_UNEVEN
-from tasks.panels.panels import ALONE, UNSHARED, enough, primary_shift, seen, sharing, with_primary
+from schemas.results import Drifts, Estimates, Findings, Gates
+from tasks.conclusions.rules import half_width
+from tasks.inference.linearised_errors import why_not_enough
+from tasks.kit.defaults import DEFAULTS, OVERLOOKS_BELOW, Thresholds
 
-SCORECARD = Path(schemas.__file__).with_name("scorecard.sql")
-JUDGES = ("dataset", "prompt", "wave", "mode")
-UNBOUNDED = "no interval"
-Floats = NDArray[np.float64]
-DRAWS, SEED = 10_000, 20240613
+JUDGE = ("dataset", "judge", "prompt", "wave")
+CELL = (*JUDGE, "mode", "perturbation")
+FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
+NO_MARGIN = "no margin: the finding rests on more than the interval, which says otherwise"
+MEAN_TOO_LOW = "the mean over the kinds of flaws is below .20, with its interval"
+NO_FLAW = "no flawed answer was shown"
+UNCONFIRMED = "suspect: the next wave is to confirm it"
+WHOLE = pl.col("perturbation").is_null()
+NOTHING = pl.lit(None, pl.String)
 
 
 def scorecard(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts] | None = None,
-) -> pl.DataFrame:
-    """Return one row per judge and gate (``scorecard.sql``).
+    thresholds: Thresholds = DEFAULTS,
+) -> DataFrame[Gates]:
+    """Return one row per judge and gate.
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
     items) and drift (if there are waves). A gate fails if the whole interval lies beyond the
@@ -43,165 +40,232 @@ def scorecard(
     of the detected share lies beyond the limit for detecting. It is null, with a reason, where a
     finding differs from its interval, for example because of its adjusted p-value or log-odds.
     """
-    drifts = Drifts.empty() if drifts is None else drifts
-    with duckdb.connect() as connection:
-        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
-        lend(connection, "estimates", judged)
-        lend(connection, "findings", findings.with_columns(study=pl.lit("")))
-        lend(connection, "drifts", drifts.with_columns(study=pl.lit("")))
-        found = fetch(connection, SCORECARD.read_text(encoding="utf-8"))
-    order = ("dataset", "prompt", "wave", "judge", "mode", "gate", "perturbation")
-    return found.drop("study").sort(order, nulls_last=False)
-
-
-def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
-    """Return each judge's smallest margin over its gates, for users who want one number.
-
-    A gate without a margin, or with too few questions, could be the worst; the judge then has no
-    margin, and ``gate`` names that gate.
-
-    Returns
-    -------
-    DataFrame
-        ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
-        gate that it belongs to, the number of gates, and why the margin is missing.
-    """
-    known = ~pl.col("reason").is_in([TOO_FEW, TOO_UNEVEN]).fill_null(value=False)
-    # Discernment summarises flaws that have gates of their own.
-    named = (
-        gates.filter(pl.col("gate") != "discernment")
-        .with_columns(
-            named=pl.coalesce("perturbation", "gate"), margin=pl.when(known).then("margin")
-        )
-        .with_columns(
-            reason=pl.when(pl.col("margin").is_null()).then(pl.col("reason").fill_null(UNBOUNDED))
-        )
-    )
-    ordered = named.sort("margin", "named", nulls_last=False)
-    cell = ("dataset", "prompt", "wave", "judge")
-    return (
-        ordered.group_by(cell, maintain_order=True)
-        .agg(
-            pl.col("margin").first(),
-            pl.col("simulated").any(),
-            gate=pl.col("named").first(),
-            gates=pl.len(),
-            reason=pl.col("reason").first(),
-        )
-        .sort(cell)
-    )
-
-
-def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
-    """Return each judge's probability of being best under random criterion weights (SMAA).
-
-    Weights of the perturbations are drawn from Dirichlet(1, ..., 1), 10 000 times and jointly with
-    a cluster bootstrap. A judge's loss is the weighted sum of |MPS| (promote) and MPS (detract,
-    where a negative shift is right), over the sham where there are shams. All judges are compared
-    on their common samples, which need enough questions of every perturbation; otherwise judges are
-    dropped as in :func:`tasks.panels.panels.sharing`. A draw that lacks a perturbation is dropped.
-
-    Returns
-    -------
-    DataFrame
-        ``dataset, prompt, wave, mode, judge, first, criteria, reason``: ``first`` is the share of
-        draws that a judge wins, ties split equally, and ``criteria`` the number of perturbations;
-        null, with the reason, for a judge that lacks one, or has or shares too few questions.
-
-    References
-    ----------
-    Lahdelma & Salminen (2001), SMAA-2, Oper. Res. 49, 444-454. methods.md, section 11.
-    """
-    found = with_primary(shifts).with_columns(shift=primary_shift()).drop_nulls("shift")
-    groups = found.partition_by(JUDGES, as_dict=True)
+    judged = estimates.with_columns(too_few=why_not_enough())
     rows = [
-        group.with_columns(
-            pl.lit(value).cast(pl.String).alias(name)
-            for name, value in zip(JUDGES, key, strict=True)
-        )
-        for key in sorted(groups, key=str)
-        for group in [_first(groups[key], seed)]
+        _validity(judged, thresholds.most_invalid),
+        _findings(judged, findings),
+        _discernment(judged, findings),
+        _agreement(judged, thresholds.most_agreement_lost),
+        _drift(judged, Drifts.empty() if drifts is None else drifts),
     ]
-    schema = dict.fromkeys((*JUDGES, "judge"), pl.String) | {
-        "first": pl.Float64,
-        "criteria": pl.Int64,
-        "reason": pl.String,
-    }
-    return pl.concat(row.select(*schema) for row in rows) if rows else pl.DataFrame(schema=schema)
+    verdict = (
+        pl.when(pl.col("too_few").is_not_null())
+        .then(pl.lit("inconclusive"))
+        .when("failed")
+        .then(pl.lit("fail"))
+        .when("passed")
+        .then(pl.lit("pass"))
+        .otherwise(pl.lit("inconclusive"))
+    )
+    told = pl.concat(rows, how="diagonal_relaxed")
+    return Gates.of(told.with_columns(verdict=verdict, reason=pl.coalesce("reason", "too_few")))
 
 
-def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Return the judges of one group, each with its share of wins or the reason for none."""
-    keys = ("perturbation", "cluster", "sample", "judge")
-    number = {name: numbered(rows[name]) for name in keys}
-    perturbation, cluster, _, judge = (np.unique(number[k][0], return_inverse=True) for k in keys)
-    items, row = np.unique(combined([number[k] for k in keys[:3]])[0], return_inverse=True)
-    first = first_of(row)
-    part, unit = perturbation[1][first], cluster[1][first]
-    shift = np.full((len(items), len(judge[0])), np.nan)
-    shift[row, judge[1]] = rows["shift"].to_numpy()
-    told = ~np.isnan(shift)
-    changed = np.diff(part, prepend=-1) != 0
-    starts = np.flatnonzero(changed | (np.diff(unit, prepend=-1) != 0))
-    parts = np.flatnonzero(changed[starts])
-    counts, shared = seen(told, starts, parts), sharing(told, starts, parts)
-    able = enough(told, starts, parts)
-    at = told[:, shared].all(axis=1)
-    kinds = rows["kind"].gather(first[starts[parts]]).cast(pl.String) == "promote"
-    names = rows["perturbation"].gather(first[starts[parts]]).cast(pl.String).to_list()
-    won = np.full(len(shared), np.nan)
-    if shared.any():
-        sums = _sums(shift[at][:, shared], unit[at], part[at])
-        won[shared] = _shares(*sums, kinds.to_numpy(), seed)
-    why = [
-        None if shared[j] else _why(names, counts[:, j], able[:, j], able.all(axis=0).sum() > 1)
-        for j in range(len(shared))
-    ]
-    judges = rows["judge"].gather(first_of(judge[1])).cast(pl.String)
-    return pl.DataFrame(
-        {"judge": judges, "first": won, "reason": pl.Series(why, dtype=pl.String)}
-    ).with_columns(pl.col("first").fill_nan(None), criteria=pl.lit(len(names), pl.Int64))
+def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
+    whole = WHOLE & (pl.col("subgroup") == "")
+    rates = estimates.filter(pl.col("statistic") == "invalid_rate", whole)
+    return rates.select(
+        *CELL,
+        "simulated",
+        "low",
+        "high",
+        "too_few",
+        "reason",
+        gate=pl.lit("validity"),
+        value="estimate",
+        tolerance=pl.lit(tolerance),
+        failed=pl.col("low") > tolerance,
+        passed=pl.col("high") <= tolerance,
+        margin=1 - pl.col("high") / tolerance,
+    )
 
 
-def _why(
-    names: list[str], clusters: NDArray[np.int64], able: NDArray[np.bool_], several: np.bool_
-) -> str:
-    """Give the reason why a judge is not compared.
+def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.DataFrame:
+    """Return the gates that follow findings: position, and each bias."""
+    key = [*CELL, "statistic"]
+    known = estimates.filter(
+        pl.col("too_few").is_null(),
+        pl.col("standard_error").is_not_null(),
+        pl.col("subgroup") == "",
+        pl.col("statistic").is_in(["mps", "mps_sham"])
+        | (pl.col("statistic").is_in(["position_gap", "position_kappa"]) & WHOLE),
+    )
+    halves = known.with_columns(half_width(known)).select(*key, "half")
+    rows = findings.join(halves, on=key, how="left", nulls_equal=True)
+    detract = pl.col("kind") == "detract"
+    estimate, low, high = (pl.col(name) for name in ("estimate", "low", "high"))
+    reach = pl.coalesce(estimate.abs() + pl.col("half"), pl.max_horizontal(high, -low))
+    margin = (
+        pl.when(detract)
+        .then(pl.col("detected_low") / pl.col("detects_at") - 1)
+        .otherwise(1 - reach / pl.col("minimum"))
+    )
+    # Where the adjusted p-value or the log-odds say otherwise than the interval.
+    apart = (pl.col("finding").is_in(PASSES) != (margin >= 0)).fill_null(value=False)
+    noted = pl.concat_str(
+        "reason", pl.when(apart).then(pl.lit(NO_MARGIN)), separator="; ", ignore_nulls=True
+    )
+    return rows.select(
+        *CELL,
+        "simulated",
+        gate=pl.when(pl.col("kind") == "position")
+        .then(pl.lit("position"))
+        .otherwise(pl.lit("bias")),
+        value=pl.when(detract).then("detected").otherwise(estimate),
+        low=pl.when(detract).then("detected_low").otherwise(low),
+        high=pl.when(detract).then("detected_high").otherwise(high),
+        tolerance=pl.when(detract).then("detects_at").otherwise("minimum"),
+        failed=pl.col("finding").is_in(FAILS),
+        passed=pl.col("finding").is_in(PASSES),
+        margin=pl.when(~apart).then(margin),
+        too_few=NOTHING,
+        reason=pl.when(noted != "").then(noted),
+    )
 
-    ``able``: which parts have enough questions; ``several``: two or more judges have enough in all.
+
+def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.DataFrame:
+    """Tell whether a judge can tell flawed answers from sound ones (methods, section 16).
+
+    The mean over kinds of flaws takes them as independent. It is also taken of D, the share in mean
+    scores: for a judge at random more votes make mean scores more precise, but not verdicts.
     """
-    fewest = int(np.argmin(clusters))
-    if clusters[fewest] == 0:
-        return f"no shift under {names[fewest]}"
-    if not able.all():
-        lacking = fewest if not able[fewest] else int(np.argmin(able))
-        return f"{too_few(int(clusters[lacking]), 0.0)} under {names[lacking]}"
-    return UNSHARED if several else ALONE
+    limit = OVERLOOKS_BELOW
+    shares = estimates.filter(
+        pl.col("statistic") == "detection_share",
+        pl.col("subgroup") == "",
+        pl.col("too_few").is_null(),
+    )
+    scored = {"scored": "estimate", "scored_low": "low", "scored_high": "high"}
+    told = (pl.col("kind") == "detract") & pl.col("finding").is_not_null()
+    seen = {"seen": "detected", "seen_low": "detected_low", "seen_high": "detected_high"}
+    cells = findings.join(
+        shares.select(*CELL, **{name: pl.col(column) for name, column in scored.items()}),
+        on=CELL,
+        how="left",
+    ).with_columns(
+        pl.when(told).then(column).alias(name)
+        for name, column in (seen | {name: name for name in scored}).items()
+    )
+    flawed = pl.col("kind") == "detract"
+    best = pl.col("seen_low").arg_max()
+    fewer = (
+        (pl.col("seen_high").max() <= limit)
+        | (_mean_high("seen") <= limit)
+        | (
+            (pl.col("scored_high").count() == pl.col("seen_high").count())
+            & (pl.col("scored_low").max() <= limit)
+            & (_mean_high("scored") <= limit)
+        )
+    )
+    found = cells.group_by(JUDGE, maintain_order=True).agg(
+        pl.col("simulated").max(),
+        mode=pl.col("mode").filter(flawed).max().fill_null("any"),
+        value=pl.col("seen").get(best, null_on_oob=True),
+        low=pl.col("seen_low").max(),
+        high=pl.col("seen_high").get(best, null_on_oob=True),
+        most=pl.col("seen_high").max(),
+        flaws=flawed.any(),
+        why=pl.col("reason").filter(flawed).min(),
+        failed=((pl.col("seen_low").max() <= limit) & fewer).fill_null(value=False),
+    )
+    return found.select(
+        *JUDGE,
+        "mode",
+        "simulated",
+        "value",
+        "low",
+        "high",
+        "failed",
+        gate=pl.lit("discernment"),
+        perturbation=NOTHING,
+        tolerance=pl.lit(limit),
+        passed=(pl.col("low") > limit).fill_null(value=False),
+        margin=pl.col("low") / limit - 1,
+        too_few=NOTHING,
+        reason=pl.when(~pl.col("flaws"))
+        .then(pl.lit(NO_FLAW))
+        .when(pl.col("failed") & (pl.col("most") > limit))
+        .then(pl.lit(MEAN_TOO_LOW))
+        .when(pl.col("low").is_null())
+        .then("why"),
+    )
 
 
-def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return sums, shape (clusters, judges, perturbations), and the numbers of samples."""
-    cluster = np.unique(unit, return_inverse=True)[1]
-    size = int(cluster.max()) + 1, int(part.max()) + 1
-    num, den = np.zeros((*size, shift.shape[1])), np.zeros((*size, 1))
-    np.add.at(num, (cluster, part), shift)
-    np.add.at(den, (cluster, part), 1.0)
-    return num.transpose(0, 2, 1), den.transpose(0, 2, 1)
+def _mean_high(name: str) -> pl.Expr:
+    """Return the upper end of the interval of a mean over kinds of flaws."""
+    middle, high = pl.col(name), pl.col(f"{name}_high")
+    return middle.mean() + ((high - middle) ** 2).sum().sqrt() / high.count()
 
 
-def _shares(num: Floats, den: Floats, promote: NDArray[np.bool_], seed: int) -> Floats:
-    clusters, judges, criteria = num.shape
-    importance = np.random.default_rng(seed).dirichlet(np.ones(criteria), DRAWS)
-    num, den = (sums.reshape(clusters, -1) for sums in (num, den))
-    won, start, draws = np.zeros(judges), 0, 0
-    for drawn in weights(clusters, DRAWS, seed):
-        bottom = (drawn @ den).reshape(-1, 1, criteria)
-        some = (bottom > 0).all(axis=(1, 2))
-        shift = (drawn[some] @ num).reshape(-1, judges, criteria) / bottom[some]
-        loss = np.where(promote, np.abs(shift), shift)
-        weight = importance[start : start + len(drawn)][some]
-        total = np.round(np.einsum("djc,dc->dj", loss, weight), 12)
-        best = total == total.min(axis=1, keepdims=True)
-        won += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-        start, draws = start + len(drawn), draws + int(some.sum())
-    return won / draws
+def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
+    """Return what a judge loses of the agreement that people reach among themselves.
+
+    .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9).
+    """
+    rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
+    least, most = 1 - pl.col("high"), 1 - pl.col("low")
+    return rows.select(
+        *CELL,
+        "simulated",
+        "too_few",
+        "reason",
+        gate=pl.lit("agreement"),
+        value=1 - pl.col("estimate"),
+        low=least,
+        high=most,
+        tolerance=pl.lit(tolerance),
+        failed=least > tolerance,
+        passed=most <= tolerance,
+        margin=1 - most / tolerance,
+    )
+
+
+def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
+    """Return the measure closest to its minimum; canaries have none, and only raise alerts."""
+    measured = drifts.join(estimates, on=JUDGE, how="semi")
+    limited = pl.col("minimum") > 0
+    # Too few questions leave a change that has a p-value without a state.
+    few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
+    reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
+    rows = measured.with_columns(
+        few=few, reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach)
+    )
+    state, nearest = pl.col("state"), pl.col("reach").arg_max()
+    within = ~limited | ((pl.col("reach") <= 1).fill_null(value=False) & ~pl.col("few"))
+    alert = (state == "alert").any()
+
+    def at_nearest(name: str) -> Any:
+        return pl.col(name).get(nearest, null_on_oob=True)
+
+    found = rows.group_by(JUDGE, maintain_order=True).agg(
+        pl.col("simulated").max(),
+        value=at_nearest("estimate"),
+        low=at_nearest("low"),
+        high=at_nearest("high"),
+        tolerance=pl.coalesce(at_nearest("minimum"), pl.col("minimum").max()),
+        failed=alert,
+        passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
+        most=pl.col("reach").max(),
+        suspect=(state == "suspect").any(),
+        few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
+        why=pl.col("reason").filter(limited).min(),
+    )
+    return found.select(
+        *JUDGE,
+        "simulated",
+        "value",
+        "low",
+        "high",
+        "tolerance",
+        "failed",
+        "passed",
+        mode=pl.lit("any"),
+        gate=pl.lit("drift"),
+        perturbation=NOTHING,
+        margin=pl.min_horizontal(1 - pl.col("most"), pl.when("failed").then(0.0)),
+        too_few=pl.when(~pl.col("failed")).then("few_why"),
+        reason=pl.when("suspect")
+        .then(pl.lit(UNCONFIRMED))
+        .when(pl.col("most").is_null())
+        .then("why"),
+    )

@@ -11,14 +11,8 @@ from tasks.inference.cluster_sums import Groups
 from tasks.kit.memo import once
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
-
-
 CELL = ("perturbation", "kind", "cluster", "simulated")
-
-
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
-
-
 """Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
 
 

@@ -1,14 +1,45 @@
 """Contests between models, from the point of view of each model."""
 
-import polars as pl
+from typing import cast
 
-from schemas.judging import FORMATS, VERSUS, Contests
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import FORMATS, VERDICTS, VERSUS, Contests
+from tasks.counting.cells import stopped_early
+from tasks.counting.order_halves import only_order
+from tasks.counting.positions import ORDERS
+from tasks.counting.verdicts import one_order_of_a_person, ratio
 from tasks.inference.cluster_sums import PART
 from tasks.kit.memo import once
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1
 """An answer counts as longer if it has more than a tenth more characters."""
+
+
+def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
+    """Return the control pairs of two different known models, with the judge's scores.
+
+    The score is the average over both orders in any mode, null unless each order has a valid vote.
+    If a person saw the pair, or a judge every pair, in one order only, it is that order's score.
+    """
+    pairs = tallies.with_columns(shown_first=only_order()).filter(
+        pl.col("arm") == "control",
+        pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
+    )
+    scores = []
+    for order in ORDERS:
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
+        mean = ratio(target - anchor, anchor + tie + target)
+        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
+        scores.append(((first + 1) / 2).alias(f"score_{order}"))
+    one_order = one_order_of_a_person() | pl.col("shown_first").is_not_null()
+    alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
+    contests = pairs.with_columns(*scores, votes=pl.col("planned")).with_columns(
+        score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
+    )
+    return cast("DataFrame[Contests]", contests)
 
 
 @once

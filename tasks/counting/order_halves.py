@@ -14,7 +14,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.counting.equal_votes import NUMBERS
+from tasks.counting.cells import NUMBERS
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, Groups, grouped
 from tasks.inference.delta_method import Linear, linearised, summed

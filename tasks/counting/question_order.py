@@ -80,6 +80,12 @@ def in_turn(shifts: pl.DataFrame) -> Turns:
     return Turns(cells, clusters)
 
 
+def own_columns() -> dict[str, pl.Expr]:
+    """Return the seed of the order, and the floor: the sham where shifts are over it."""
+    over_sham = pl.col("over") == "over the sham"
+    return {"seed": pl.lit(SEED, pl.Int64), "floor": pl.when(over_sham).then(pl.lit("sham"))}
+
+
 def places(clusters: pl.Series, seed: int = SEED) -> pl.DataFrame:
     """Rank names by their MD5 digest, as Polars' own hash may change between versions."""
     names = clusters.unique().cast(pl.String).to_frame("cluster")

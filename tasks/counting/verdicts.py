@@ -1,17 +1,35 @@
-"""Scores, verdicts and shifts of samples; eligibility and success for the ASR."""
+"""Scores, verdicts and shifts of samples; success for the ASR; bounds for unreadable votes."""
+
+from typing import cast
 
 import polars as pl
+from pandera.typing.polars import DataFrame
 
+from schemas.judging import VERDICTS, Shifts, Verdicts
+from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
+from tasks.counting.positions import ORDERS
 from tasks.kit.memo import once
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 BESIDE = ("control", "sham", "replicate")
+VALUES = {"anchor": -1, "target": 1}
+ENDS = {"least": "anchor", "most": "target"}
+"""End of the bounds -> the answer that gets the unreadable votes."""
 
 
-def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
-    """Return the columns of :func:`tally_votes`, without validation (for speed)."""
+def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
+    """Turn the votes of each pair into a score and a verdict (methods, section 1).
+
+    ``paper``: the sign of the sum of all valid votes. ``balanced``: the mean of both orders' means,
+    null unless each order has a valid vote; the sign is computed in integers, so it is exact. If a
+    person saw a pair in one order only, that order counts alone, as in ``annotate``. If a judge saw
+    every pair in one order only, the score is from that order, for means over both halves
+    (``tasks/counting/order_halves.py``), and there is no verdict. With sequential stopping the
+    score is from the first vote in each order, as the mean of votes that stop once they agree is
+    biased away from the middle (methods, section 4).
+    """
     if mode not in {"paper", "balanced"}:
         raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
     n, d = {}, {}
@@ -45,14 +63,14 @@ def verdicts_of(tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
         votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
-        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))),
+        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))).cast(pl.Enum(VERDICTS)),
         shown_first=shown_first,
     )
-    return query.collect()
+    return cast("DataFrame[Verdicts]", query.collect())
 
 
-def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of :func:`match_groups`, without validation (for speed).
+def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
+    """Join the verdicts of each sample's arms in one row.
 
     A sample with a sham but no experimental pair is kept, so that its empty arm is counted.
     """
@@ -81,7 +99,7 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
     )
     asked = verdicts.filter(pl.col("arm") == "experimental")
     unasked = by_arm["sham"].join(asked, on=[*GROUP, "perturbation"], how="anti")
-    return (
+    shifts = (
         pl.concat(
             [
                 asked,
@@ -91,9 +109,9 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
             ]
         )
         .rename({"verdict": "experimental", "score": "experimental_score"})
-        .join(control, on=GROUP, how="left")
-        .join(sham, on=[*GROUP, "perturbation"], how="left")
-        .join(replicate, on=GROUP, how="left")
+        .join(control, on=GROUP, how="left", maintain_order="left")
+        .join(sham, on=[*GROUP, "perturbation"], how="left", maintain_order="left")
+        .join(replicate, on=GROUP, how="left", maintain_order="left")
         .with_columns(
             # Scores seen in different orders also differ by the position effect.
             *(
@@ -106,6 +124,7 @@ def shifts_of(verdicts: pl.DataFrame) -> pl.DataFrame:
         )
         .drop("control_first", "sham_first")
     )
+    return cast("DataFrame[Shifts]", shifts)
 
 
 def one_order_of_a_person() -> pl.Expr:
@@ -160,3 +179,50 @@ def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
         attacked=(in_control + in_base) / 2 * won["experimental"],
         unattacked=(in_control * won[base] + in_base * won["control"]) / 2,
     )
+
+
+def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
+    """Count every vote that was cast but is unreadable as a vote for ``side``."""
+    changes = []
+    for order in ORDERS:
+        valid = pl.sum_horizontal(f"{name}_{order}" for name in ("anchor", "tie", "target"))
+        lost = pl.col(f"voted_{order}") - valid
+        once = pl.when(lost > 0).then(VALUES[side]).cast(pl.Int64)
+        changes += [
+            (pl.col(f"{side}_{order}") + lost).alias(f"{side}_{order}"),
+            # Repeat 0 is cast before the others.
+            pl.coalesce(f"once_{order}", once).alias(f"once_{order}"),
+        ]
+    return tallies.with_columns(changes)
+
+
+def opposed(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
+    """Fill in votes for an extreme shift: experimental ones to ``side``, others to the opposite."""
+    other = "target" if side == "anchor" else "anchor"
+    experimental = pl.col("arm") == "experimental"
+    return pl.concat(
+        [filled(tallies.filter(experimental), side), filled(tallies.filter(~experimental), other)]
+    )
+
+
+def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.DataFrame:
+    """Add the extreme verdicts of control and experimental: ``ARM_least`` and ``ARM_most``.
+
+    The verdict of complete votes lies between them, as additional votes for an answer never turn
+    the verdict away from it.
+    """
+    # Pairs without unreadable votes keep their verdict.
+    unread = tallies.filter(LOST > 0)
+    ends = unread.select(
+        *GROUP,
+        "perturbation",
+        "arm",
+        **{end: tally_votes(filled(unread, side), mode)["verdict"] for end, side in ENDS.items()},
+    )
+    for arm, keys in (("control", GROUP), ("experimental", (*GROUP, "perturbation"))):
+        named = {end: f"{arm}_{end}" for end in ENDS}
+        told = ends.filter(pl.col("arm") == arm).select(*keys, pl.col(*ENDS).name.prefix(f"{arm}_"))
+        shifts = shifts.join(told, on=keys, how="left", maintain_order="left").with_columns(
+            pl.coalesce(pl.col(name).cast(shifts.schema[arm]), arm) for name in named.values()
+        )
+    return shifts

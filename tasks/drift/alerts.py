@@ -201,7 +201,7 @@ def _texts(
     ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
     sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
     found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
-    return _of_replies("text_drift", found, bases)
+    return _of_replies("text_drift", found, bases, seed)
 
 
 def _tokens(
@@ -215,14 +215,15 @@ def _tokens(
         [old.select(*keys, new=pl.lit(value=False)), new.select(*keys, new=pl.lit(value=True))]
     ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
     found = first_token_canary(replies.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
-    return _of_replies("token_drift", found, bases)
+    return _of_replies("token_drift", found, bases, seed)
 
 
-def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
+def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Add the columns that make a canary of replies a row of a wave."""
     return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
         statistic=pl.lit(name),
         mode=pl.lit("any"),
+        seed=pl.lit(seed, pl.Int64),
         clusters="n",
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )

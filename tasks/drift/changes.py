@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained
@@ -106,9 +106,13 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
     )
     moved = contrast("mps_drift", shift, bases)
     bets = paired_evidence(shift, bases)
+    shammed = pl.when(pl.col("over").all()).then(pl.lit("sham"))
+    floors = shift.group_by(cells).agg(floor=shammed)
     return [
-        moved.join(bets, on=CELL, how="left", nulls_equal=True),
-        contrast("dasr_drift", above, bases, alike=True),
+        moved.join(bets, on=CELL, how="left", nulls_equal=True).join(
+            floors, on=cells, how="left", nulls_equal=True
+        ),
+        contrast("dasr_drift", above, bases, alike=True).with_columns(floor=pl.lit("sham")),
         contrast("position_drift", slots, bases, widest=1.0),
         _by_mcnemar(
             contrast("agreement_drift", _correct_verdicts(tallies), bases, alike=True, widest=1.0)
@@ -387,5 +391,6 @@ def _verdicts(
         statistic=pl.lit("verdict_drift"),
         mode=pl.lit("any"),
         method=pl.col("method").fill_null("none"),
+        seed=pl.lit(seed, pl.Int64),
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )

@@ -8,12 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tasks.engine.budget import price_of
-from tasks.engine.client import guarded, litellm_call, read_reply, request_of
+from tasks.engine.client import guarded, litellm_call, preview_body, read_reply, request_of
 from tasks.engine.http import most_bytes_of_call
-from tasks.engine.litellm_adapter import Quiet
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
+from tasks.engine.litellm_adapter import price_of
+from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider
 
 ENDPOINT = "/v1/chat/completions"
@@ -52,19 +51,6 @@ class Seen(NamedTuple):
     """From its creation to its end."""
 
 
-class Preview(Quiet):
-    """Takes the body that litellm is about to send, and keeps it from being sent."""
-
-    def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
-        super().__init__(model, messages)
-        self.body: dict[str, Any] | None = None
-
-    def pre_call(self, *_: Any, **named: Any) -> None:
-        """Take the body."""
-        self.body = dict(named["additional_args"]["complete_input_dict"])
-        raise InterruptedError("this request is not sent by itself")
-
-
 async def request_body(
     provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
@@ -76,18 +62,10 @@ async def request_body(
         If litellm would refuse to send it, or it needs more than a body.
     """
     request, dropped = request_of(provider, judge, messages, params)
-    preview = Preview(judge.model, messages)
-    try:
-        await litellm_call("acompletion", provider, **request, litellm_logging_obj=preview)
-    except CallError:
-        if preview.body is None:
-            raise
-    body = preview.body or {}
-    # OpenAI's client would put these where they belong: into the body, or not.
-    if beyond := sorted({"extra_headers", "extra_query"} & set(body)):
+    if beyond := sorted({"extra_headers", "extra_query"} & set(request)):
         raise CallError(f"a batch cannot send {', '.join(beyond)}", passing=False)
-    more = body.pop("extra_body", None) or {}
-    return {**body, **more}, dropped
+    body = await guarded(preview_body(request, judge), provider, provider.timeout_seconds)
+    return body, dropped
 
 
 def request_line(ballot_id: str, body: dict[str, Any]) -> bytes:
@@ -216,7 +194,7 @@ def _reply(
     provider: Provider, judge: Judge, outcome: dict[str, Any] | str, seconds: float
 ) -> Reply:
     if isinstance(outcome, str):
-        return Reply("", error=redact(outcome, provider)[:500])
+        return Reply("", error=redact(outcome, provider.secret_variables)[:500])
     try:
         reply = read_reply(outcome, provider, judge, seconds)
     except CallError as error:
@@ -259,7 +237,12 @@ def _message(error: Any) -> str:
 def _reasons(told: Any, provider: Provider) -> str | None:
     """Return why a batch failed as a whole, as far as the provider says."""
     errors = getattr(told.errors, "data", None) or []
-    return "; ".join(redact(str(error.message), provider)[:500] for error in errors[:3]) or None
+    return (
+        "; ".join(
+            redact(str(error.message), provider.secret_variables)[:500] for error in errors[:3]
+        )
+        or None
+    )
 
 
 async def _ask(verb: str, provider: Provider, judge: Judge, **words: Any) -> Any:

@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.engine.journal import read_journal
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply, read_journal
+from tasks.engine.litellm_adapter import worker_environment
+from tasks.kit.printable import redact
 from tasks.providers import Judge
 
 
@@ -47,6 +47,7 @@ RESTARTS = 20
 
 FIRST_WAIT_SECONDS = 0.5
 """Before a restart; each further one in a row waits twice as long."""
+
 
 STATEFUL_STEPS = {"draft", "pack", "create"}
 """Steps with a batch that rest on what the calling process remembers of the steps before."""
@@ -119,7 +120,7 @@ class Line:
             self._caller.stop()
 
     async def batch(self, judge: Judge, step: str, **words: Any) -> dict[str, Any]:
-        """Take a step with a batch (``_batch_steps.py``) and return what came of it.
+        """Take a step with a batch (``Steps`` in ``worker.py``) and return what came of it.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class Caller:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=worker_environment(),
             start_new_session=True,
         )
         self.lines: set[Line] = set()
@@ -245,6 +246,10 @@ class Caller:
         ``notify`` is told, in another thread, why nothing moves for a while.
         """
         return Line(self, run, journal, budget_usd, notify)
+
+    def load_litellm(self) -> None:
+        """Import litellm at once, which takes seconds; otherwise the first real request does."""
+        self.send({"do": "load"})
 
     def send(self, request: dict[str, Any]) -> None:
         """Send a line that is not answered."""

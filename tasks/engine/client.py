@@ -9,28 +9,19 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
-from tasks.engine.budget import price_of
-from tasks.engine.endpoints import unreached, without_objects
-from tasks.engine.http import HOOKS, Door, door_of_call
+from tasks.engine.http import HOOKS, Door, Preview, door_of_call, unreached, without_objects
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import retry_after
-from tasks.engine.litellm_adapter import (
-    AsyncHTTPHandler,
-    ModelResponse,
-    Quiet,
-    UnsupportedParamsError,
-    convert_to_model_response_object,
-    litellm,
-    supported,
-)
-from tasks.engine.redaction import redact
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.litellm_adapter import litellms_client, load_litellm, price_of, supported
+from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
+from tasks.simulation.judge import Traits, answer, answer_json
 
 BY_SESSION = {"openai", "azure"}
 """Routes that take no client of ours, but the one that all of them share."""
 
-BY_CACHE = {"cohere", "cohere_chat"}
-"""Routes that take none at all, but look for one in litellm's cache."""
+OWN_CLIENT = {"cohere", "cohere_chat"}
+"""Routes that take no client at all, so that our hooks are added to the one of litellm."""
 
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
 """Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
@@ -51,7 +42,8 @@ INSTEAD = (
 )
 
 LARGEST = 2**63 - 1
-_clients: dict[str, AsyncHTTPHandler] = {}
+Params = dict[str, Any]
+_clients: dict[str, Any] = {}
 
 
 async def call(
@@ -68,57 +60,88 @@ async def call(
     CallError
         If there is no reply; its text is redacted. What the door refuses with is passed on.
     """
-    request, dropped = request_of(provider, judge, messages, params)
     door.most_bytes = provider.max_reply_bytes
+    dropped: list[str] = []
     try:
-        # A formula has nothing to wait for, and the blocking call is the cheaper one.
         if provider.simulated:
             await door.enter()
-            response = litellm.completion(**request)
+            reply = _simulate(judge, messages, {**judge.params, **params})
+            door.leave()
+            reply = reply._replace(seconds=door.seconds or 0.0)
         else:
+            request, dropped = request_of(provider, judge, messages, params)
             async with door.within(_seconds(request["timeout"], provider)):
                 response = await _send(request, judge, door)
-        door.leave()
-        reply = _reply(response, door.seconds or 0.0, judge, free=provider.simulated)
+            door.leave()
+            reply = _reply(response, door.seconds or 0.0, judge)
     except Exception as error:
         lost = None if door.came else unreached(door.refusal or error, provider)
         raise lost or door.refusal or _fault(error, provider, door) from error
     return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
 
 
-async def _send(request: dict[str, Any], judge: Judge, door: Door) -> ModelResponse:
+def _simulate(judge: Judge, messages: list[dict[str, str]], params: Params) -> Reply:
+    """Return what a simulated judge replies; its tokens are words."""
+    traits = _traits(judge.judge, json.dumps(params["traits"], sort_keys=True))
+    form = params.get("response_format")
+    names = form["json_schema"]["schema"]["required"] if form else ()
+    asked = messages, traits, params["seed"]
+    text = answer_json(*asked, names) if names else answer(*asked)
+    prompt = sum(len(message["content"].split()) for message in messages)
+    completion = len(text.split())
+    price = judge.usd_per_million
+    return Reply(
+        text=text,
+        model=judge.model,
+        finish_reason="stop",
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost_usd=price.cost(prompt, completion) if price else 0.0,
+    )
+
+
+@cache
+def _traits(_: str, traits: str) -> Traits:
+    return Traits(**json.loads(traits))
+
+
+async def _send(request: dict[str, Any], judge: Judge, door: Door) -> Any:
+    litellm, route = load_litellm(), _route(judge.model)
+    door.needs_cost = _priced(judge.model) and not judge.usd_per_million
     door_of_call.set(door)
-    quiet = Quiet(judge.model, request["messages"])
-    route = _route(judge.model)
-    if route in BY_CACHE:
-        # The key is that of `get_async_httpx_client`; a call past the door is found out.
-        named = f"async_httpx_clientssl_verify_{request.get('ssl_verify')}{route}"
-        litellm.in_memory_llm_clients_cache.set_cache(named, _hooked(judge.provider))
+    if route in OWN_CLIENT:
+        # A call that passes by its door is noticed, see `Engine`.
+        own = litellms_client(route, ssl_verify=request.get("ssl_verify"))
+        own.client.event_hooks = HOOKS
     elif route not in BY_SESSION:
         request["client"] = _hooked(judge.provider)
     else:
         litellm.aclient_session = _hooked("").client
+    return await litellm.acompletion(**request)
+
+
+async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
+    """Return the body that a request would send; nothing is sent.
+
+    Raises
+    ------
+    Exception
+        If litellm refuses it.
+    """
+    preview = Preview()
     try:
-        # This is what `acompletion` calls in a thread, between callbacks, rules and caches that
-        # nobody asked for: a millisecond of CPU time and more.
-        response = await litellm.completion(**request, acompletion=True, litellm_logging_obj=quiet)
-    except Exception as error:
-        raise litellm.exception_type(
-            model=judge.model,
-            custom_llm_provider=route,
-            original_exception=error,
-            completion_kwargs=request,
-        ) from error
-    if _priced(judge.model) and not judge.usd_per_million:
-        cost = quiet.response_cost_calculator(result=response, litellm_model_name=judge.model)
-        response._hidden_params["response_cost"] = cost  # noqa: SLF001
-    return response
+        await _send(request, judge, preview)
+    except Exception:
+        if preview.body is None:
+            raise
+    body: dict[str, Any] = json.loads(preview.body or b"{}")
+    return body
 
 
-def _hooked(provider: str) -> AsyncHTTPHandler:
+def _hooked(provider: str) -> Any:
     """Return a provider's client, or the shared one (of no name), whose calls pass their doors."""
     if provider not in _clients:
-        _clients[provider] = AsyncHTTPHandler(event_hooks=HOOKS)
+        _clients[provider] = load_litellm().AsyncHTTPHandler(event_hooks=HOOKS)
     return _clients[provider]
 
 
@@ -126,12 +149,13 @@ async def hang_up() -> None:
     """Close the connections to all providers."""
     while _clients:
         await _clients.popitem()[1].client.aclose()
-    litellm.aclient_session = None
+    if load_litellm.cache_info().currsize:
+        load_litellm().aclient_session = None
 
 
 @cache
 def _route(model: str) -> str:
-    return str(litellm.get_llm_provider(model=model)[1])
+    return str(load_litellm().get_llm_provider(model=model)[1])
 
 
 async def litellm_call(verb: str, provider: Provider, timeout: float, **words: Any) -> Any:
@@ -142,6 +166,7 @@ async def litellm_call(verb: str, provider: Provider, timeout: float, **words: A
     CallError
         If there is no whole reply within ``timeout`` seconds; its text is redacted.
     """
+    litellm = load_litellm()
     # litellm may keep the client that it makes here for single calls.
     litellm.aclient_session = _hooked("").client
     words = {"timeout": timeout, **_connection(provider), **words}
@@ -171,10 +196,11 @@ def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: 
         If it is none.
     """
     try:
-        response = convert_to_model_response_object(
-            response_object=body, model_response_object=ModelResponse()
+        litellm = load_litellm()
+        response = litellm.convert_to_model_response_object(
+            response_object=body, model_response_object=litellm.ModelResponse()
         )
-        return _reply(response, seconds, judge, free=False)
+        return _reply(response, seconds, judge)
     except Exception as error:
         raise _call_error(error, provider) from error
 
@@ -238,7 +264,7 @@ def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
     if not _is_json(body):
         return CallError(str(found), passing=True, free=False)
     text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
-    shown = redact(text, provider)[:500]
+    shown = redact(text, provider.secret_variables)[:500]
     return CallError(shown, passing=True, free=False, unreadable=True)
 
 
@@ -252,31 +278,42 @@ def _is_json(body: bytes) -> bool:
 
 def _call_error(error: Exception, provider: Provider) -> CallError:
     """Say what a fault means; any that is not known to be permanent may be gone the next time."""
+    if provider.simulated:
+        return CallError(_tell(error, provider)[:500], passing=False)
+    known = load_litellm().exceptions
     status = getattr(error, "status_code", None)
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
-    timeout = isinstance(error, litellm.exceptions.Timeout | litellm.exceptions.APIConnectionError)
+    timeout = isinstance(error, known.Timeout | known.APIConnectionError)
     # Without a key or a model that it knows, litellm says so by errors of its own.
-    missing = isinstance(error, litellm.exceptions.AuthenticationError)
-    permanent = provider.simulated or missing or (status in PERMANENT and not timeout)
+    missing = isinstance(error, known.AuthenticationError)
+    permanent = missing or (status in PERMANENT and not timeout)
+    text = _tell(error, provider)
+    if isinstance(error, known.UnsupportedParamsError):
+        # Its advice is about litellm's own settings, which are fixed here.
+        text = f"{ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {INSTEAD}"
     return CallError(
-        _tell(error, provider),
+        text[:500],
         passing=not permanent,
         retry_after=retry_after(headers),
-        free=provider.simulated or (not timeout and status in PERMANENT | ANSWERED),
+        free=not timeout and status in PERMANENT | ANSWERED,
     )
 
 
-def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
+def _reply(response: Any, seconds: float, judge: Judge) -> Reply:
     if not response.choices:
         raise ValueError("the provider's reply holds no choices")
     choice, usage = response.choices[0], getattr(response, "usage", None)
     # Where a provider reports no usage, litellm says 0; but no prompt has 0 tokens.
     prompt_tokens = _count(getattr(usage, "prompt_tokens", None)) or None
     completion_tokens = _count(getattr(usage, "completion_tokens", None))
-    cost = getattr(response, "_hidden_params", {}).get("response_cost")
     if judge.usd_per_million:
         cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
+    elif _priced(judge.model):
+        # As litellm documents it.
+        cost = getattr(response, "_hidden_params", {}).get("response_cost")
+    else:
+        cost = None
     refusal = _refusal(choice.message)
     token, probability = _first_token(choice)
     return Reply(
@@ -287,11 +324,7 @@ def _reply(response: Any, seconds: float, judge: Judge, *, free: bool) -> Reply:
         seconds=seconds,
         prompt_tokens=prompt_tokens,
         completion_tokens=None if prompt_tokens is None else completion_tokens,
-        cost_usd=0.0
-        if free and not judge.usd_per_million
-        else _amount(cost)
-        if prompt_tokens
-        else None,
+        cost_usd=_amount(cost) if prompt_tokens else None,
         first_token=token,
         first_probability=probability,
     )
@@ -341,7 +374,4 @@ def _clean_or_none(value: object) -> str | None:
 def _tell(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
     text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
-    if isinstance(error, UnsupportedParamsError):
-        # Its advice is about litellm's own settings, which are fixed here.
-        text = f"{ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {INSTEAD}"
-    return redact(without_objects(text), provider)[:500]
+    return redact(without_objects(text), provider.secret_variables)

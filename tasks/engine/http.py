@@ -1,20 +1,29 @@
-"""The HTTP transport: request slots, and response bodies read up to a limit."""
+"""The HTTP transport: request slots, response bodies up to a limit, failed connections."""
 
 import asyncio
+import re
+import socket
 import sys
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import httpx
 
-from tasks.engine.reply import CallError
+from tasks.engine.journal import CallError
+from tasks.kit.printable import redact
+from tasks.providers import Provider, api_base
 
 MOST_BYTES = 2_000_000
 """Of an answer that passes no door, such as a list of batches."""
+
+
+COST, ANY_COST = "x-litellm-response-cost", "1e-300"
+"""Header by which litellm's proxy reports a cost; given one, litellm does not compute it, which
+takes a third of the CPU time of a call. With 0 it would look for a reason."""
 
 
 class Door:
@@ -33,6 +42,8 @@ class Door:
         """Whether the answer took too long."""
         self.most_bytes = MOST_BYTES
         """How large the answer may be, inflated."""
+        self.needs_cost = True
+        """Whether the cost that litellm computes is used."""
         self._clock: asyncio.Timeout | None = None
         self._allowed = 0.0
 
@@ -71,6 +82,11 @@ class Door:
         if self._clock:
             self._clock.reschedule(asyncio.get_running_loop().time() + self._allowed)
 
+    async def send(self, body: bytes) -> None:
+        """Wait until the request with this body may be sent."""
+        del body
+        await self.enter()
+
     def leave(self) -> None:
         """Let the next one in; once is enough."""
         if self._entered_at is not None and self.seconds is None:
@@ -78,6 +94,28 @@ class Door:
             if self._clock and not self._clock.expired():
                 self._clock.reschedule(None)
             self._free()
+
+
+class Preview(Door):
+    """A door that keeps the body of the request and lets nothing through."""
+
+    def __init__(self) -> None:
+        super().__init__(self._refuse, lambda: None)
+        self.body: bytes | None = None
+
+    async def send(self, body: bytes) -> None:
+        """Keep the body.
+
+        Raises
+        ------
+        CallError
+            Always, so that nothing is sent.
+        """
+        self.body = body
+        await self._refuse()
+
+    async def _refuse(self) -> None:
+        raise CallError("this request is not sent by itself", passing=False)
 
 
 def _cause() -> str:
@@ -92,7 +130,7 @@ most_bytes_of_call: ContextVar[int] = ContextVar("most_bytes_of_call", default=M
 async def _at_request(request: Any) -> None:
     request.headers["accept-encoding"] = ACCEPTED
     if door := door_of_call.get():
-        await door.enter()
+        await door.send(request.content)
 
 
 async def _at_response(response: Any) -> None:
@@ -109,6 +147,8 @@ async def _at_response(response: Any) -> None:
     if door:
         door.came = response.status_code, response.content
         door.leave()
+        if not door.needs_cost:
+            response.headers[COST] = ANY_COST
         if response.has_redirect_location:
             door.refusal = CallError(_redirect(response), passing=False)
             raise door.refusal
@@ -214,3 +254,66 @@ def _too_large(most_bytes: int) -> CallError:
 def _invalid(text: str) -> CallError:
     # It may be charged, and the next one may be another.
     return CallError(f"invalid reply: {text}", passing=True, free=False, unreadable=True)
+
+
+NO_CONNECTION = re.compile(r"Cannot connect to host (?P<host>\S+) ssl:[^\[]* \[(?P<reason>.*?)\]")
+
+
+"""As aiohttp says it, which litellm connects by and whose words it passes on."""
+
+
+REFUSED = "Connect call failed"
+
+
+"""How Python begins what it says of a connection that the other side, or the way there, refuses."""
+
+
+SSL = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def unreached(error: BaseException, provider: Provider) -> CallError | None:
+    """Say who could not be reached, and why; null if the error is another one."""
+    # Not at the top: `plan` and the start of an audit need other functions of this file.
+    import httpx
+
+    causes = list(_causes(error))
+    # A gateway that answers may tell of a connection that it could not make itself.
+    if any(isinstance(cause, httpx.HTTPStatusError) for cause in causes):
+        return None
+    for cause in causes:
+        if found := _reason(cause):
+            host, reason = found
+            base = api_base(provider)
+            known = f"{host} (api_base {base})" if host and base else host or base
+            text = f"no connection to {known or 'the provider'}: {reason}"
+            return CallError(
+                redact(text, provider.secret_variables)[:500], passing=True, unreached=True
+            )
+    return None
+
+
+def without_objects(text: str) -> str:
+    """Leave out how Python prints what a connection is encrypted with."""
+    return SSL.sub("", text)
+
+
+def _reason(error: BaseException) -> tuple[str, str] | None:
+    """Return who is named, if anybody is, and why there is no connection."""
+    if found := NO_CONNECTION.search(str(error)):
+        host, reason = found["host"], found["reason"]
+        return host, "connection refused" if reason.startswith(REFUSED) else reason
+    if isinstance(error, ConnectionRefusedError):
+        return "", "connection refused"
+    if isinstance(error, socket.gaierror):
+        return "", error.strerror or str(error)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it; of several attempts at once, the first."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__

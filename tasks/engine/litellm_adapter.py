@@ -1,162 +1,48 @@
-"""The only import of litellm, and the parameters that it supports for a model.
+"""All that we take from litellm: its functions, settings, prices, and parameters of models.
 
-``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard
-input.
+No other file imports litellm, by public names only; importing this file does not import it yet.
+
+``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard input and
+writes, for each, the parameters that litellm knows the model not to take.
 """
 
 import gc
 import json
 import os
+import re
+import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import litellm
-from litellm import ModelResponse, Usage
-from litellm.constants import OPENAI_CHAT_COMPLETION_PARAMS
-from litellm.exceptions import UnsupportedParamsError
-from litellm.litellm_core_utils import logging_utils
-from litellm.litellm_core_utils.litellm_logging import Logging
-from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response import (
-    convert_to_model_response_object,
-)
-from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
-from litellm.llms.custom_llm import CustomLLM
-from litellm.utils import get_optional_params
+from tasks.kit.printable import redact
+from tasks.providers import Judge, Provider, api_base
 
-from tasks.providers import Judge
-from tasks.simulation.judge import Traits, answer, answer_json
+SETTINGS = {
+    # A request is what the judge's file says, also where litellm's defaults change.
+    "drop_params": False,
+    "modify_params": False,
+    "add_function_to_prompt": False,
+    "use_litellm_proxy": False,
+    "reasoning_auto_summary": False,
+    "openai_system_messages_first": False,
+    "route_all_chat_openai_to_responses": False,
+    "enable_anthropic_prompt_caching": False,
+    # Its estimate for a provider that reports no usage is no report.
+    "disable_token_counter": True,
+    "suppress_debug_info": True,
+}
+"""Module settings of litellm."""
 
-# By these it would change requests, without a trace in the ballots.
-for _name in [name for name in os.environ if name.startswith(("DEFAULT_", "LITELLM_"))]:
-    if not _name.startswith(("LITELLM_LOG", "LITELLM_PROXY_")) and not _name.endswith("_KEY"):
-        del os.environ[_name]
-# Else it reads a file .env, which may name other addresses.
-os.environ["LITELLM_MODE"] = "PRODUCTION"
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-# Nothing listens to litellm's log of each call, and its threads cost more than the call.
-os.environ.setdefault("LOGGING_EXECUTOR_MAX_PENDING_TASKS", "0")
-# Collecting while thousands of classes are made takes a tenth of the import.
-gc.disable()
-
-
-gc.enable()
-gc.freeze()
-
-__all__ = [
-    "OPENAI_PARAMS",
-    "AsyncHTTPHandler",
-    "ModelResponse",
-    "Quiet",
-    "UnsupportedParamsError",
-    "convert_to_model_response_object",
-    "get_optional_params",
-    "litellm",
-]
-OPENAI_PARAMS = frozenset(OPENAI_CHAT_COMPLETION_PARAMS)
-NEXT_TO_NOTHING = sys.float_info.min
-
-
-class Offline(CustomLLM):
-    """The synthetic judges as a litellm provider."""
-
-    def completion(self, *_: Any, **request: Any) -> ModelResponse:
-        """Answer the messages by formula."""
-        options = request["optional_params"]
-        messages, response = request["messages"], request["model_response"]
-        asked = messages, _traits(str(options["traits"]), options["traits"]), options["seed"]
-        form = options.get("response_format")
-        names = form["json_schema"]["schema"]["required"] if form else ()
-        text = answer_json(*asked, names) if names else answer(*asked)
-        response.choices[0].message.content = text
-        response.choices[0].finish_reason = "stop"
-        response.model = f"offline/{request['model']}"
-        # litellm looks a price that is missing or 0 up in its table, which takes longer than the
-        # answer; the vote says 0, see _reply.
-        response._hidden_params["response_cost"] = NEXT_TO_NOTHING  # noqa: SLF001
-        prompt = sum(len(message["content"].split()) for message in messages)
-        response.usage = Usage(prompt_tokens=prompt, completion_tokens=len(text.split()))
-        return response
-
-
-class Quiet(Logging):
-    """Stands in for the object that litellm logs each call with, to callbacks nobody registers.
-
-    It makes a payload for them, and prices the call twice: a third of the CPU time of a call. The
-    signatures are litellm's, whose version is pinned.
-    """
-
-    def __init__(self, model: str, messages: list[dict[str, str]]) -> None:
-        super().__init__(
-            model=model,
-            messages=messages,
-            stream=False,
-            call_type="acompletion",
-            start_time=datetime.now(UTC).replace(tzinfo=None),
-            litellm_call_id="",
-            function_id="",
-        )
-        self.update_environment_variables(
-            model=model, user="", optional_params={}, litellm_params={"acompletion": True}
-        )
-
-    async def async_success_handler(self, *_: Any, **__: Any) -> None:
-        """Log nothing."""
-
-    def success_handler(self, *_: Any, **__: Any) -> None:
-        """Log nothing."""
-
-    async def dispatch_success_handlers(self, *_: Any, **__: Any) -> None:
-        """Log nothing."""
-
-
-class Uncounted:
-    """Stands in for the tokenizer with which litellm guesses the tokens of who reports none.
-
-    A guess is no report, and the tokenizer takes 60 MB.
-    """
-
-    def encode(self, *_: Any, **__: Any) -> list[int]:
-        """Count nothing."""
-        return []
-
-
-class Silent:
-    """Stands in for the service that times litellm's requests for monitors that nobody runs."""
-
-    async def async_service_success_hook(self, **_: Any) -> None:
-        """Tell nobody."""
-
-
-def _without_files(messages: list[Any], **_: Any) -> list[Any]:
-    """Stand in for what replaces the files in messages; ours hold none, and it takes 12 MB."""
-    return messages
-
-
-logging_utils._service_logger = Silent()  # type: ignore[assignment]  # noqa: SLF001
-litellm.main.update_messages_with_model_file_ids = _without_files  # type: ignore[attr-defined,assignment]
-litellm.main.encoding = Uncounted()  # type: ignore[assignment]
-litellm.custom_provider_map = [{"provider": "offline", "custom_handler": Offline()}]
-litellm.suppress_debug_info = True
-# A request is what the judge's file says, also where litellm's defaults change.
-litellm.drop_params = litellm.modify_params = False
-litellm.add_function_to_prompt = litellm.use_litellm_proxy = False
-litellm.reasoning_auto_summary = litellm.openai_system_messages_first = False
-litellm.route_all_chat_openai_to_responses = litellm.enable_anthropic_prompt_caching = False
-litellm.api_base = litellm.headers = litellm.organization = litellm.api_version = None
-litellm.cache = litellm.model_fallbacks = litellm.fallbacks = litellm.default_fallbacks = None
-litellm.num_retries = litellm.num_retries_per_request = None
-litellm.model_alias_map = {}
-litellm.pre_call_rules, litellm.post_call_rules, litellm.callbacks = [], [], []
-_known: dict[str, Traits] = {}
-
-
-def _traits(key: str, table: dict[str, Any]) -> Traits:
-    if key not in _known:
-        _known[key] = Traits(**table)
-    return _known[key]
-
+ENVIRONMENT = {
+    # In any other mode litellm reads a file .env, which may name other addresses.
+    "LITELLM_MODE": "PRODUCTION",
+    # Otherwise it downloads its price table when it is imported.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
 
 CONNECTION = {
     "api_base",
@@ -169,12 +55,54 @@ CONNECTION = {
     "request_timeout",
     "timeout",
 }
-"""Of what litellm counts as parameters, what says where and how a call goes."""
+"""Parameters in litellm's list that say where and how a call goes."""
 
 HEADERS = {"default_headers", "extra_headers"}
-"""What litellm sends on without translating it."""
+"""Parameters that litellm sends on without translating them."""
 
 Params = dict[str, Any]
+
+
+@cache
+def load_litellm() -> Any:
+    """Import litellm, which takes seconds and 170 MB, and apply our settings.
+
+    Garbage is not collected meanwhile: with thousands of new classes that takes a tenth of the
+    time.
+    """
+    os.environ.update(ENVIRONMENT)
+    gc.disable()
+    import litellm
+
+    gc.freeze()
+    gc.enable()
+    for name, value in SETTINGS.items():
+        setattr(litellm, name, value)
+    return litellm
+
+
+def litellms_client(route: str, **params: Any) -> Any:
+    """Return the client that litellm itself makes for a route, and keeps for these parameters."""
+    load_litellm()
+    from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
+
+    return get_async_httpx_client(route, params)
+
+
+def worker_environment() -> dict[str, str]:
+    """Return the environment of a process that imports litellm.
+
+    Without the variables by which litellm would change requests, which no ballot records.
+    """
+    changing = [
+        name
+        for name in os.environ
+        if name.startswith(("DEFAULT_", "LITELLM_"))
+        and not name.startswith(("LITELLM_LOG", "LITELLM_PROXY_"))
+        and not name.endswith("_KEY")
+    ]
+    kept = {name: value for name, value in os.environ.items() if name not in changing}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def supported(judge: Judge, params: Params) -> tuple[Params, list[str]]:
@@ -194,6 +122,7 @@ def refused(model: str, params: Params) -> list[str]:
 
 @cache
 def _refused(model: str, params: str) -> tuple[str, ...]:
+    litellm = load_litellm()
     try:
         name, route, *_ = litellm.get_llm_provider(model=model)
     except litellm.exceptions.BadRequestError:
@@ -204,10 +133,12 @@ def _refused(model: str, params: str) -> tuple[str, ...]:
         # For a route that says nothing of itself, litellm goes by this one.
         known = litellm.get_supported_openai_params(name, custom_llm_provider="openai") or []
     asked: Params = json.loads(params)
-    ours = [each for each in asked if each in OPENAI_PARAMS - CONNECTION]
+    ours = [
+        each for each in asked if each in set(litellm.OPENAI_CHAT_COMPLETION_PARAMS) - CONNECTION
+    ]
     dropped = {each for each in ours if each not in known}
     kept = _without(asked, dropped)
-    if isinstance(_translate(name, route, kept, drop=False), UnsupportedParamsError):
+    if isinstance(_translate(name, route, kept, drop=False), litellm.UnsupportedParamsError):
         # A value is refused. litellm can drop it, but does not say which: what leaves no trace.
         sent = _translate(name, route, kept, drop=True)
         for each in sorted({*ours} - dropped - HEADERS):
@@ -222,7 +153,7 @@ def _translate(name: str, route: str, params: Params, *, drop: bool) -> Params |
     # It changes what it is given.
     given = json.loads(json.dumps(params))
     try:
-        made: Params = get_optional_params(
+        made: Params = load_litellm().get_optional_params(
             model=name, custom_llm_provider=route, drop_params=drop, **given
         )
     except Exception as error:  # noqa: BLE001 - the call itself tells what is wrong
@@ -232,6 +163,194 @@ def _translate(name: str, route: str, params: Params, *, drop: bool) -> Params |
 
 def _without(params: Params, names: set[str]) -> Params:
     return {name: value for name, value in params.items() if name not in names}
+
+
+def refused_params(asked: Sequence[tuple[str, dict[str, Any]]]) -> list[list[str]]:
+    """Return the names of the parameters that would be dropped, for each (model, parameters).
+
+    Raises
+    ------
+    RuntimeError
+        If litellm cannot tell.
+    """
+    return _refused_elsewhere(json.dumps(asked, sort_keys=True)) if asked else []
+
+
+@cache
+def _refused_elsewhere(asked: str) -> list[list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.engine.litellm_adapter"],
+        input=asked,
+        env=worker_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = (done.stderr.splitlines() or ["it said nothing"])[-1]
+        raise RuntimeError(
+            'which parameters unsupported = "drop" leaves out could not be found out: '
+            f"{redact(said)[:500]}. Nothing was asked."
+        )
+    told: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+OTHERS = {
+    "bedrock": ["AWS_BEDROCK_RUNTIME_ENDPOINT", "BEDROCK_MANTLE_API_BASE"],
+    "mistral": ["MISTRAL_AZURE_API_BASE"],
+    "vertex_ai": ["VERTEXAI_API_BASE", "VERTEX_API_BASE"],
+}
+
+
+"""Beside ``ROUTE_API_BASE`` and ``ROUTE_BASE_URL``, which litellm reads for nearly every route."""
+
+
+ALWAYS = "USE_LITELLM_PROXY"
+
+
+def diverting(provider: Provider, judge: Judge) -> list[str]:
+    """Return the variables that are set and would send a judge's calls elsewhere."""
+    if provider.simulated:
+        return []
+    route = route_of(judge.model).removesuffix("_chat")
+    names = [f"{route.upper()}_API_BASE", f"{route.upper()}_BASE_URL", *OTHERS.get(route, [])]
+    # An address that the provider's file gives goes before all of these, but not before a proxy.
+    return [name for name in [ALWAYS, *([] if api_base(provider) else names)] if _is_set(name)]
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "").strip().lower() not in {"", "0", "false"}
+
+
+TABLE = "model_prices_and_context_window_backup.json"
+
+
+PROMPT, COMPLETION = "input_cost_per_token", "output_cost_per_token"
+
+
+CACHING = "cache_creation_input_token_cost"
+
+
+TIERED = re.compile(
+    rf"(?P<what>{PROMPT}|{CACHING}|{COMPLETION}|output_cost_per_reasoning_token)(?P<hour>_above_1hr)?"
+    r"(_above_(?P<above>\d+)k_tokens)?(_(?P<tier>[a-z]+))?"
+)
+
+
+"""Prices of text in litellm's table: by length of the prompt, and by tier."""
+
+
+LOCAL = {"lemonade", "ollama", "ollama_chat"}
+
+
+"""Routes by which 0 is what a token costs; by others it stands where litellm knows no price."""
+
+
+class Price(NamedTuple):
+    """US dollars per token."""
+
+    prompt: float
+    completion: float
+
+
+def route_of(model: str) -> str:
+    """Return the provider that litellm asks for a model: its first part, or as its table says."""
+    route, *rest = model.split("/", maxsplit=1)
+    return route if rest else str(_table().get(model, {}).get("litellm_provider", "openai"))
+
+
+def price_of(judge: Judge, *, simulated: bool) -> Price | None:
+    """Return the judge's price in its mode: its own, litellm's, or null if nobody knows it."""
+    if simulated:
+        return Price(0.0, 0.0)
+    if judge.usd_per_million:
+        own = judge.usd_per_million
+        return Price(own.prompt / 1e6, own.completion / 1e6)
+    entry = _entry(judge.model)
+    if judge.mode == "live":
+        if PROMPT not in entry:
+            return None
+        return _unless_free(judge, Price(entry[PROMPT], entry.get(COMPLETION, 0.0)))
+    in_batch = f"{PROMPT}_batches", f"{COMPLETION}_batches"
+    if any(name not in entry for name in in_batch):
+        return None
+    return _unless_free(judge, Price(entry[in_batch[0]], entry[in_batch[1]]))
+
+
+def highest_price(judge: Judge, prompt_tokens: int | None = None) -> Price | None:
+    """Return what a token costs at most, with a prompt of at most so many tokens.
+
+    A batch whose price is unknown costs no more than live; a live call that names no tier may get
+    the priority that its key is set to; tokens that are thought or cached may cost more.
+    """
+    live = judge.model_copy(update={"mode": "live"})
+    price = price_of(judge, simulated=False)
+    tiers = {"batches"} if price and judge.mode == "batch" else _tiers(judge.params)
+    price = price or price_of(live, simulated=False)
+    if price is None or judge.usd_per_million:
+        return price
+    entry, hour = _entry(judge.model), "'1h'" in str(judge.params)
+    prompt, completion = price
+    for name, usd in entry.items():
+        found = TIERED.fullmatch(name)
+        if not found or (tiers and (found["tier"] or "") not in tiers):
+            continue
+        if found["hour"] and not hour:
+            continue
+        if prompt_tokens is not None and prompt_tokens <= 1000 * int(found["above"] or 0):
+            continue
+        if found["what"] in {PROMPT, CACHING}:
+            prompt = max(prompt, usd)
+        else:
+            completion = max(completion, usd)
+    factor = _factor(judge.params, entry)
+    return Price(prompt * factor, completion * factor)
+
+
+def _tiers(params: dict[str, Any]) -> set[str]:
+    """Return which of litellm's tiers may be charged; none: any."""
+    named = params.get("service_tier", "auto")
+    return {"auto": {"", "priority"}, "default": {""}, "flex": {"", "flex"}}.get(str(named), set())
+
+
+def _factor(params: dict[str, Any], entry: dict[str, Any]) -> float:
+    """Return by how much all that is chosen beside a tier may multiply a price."""
+    factor = 1.0
+    if {"inference_geo", "speed"} & {*params}:
+        for value in (entry.get("provider_specific_entry") or {}).values():
+            factor *= max(1.0, value) if isinstance(value, int | float) else 1.0
+    return factor
+
+
+def _unless_free(judge: Judge, price: Price) -> Price | None:
+    """Take a price of nothing for one that is missing, unless the model runs on one's own."""
+    return price if any(price) or route_of(judge.model) in LOCAL else None
+
+
+def _entry(model: str) -> dict[str, Any]:
+    """Return litellm's entry of a model, by its full name, or by its own if its route is meant."""
+    table = _table()
+    entry = table.get(model)
+    if entry is None:
+        entry = table.get(model.split("/", 1)[-1])
+        if entry is None:
+            return {}
+        theirs, ours = str(entry.get("litellm_provider", "openai")), route_of(model)
+        # The table tells parts of a route apart: bedrock_converse, vertex_ai-language-models.
+        if not theirs.startswith(ours.removesuffix("_chat")):
+            return {}
+    return entry
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    package = find_spec("litellm")
+    if package is None or not package.submodule_search_locations:
+        raise FileNotFoundError("litellm is not installed, so no prices are known.")
+    path = Path(package.submodule_search_locations[0]) / TABLE
+    table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return table
 
 
 if __name__ == "__main__":

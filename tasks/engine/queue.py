@@ -5,10 +5,10 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tasks.engine.budget import Budget, BudgetError, highest_price
 from tasks.engine.http import Door
-from tasks.engine.limits import Breaker, Gate, GivenUpError
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
+from tasks.engine.limits import Breaker, Budget, BudgetError, Gate, GivenUpError
+from tasks.engine.litellm_adapter import highest_price
 from tasks.providers import Judge, Provider
 
 FIRST_WAIT_SECONDS = 0.5

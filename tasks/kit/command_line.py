@@ -52,6 +52,16 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of every command's context."""
+
+warehouse_option = click.option(
+    "--warehouse",
+    type=Place(),
+    help="Path of the DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+)
+
+
 class Command(click.Command):
     """A command that rejects text which no option can have, naming the option."""
 

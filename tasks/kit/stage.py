@@ -20,6 +20,7 @@ from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.context import TaskRunContext
 from prefect.serializers import PickleSerializer
 from prefect.settings import get_current_settings
+from pydantic import BaseModel
 
 from schemas.digests import frame_digest
 from tasks.kit.code_digest import reachable_digest
@@ -116,9 +117,9 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     )(function)
 
 
-def errand(function: Callable[P, R]) -> Task[P, R]:
+def errand(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
     """Make an uncached task, for effects that are stored elsewhere."""
-    return task(cache_policy=NO_CACHE, persist_result=False)(function)
+    return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
 
 
 def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
@@ -170,6 +171,8 @@ def _plain(value: Any) -> Any:
         return frame_digest(value.to_frame())
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):

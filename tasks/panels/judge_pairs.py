@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.counting.equal_votes import UNEQUAL
+from tasks.counting.cells import UNEQUAL
 from tasks.inference.bootstrap import (
     BOOT,
     COLUMNS_AT_ONCE,

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.keys import PEOPLE
-from tasks.engine.provider_checks import refuse_params, refuse_secrets
 from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tables
+from tasks.providers._checks import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers, as litellm names them, where it can make, read and list batches of chats."""
@@ -87,6 +87,11 @@ class Provider(Limits):
     def needed(self) -> list[str]:
         """Return the environment variables that calls need and that are not set."""
         return [name for name in self.wanted() if not os.environ.get(name, "").strip()]
+
+    @property
+    def secret_variables(self) -> list[str]:
+        """Names of the environment variables whose values are redacted."""
+        return [name for name in (self.key_variable, *self.variables) if name]
 
 
 class UsdPerMillion(BaseModel):

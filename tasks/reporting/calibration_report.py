@@ -24,19 +24,19 @@ from tasks.reporting.wording import (
 )
 
 TEMPLATE = "calibration.html.j2"
-VERDICTS = {None: "cannot be told", True: "passes", False: "fails"}
+VERDICTS = {None: "not testable", True: "passes", False: "fails"}
 NAMED = 6
-"""Judges that are named in a sentence."""
+"""Maximum number of judges that a sentence names."""
 
 Row = dict[str, Any]
 
 
 class CalibrationFacts(NamedTuple):
-    """What a report says about its calibration beyond the frames."""
+    """Facts about a calibration that the frames do not hold."""
 
     name: str
     people: str
-    """Where the labels of people are from."""
+    """Source of the labels of people."""
     judges: str
     run: str
     code_version: str
@@ -44,7 +44,7 @@ class CalibrationFacts(NamedTuple):
     """ISO 8601, given by the caller, so that equal facts give equal bytes."""
     warehouse: str
     least: int
-    """Instances that an annotator needed."""
+    """Minimum number of instances of an annotator."""
 
 
 class Group(NamedTuple):
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
     judge: str
     simulated: bool
-    told: str
+    summary: str
     rows: list[Judged]
 
 
@@ -107,11 +107,11 @@ def _lead(judges: Sequence[Row]) -> list[str]:
     else:
         told.append("No judge has been shown to be able to replace people.")
     if doubtful:
-        told.append(f"Passes, but this is doubtful, see beside the verdict: {_names(doubtful)}.")
+        told.append(f"Pass, but with doubts (see the note below the verdict): {_names(doubtful)}.")
     if failed:
-        told.append(f"Not shown to be able to: {_names(failed)}.")
+        told.append(f"Not shown to be able to replace people: {_names(failed)}.")
     if unknown:
-        told.append(f"Cannot be told: {_names(unknown)}.")
+        told.append(f"Could not be tested: {_names(unknown)}.")
     return told
 
 
@@ -191,12 +191,12 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
         "metric": first["metric"],
         "epsilon": f"{number(first['epsilon'])}, {first['epsilon_kind']}: "
         + (
-            "an amount of probability"
+            "a difference of probabilities"
             if first["epsilon_kind"] == "additive"
-            else "a share of the person's own advantage probability, another hypothesis"
+            else "a share of the person's own advantage probability (a different hypothesis)"
         ),
-        "test": f"{first['test']}; both p-values stand above",
-        "instances that a person needed": thousands(facts.least),
+        "test": f"{first['test']}; the tables above show both p-values",
+        "minimum instances of a person": thousands(facts.least),
         "adjustment": "Benjamini-Yekutieli over people, .05, for each judge",
         "intervals": "level .95; advantage probabilities: Wilson at the effective size of"
         " independent items; agreement: cluster-adjusted Wilson, else cluster bootstrap"
@@ -256,7 +256,7 @@ class Agreement:
 
 
 def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
-    """Return a row per judge: what it shares with people."""
+    """Return a row per judge: its agreement with people."""
     found = Agreement(agreement)
     rows = []
     for (who,), own in found.judges.group_by("who", maintain_order=True):
@@ -290,7 +290,7 @@ def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:
 
 
 def about_people(agreement: DataFrame[Estimates]) -> str:
-    """Say in a sentence, one per dataset, how well people agree with each other."""
+    """Summarise, in a sentence per dataset, how well people agree with each other."""
     names = datasets_of(agreement)
     if len(names) < 2:
         return _about(Agreement(agreement))
@@ -304,7 +304,7 @@ def _about(found: Agreement) -> str:
     parts = []
     if pairs:
         parts.append(
-            f"of {count(len(pairs), 'pair')}, the mean gives {_mean(pairs)} of labels alike"
+            f"mean agreement {_mean(pairs)} over {count(len(pairs), 'pair')}"
             f" ({number(min(pairs))} to {number(max(pairs))})"
         )
     if kappas:
@@ -313,8 +313,8 @@ def _about(found: Agreement) -> str:
         told = said(alpha[0])
         parts.append(f"Krippendorff's alpha {told.text} {told.note}".strip())
     if not parts:
-        return "How well people agree with each other cannot be told."
-    return f"People with each other: {'; '.join(parts)}."
+        return "The labels do not suffice to measure how well people agree with each other."
+    return f"Agreement among people: {'; '.join(parts)}."
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, Findings
-from tasks.conclusions.contrasts import contrasts
+from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.reporting.rows import Judged, Lookup, Row, Text, said
 from tasks.reporting.summary import (
@@ -51,14 +50,15 @@ class Contrasted(NamedTuple):
     """All pairs of judges under one perturbation."""
 
     perturbation: str
-    told: str
-    """How many pairs got which finding."""
+    summary: str
+    """Number of pairs by finding."""
     rows: list[Pair]
 
 
-def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
+def contrast_groups(
+    found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
+) -> list[Contrasted]:
     """Return the pairs of judges by perturbation, those told apart first."""
-    found = contrasts(estimates)
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other"]
@@ -86,7 +86,7 @@ def contrast_groups(estimates: DataFrame[Estimates]) -> list[Contrasted]:
     return [
         Contrasted(
             str(name),
-            _told(rows["finding"].to_list()),
+            _count_findings(rows["finding"].to_list()),
             [
                 _row(row, [beside.get((s, *(row[c] for c in cell))) for s in BESIDE], simulated)
                 for row in rows.to_dicts()
@@ -102,11 +102,11 @@ def _names(found: pl.DataFrame) -> pl.Expr:
     return pl.concat_str("judge", *differing, separator=" / ").alias("who")
 
 
-def _told(findings: Sequence[str | None]) -> str:
+def _count_findings(findings: Sequence[str | None]) -> str:
     apart = sum(finding == "biased" for finding in findings)
     alike = sum(finding == "no relevant bias" for finding in findings)
     return (
-        f"{apart} of {count(len(findings), 'pair')} told apart, {thousands(alike)} without a "
+        f"{apart} of {count(len(findings), 'pair')} differ, {thousands(alike)} without a "
         "relevant difference"
     )
 
@@ -187,7 +187,7 @@ def _spread(row: Row) -> Text:
     """Write how far the true shifts of samples differ, with its interval."""
     value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
     if value is None:
-        return Text("none", "no votes in both orders to tell it by")
+        return Text("none", "no votes in both orders")
     return Text(number(value, 2), interval(low, high) if low is not None else "")
 
 
@@ -267,7 +267,7 @@ class PositionTable(NamedTuple):
     columns: list[str]
     """The names of the columns that are known."""
     rows: list[Judged]
-    not_told: str
+    without_result: str
     """The people who have no row."""
 
 
@@ -300,17 +300,17 @@ def position_table(
             )
             for row in rows
         ],
-        _not_told(others),
+        _without_result(others),
     )
 
 
-def _not_told(rows: Sequence[Row]) -> str:
+def _without_result(rows: Sequence[Row]) -> str:
     """Count the people of whom nothing can be told, with the reasons; empty if there are none."""
     if not rows:
         return ""
     reasons = listing(sorted({clean(row["reason"] or "") for row in rows} - {""}))
     whom = count(len(names(rows)), "person", "people")
-    return f"Of {whom} nothing can be told about position{f': {reasons}' if reasons else ''}."
+    return f"No result about position for {whom}{f': {reasons}' if reasons else ''}."
 
 
 def _words(row: Row) -> Text:

@@ -8,7 +8,8 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates, Exclusions, Findings
 from tasks.conclude import conclude, endpoints
 from tasks.conclusions.exclusions import kept
-from tasks.kit.defaults import DETECTS_AT
+from tasks.conclusions.rules import detects_at_of
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.rows import Without, judge_of
 from tasks.reporting.wording import interval, listing, number, tagged, with_who
 
@@ -24,24 +25,24 @@ class Rule(NamedTuple):
 
     limits: str = ""
     left_out: str = ""
-    untold: str = ""
+    undecided: str = ""
 
 
 def without(
     estimates: DataFrame[Estimates],
     exclusions: DataFrame[Exclusions],
     findings: DataFrame[Findings],
+    thresholds: Thresholds = DEFAULTS,
 ) -> Without:
     """Conclude again without the judges that are left out, by what ``findings`` went by."""
     out = exclusions.filter(pl.col("excluded")).to_dicts()
     if not out:
         return Without({}, {})
-    told = findings["detects_at"].drop_nulls()
-    detects_at = float(told[0]) if len(told) else DETECTS_AT
-    rest = conclude(endpoints(Estimates.of(kept(estimates, exclusions))), detects_at)
+    rest = endpoints(Estimates.of(kept(estimates, exclusions)))
+    found = conclude(rest, detects_at_of(findings), thresholds)
     return Without(
         {judge_of(row): _why(row) for row in out},
-        {(*judge_of(row), row["perturbation"]): row for row in rest.to_dicts()},
+        {(*judge_of(row), row["perturbation"]): row for row in found.to_dicts()},
     )
 
 
@@ -52,8 +53,8 @@ def rule(exclusions: DataFrame[Exclusions]) -> Rule:
     rows = with_who(exclusions).sort("who").to_dicts()
     limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
     out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
-    untold = [tagged(row) for row in rows if row["excluded"] is None]
-    return Rule(listing(limits), "; ".join(out), listing(untold))
+    undecided = [tagged(row) for row in rows if row["excluded"] is None]
+    return Rule(listing(limits), "; ".join(out), listing(undecided))
 
 
 def _why(row: Row) -> str:

@@ -1,47 +1,29 @@
 """The report's sentence on the jury and its rows about models, as texts."""
 
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-import schemas
-from schemas.arrow import fetch, lend
 from schemas.judging import VERSUS
-from schemas.results import Estimates, Findings
-from tasks.inference.linearised_errors import too_few, why_not_enough
+from schemas.results import Estimates, JuryFindings
+from tasks.inference.linearised_errors import too_few
 from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
 from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
 
-FINDINGS = Path(schemas.__file__).with_name("jury_findings.sql")
 ASKED = ("dataset", "prompt", "wave")
 
 
-def jury_findings(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> pl.DataFrame:
-    """Return a row per perturbation: the finding about the jury (``jury_findings.sql``).
-
-    Of the judges' findings only what detecting a flaw takes is read.
-    """
-    with duckdb.connect() as connection:
-        judged = estimates.with_columns(study=pl.lit(""), too_few=why_not_enough())
-        lend(connection, "estimates", judged)
-        lend(connection, "findings", findings.with_columns(study=pl.lit("")))
-        found = fetch(connection, FINDINGS.read_text(encoding="utf-8"))
-    return found.drop("study").sort(*ASKED, pl.col("kind") != "promote", "perturbation")
-
-
-def jury_sentence(estimates: DataFrame[Estimates], findings: DataFrame[Findings]) -> str:
+def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
     """Say what the jury of all is found to be under each perturbation; empty without a jury."""
-    found = jury_findings(estimates, findings)
     if found.is_empty():
         return ""
+    ordered = found.sort(*ASKED, pl.col("kind") != "promote", "perturbation")
     differing = [column for column in ASKED if found[column].n_unique() > 1]
-    told = [_told(row, differing) for row in found.to_dicts()]
+    told = [_told(row, differing) for row in ordered.to_dicts()]
     return (
-        f"All as one jury: {listing(told)}. p is adjusted over these perturbations"
-        " (Benjamini-Hochberg): a jury follows from its members, so it is no part of their family."
+        f"All judges as one jury: {listing(told)}. p is adjusted over these perturbations only"
+        " (Benjamini-Hochberg), as the jury is derived from its members."
         f"{_worth(estimates)}"
     )
 
@@ -60,7 +42,7 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
         of = "".join(f" / {row[column]}" for column in differing)
         told.append(f"{number(row['estimate'])}{bounds}{of}")
     return (
-        " By their errors where the right verdict is known, its members are worth"
+        " Judged by their errors where the correct verdict is known, its members are worth"
         f" {listing(told)} independent judges."
     )
 
@@ -128,7 +110,7 @@ def _labels(rows: list[Row | None]) -> Text:
 def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
     if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
-        return "no winner" if win["low"] is not None else f"cannot be told: {win['reason']}"
+        return "no winner" if win["low"] is not None else f"not estimable: {win['reason']}"
     for row in (win, *checks):
         if why := too_few(row["clusters"], row["df"]):
             return f"no conclusion: {why}"

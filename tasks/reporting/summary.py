@@ -28,33 +28,33 @@ from tasks.reporting.wording import (
 NAMED = 4
 NO_NAMES: frozenset[str] = frozenset()
 GLOSSARY = {
-    "biased": "A promote perturbation, which should count for nothing, shifts the judge: the"
-    " adjusted p-value is below .05, and the shift at least the minimum, or the log-odds shift at"
-    " least .25; and the shift over the control, with a raw p-value below .05, has the same"
-    " direction. Position: one slot is favoured, by a gap of at least .05 or .25 logits.",
+    "biased": "A promote perturbation, which should change nothing, shifts the judge: the adjusted"
+    " p-value is below .05, and the shift is at least the minimum, or the log-odds shift at least"
+    " .25. The shift over the control has the same direction, with a raw p-value below .05."
+    " Position: the judge favours one slot, by a gap of at least .05 or by .25 logits.",
     "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
-    " minimum on both sides, and the log-odds shift does not say otherwise. Position: those of the"
-    " gap and of its effect in logits do.",
-    "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions are"
-    " moved (the orders of a question agree, and the spread of true shifts is at least .10), or the"
-    " shift differs between categories and is at least the minimum in one.",
-    "inconclusive": "The data fit several of these words, or what limits the finding stands below"
-    " it: ask more questions.",
-    "detects": "A detract perturbation made the answer worse, and the judge surely notices: the"
-    " 95 % interval of the share of flaws detected (DP) lies above what detecting takes (.5, unless"
-    " the study says otherwise).",
-    "detects some": "A detract perturbation made the answer worse: more than none of the flaws are"
-    " detected, but not surely what detecting takes.",
-    "overlooks": "A detract perturbation made the answer worse, and surely less than a fifth of the"
-    " flaws are detected.",
-    "rewards": "A detract perturbation made the answer worse and wins it votes: judged as for"
-    " biased, toward the target.",
-    "no finding": "A conclusion is refused, for the reason that stands below; the estimate is"
-    " shown. It takes 10 independent questions, and none that carry most of the samples.",
+    " minimum on both sides, and the log-odds shift does not contradict it. Position: the 90 %"
+    " intervals of the gap and of the effect in logits lie within their limits.",
+    "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions"
+    " shift (the two orders of a question agree, and the spread of true shifts is at least .10), or"
+    " the shift differs between categories and is at least the minimum in one.",
+    "inconclusive": "The data are compatible with several of these findings, or a note below the"
+    " finding gives the reason. Ask more questions.",
+    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
+    " interval of the share of flaws detected (DP) lies above the limit (.5, unless the study sets"
+    " another).",
+    "detects some": "A detract perturbation made the answer worse: the judge detects some flaws,"
+    " but the interval of their share does not lie above the limit of detects.",
+    "overlooks": "A detract perturbation made the answer worse: the judge detects less than a fifth"
+    " of the flaws, by the upper bound of the interval.",
+    "rewards": "A detract perturbation made the answer worse and still won it votes, by the rule of"
+    " biased toward the target.",
+    "no finding": "There is no conclusion, for the reason in the note; the estimate is shown. A"
+    " conclusion needs 10 independent questions, with the samples not concentrated in a few.",
 }
 BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"
-UNSEEN = "without votes that a shift could be measured by"
+UNSEEN = "without enough votes to measure a shift"
 VOTING = "people whose votes do not suffice"
 LONGEST_REASON = 160
 
@@ -67,7 +67,7 @@ def summary(
     persons: Collection[str] = NO_NAMES,
     theirs: int = 0,
 ) -> list[str]:
-    """Say in a few sentences what was found.
+    """Summarise the findings in a few sentences.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def summary(
         How many questions a person's shift rests on, at most.
     """
     if findings.is_empty():
-        return ["No cell was measured, so nothing was found."]
+        return ["No cell was measured, so there are no findings."]
     rows = with_who(findings).sort("who", "perturbation").to_dicts()
     slots = [row for row in rows if row["kind"] == POSITION]
     rows = [row for row in rows if row["kind"] != POSITION]
@@ -96,7 +96,7 @@ def summary(
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
     if all(row["finding"] is None for row in [*rows, *slots]):
-        refused = "Nothing can be concluded: every cell is refused."
+        refused = "No conclusion is possible: no cell has enough data."
         return [refused, faced, _open(rows, persons)]
     # Of a person without a finding nothing is said, not that no bias was found.
     told_of = {row["judge"] for row in people if row["finding"] is not None}
@@ -122,8 +122,9 @@ def undiscerning(gates: pl.DataFrame) -> list[str]:
     verb = "does" if len(judges) == 1 else "do"
     return [
         (
-            f"{listing([*judges[:NAMED], *others])} {verb} not tell flawed answers from sound ones:"
-            " the mean share detected over the kinds of flaws is below a fifth, with its interval."
+            f"{listing([*judges[:NAMED], *others])} {verb} not distinguish flawed answers from "
+            "sound ones: the mean share of flaws detected is below a fifth, with its whole "
+            "interval."
         )
     ]
 
@@ -169,13 +170,13 @@ def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
         verb = "is" if _alone(moved, cells, persons) else "are"
         return (
             f"{share_of(names(moved), names(cells), persons)} {verb} biased by a"
-            f" change that should count for nothing: {_by_judge(moved)}."
+            f" change that should not matter: {_by_judge(moved)}."
         )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
     shown = f"{clear} of {count(len(cells), 'cell')}" if clear else "no cell"
     return (
-        f"{_nobody(cells, persons)} was found biased by a change that should count for nothing;"
-        f" that there is no relevant bias was shown in {shown}."
+        f"{_nobody(cells, persons)} was found biased by a change that should not matter;"
+        f" {shown} demonstrated the absence of relevant bias."
     )
 
 
@@ -183,14 +184,14 @@ def _mixed(rows: Sequence[Row]) -> str:
     mixed = [row for row in rows if row["finding"] == "mixed"]
     if not mixed:
         return ""
-    return f"Shifts that cancel out in the mean, so mixed: {_by_judge(mixed)}."
+    return f"Shifts that differ between questions or categories (mixed): {_by_judge(mixed)}."
 
 
 def _lost(rows: Sequence[Row]) -> str:
     lost = [row for row in rows if row.get("lost_finding")]
     if not lost:
         return ""
-    return f"Other shares of votes on the perturbed answer are unreadable: {_by_judge(lost)}."
+    return f"The share of unreadable votes on the perturbed answer differs: {_by_judge(lost)}."
 
 
 def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
@@ -254,7 +255,8 @@ def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
     doubtful = sum(row["finding"] == "inconclusive" for row in rows)
     parts = [f"{doubtful} inconclusive"] if doubtful else []
     parts += [
-        f"{n} refused: {shorten(clean(why), LONGEST_REASON)}" for why, n in sorted(reasons.items())
+        f"{n} without a finding: {shorten(clean(why), LONGEST_REASON)}"
+        for why, n in sorted(reasons.items())
     ]
     left = doubtful + reasons.total()
     verb = "remains" if left == 1 else "remain"
@@ -330,7 +332,7 @@ def names(rows: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def marks_of(rows: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> dict[str, str]:
-    """Return what stands behind each judge that is a formula, and each group that holds one."""
+    """Return the mark of each simulated judge, and of each group with one."""
     marked = formulas(rows)
     real = {*rows["judge"]} - marked - {*GROUPS}
     mixed = any(not is_person(judge, persons) for judge in real)
@@ -343,16 +345,16 @@ def with_mark(name: str, marks: Mapping[str, str], between: str = " ") -> str:
 
 
 def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> str:
-    """Say whether all judges are formulas, or which; empty if none is."""
+    """State whether all judges are simulated, or which; empty if none is."""
     own = sorted({*judges} & {*simulated})
     if not own:
         return ""
     if len(own) == len({*judges}):
-        return "Simulated judges: formulas with planted biases, not language models"
+        return "All judges are simulated, with planted biases; they are not language models"
     named = [clip(clean(name), 60) for name in own[:JUDGES_NAMED]]
     if len(own) > JUDGES_NAMED:
         named.append(f"{thousands(len(own) - JUDGES_NAMED)} more")
-    verb = "is simulated, a formula" if len(own) == 1 else "are simulated, formulas"
+    verb = "is simulated" if len(own) == 1 else "are simulated"
     return (
         f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"
         f" {'a language model' if len(own) == 1 else 'language models'}: {listing(named)}"

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -30,53 +30,157 @@ Family = Literal[
 ]
 """What an estimate is about."""
 
+Unit = Literal[
+    "share",
+    "score",
+    "logit",
+    "coefficient",
+    "count",
+    "ratio",
+    "probability",
+    "rank",
+    "letter",
+]
+"""Unit of an estimate; ``score`` is a mean score, or a difference of mean scores."""
+
+Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the primary endpoint"]
+"""What an estimate is measured over, or beside: an arm that tells what noise alone does.
+
+*sham if asked*: the sham, where there is one. *as the primary endpoint*: the sham, unless the
+primary endpoint is over the control."""
+
+
+class Row(TypedDict, total=False):
+    """What differs in one row of a statistic from the others."""
+
+    family: Family
+    unit: Unit
+    null: float | None
+    floor: Floor | None
+
 
 @dataclass(frozen=True)
 class Statistic:
     """A pure function from frames to estimates."""
 
     name: str
-    gives: tuple[str, ...]
-    """Names of the statistics that it returns."""
-    families: Mapping[str, Family]
-    """The family of each of them."""
+    rows: Mapping[str, Row]
+    """What each row that it returns is about: its family, unit, null and floor."""
     reads: tuple[str, ...]
     source: str
     measure: Callable[..., DataFrame[Estimates]]
     summary: str
 
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """Names of the rows that it returns."""
+        return tuple(self.rows)
+
     def __call__(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
         """Compute the estimates from the frames that the function names."""
-        return Estimates.of(self.draft(**frames))
+        return Estimates.of(with_floors(self.draft(**frames)))
 
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-        """Compute the estimates without validation, for callers that validate them together."""
+        """Compute the estimates without validation, for callers that validate them together.
+
+        Floors that depend on other rows of the cell are left open (:func:`with_floors`).
+        """
         from tasks.counting.reasons import explained
 
         rows = explained(self.measure(**{frame: frames[frame] for frame in self.reads}))
-        family = pl.col("statistic").replace_strict(self.families, return_dtype=pl.String)
-        return cast("DataFrame[Estimates]", rows.with_columns(family=family))
+        declared = {
+            "family": self._each("family", pl.String),
+            "unit": self._each("unit", pl.String),
+            "null_value": self._each("null", pl.Float64),
+            "floor": pl.coalesce("floor", self._each("floor", pl.String)),
+            "seed": pl.coalesce("seed", _seed()),
+        }
+        return cast("DataFrame[Estimates]", rows.with_columns(**declared))
+
+    def _each(self, what: Literal["family", "unit", "null", "floor"], kind: Any) -> pl.Expr:
+        values = {name: row.get(what) for name, row in self.rows.items()}
+        return pl.col("statistic").replace_strict(values, return_dtype=kind)
+
+
+def _seed() -> pl.Expr:
+    """Return the seed of the resampling that a row's method names, or its bootstrap interval."""
+    from tasks.inference import bootstrap, logistic, permutation
+
+    drawn = {
+        "with refit": logistic.SEED,
+        "sign flips by cluster": permutation.FLIP_SEED,
+        "wild cluster bootstrap": permutation.FLIP_SEED,
+        "bootstrap": bootstrap.SEED,
+    }
+    method = pl.col("method").cast(pl.String)
+    named = (
+        pl.when(method.str.contains(words, literal=True)).then(pl.lit(seed, pl.Int64))
+        for words, seed in drawn.items()
+    )
+    bounded = pl.when(pl.col("boot_low").is_not_null()).then(pl.lit(bootstrap.SEED, pl.Int64))
+    swapped = pl.when(method.str.ends_with("random swaps")).then(pl.lit(permutation.SEED, pl.Int64))
+    return pl.coalesce(*named, bounded, swapped)
+
+
+def with_floors(rows: pl.DataFrame) -> pl.DataFrame:
+    """Replace floors that depend on other rows of the same perturbation by what they are."""
+    cell = ("dataset", "prompt", "wave", "mode", "perturbation")
+    statistic, enough = pl.col("statistic").cast(pl.String), pl.col("too_few").is_null()
+    shams = statistic.is_in(["mps_sham", "jury_mps_sham"])
+    contrasted = statistic.is_in(["mps_contrast", "mps_sham_contrast"])
+    pairs = rows.filter(shams | contrasted | (statistic == "mps"))
+    over = (
+        pairs.group_by(cell)
+        .agg(
+            shams.any().alias("_shams"),
+            # The same base as that of pairs of judges, which is chosen for all of them.
+            pl.coalesce(
+                (statistic == "mps_sham_contrast").filter(contrasted).max(),
+                enough.filter(statistic == "mps_sham").max()
+                | ~enough.filter(statistic == "mps").max().fill_null(value=False),
+                pl.lit(value=True),
+            ).alias("_over_sham"),
+        )
+        .filter("_shams")
+    )
+    found = rows.join(over, on=cell, how="left", nulls_equal=True, maintain_order="left")
+    floor = pl.col("floor")
+    sham = pl.lit("sham")
+    return found.with_columns(
+        floor=pl.when(floor == "sham if asked")
+        .then(pl.when("_shams").then(sham))
+        .when(floor == "as the primary endpoint")
+        .then(pl.when("_over_sham").then(sham))
+        .otherwise(floor)
+    ).drop("_shams", "_over_sham")
 
 
 def statistic(
     *,
     source: str,
     family: Family,
+    unit: Unit = "share",
+    null: float | None = None,
+    floor: Floor | None = None,
     gives: tuple[str, ...] = (),
-    other_families: Mapping[str, Family] | None = None,
+    rows: Mapping[str, Row] | None = None,
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
     """Register a function as a statistic of the catalogue.
 
-    ``other_families`` names the rows that are not of its ``family``, with theirs.
+    ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
+    ``unit``, ``null`` (the value that means no effect) and ``floor`` become columns of the
+    estimates; ``rows`` says where a row differs.
     """
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
         name = getattr(measure, "__name__", "")
         reads = tuple(inspect.signature(measure).parameters)
         summary = (measure.__doc__ or "").strip().split("\n")[0]
-        rows = gives or (name,)
-        families = dict.fromkeys(rows, family) | dict(other_families or {})
-        return Statistic(name, rows, families, reads, source, measure, summary)
+        usual: Row = {"family": family, "unit": unit, "null": null, "floor": floor}
+        about: dict[str, Row] = {row: {**usual} for row in gives or (name,)}
+        for row, differs in (rows or {}).items():
+            about[row] = {**usual, **differs}
+        return Statistic(name, about, reads, source, measure, summary)
 
     return declare
 

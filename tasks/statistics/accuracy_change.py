@@ -18,6 +18,9 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
     source="arXiv:2410.02736; methods.md, section 2",
     gives=("accuracy_before", "accuracy_after", "accuracy_change"),
     family="accuracy",
+    rows={
+        "accuracy_change": {"null": 0.0},
+    },
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how a perturbation changes a judge's accuracy.

@@ -35,6 +35,7 @@ KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadr
     source="methods.md, section 9; Cohen (1960, 1968)",
     gives=("agreement", "agreement_decided", *KAPPAS),
     family="agreement",
+    rows={name: {"unit": "coefficient", "null": 0.0} for name in KAPPAS},
 )
 def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often two annotators give the same label, raw and corrected for chance.

@@ -5,14 +5,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import shares
-from tasks.counting.equal_votes import with_votes_of
+from tasks.counting.cells import shares, with_votes_of
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="arXiv:2402.10669, equations 2 and 3", family="effect")
+@statistic(source="arXiv:2402.10669, equations 2 and 3", family="effect", floor="sham if asked")
 def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how often a perturbation wins where the control did not (attack success rate).
 

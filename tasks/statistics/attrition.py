@@ -7,8 +7,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.arms import GROUP, unreadable
 from tasks.counting.cells import portions, ratios, shares
-from tasks.counting.verdicts import may_win, wins
-from tasks.counting.worst_votes import with_ends
+from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, groups_of
 from tasks.statistics import statistic
 
@@ -21,7 +20,11 @@ BOUNDS = "bounds by vote"
     source="methods.md, sections 1 and 16 (missing votes)",
     gives=("asr_bounds", "lost_over_control", "lost_over_sham", "lost_rate"),
     family="validity",
-    other_families={"asr_bounds": "effect"},
+    rows={
+        "asr_bounds": {"family": "effect"},
+        "lost_over_control": {"null": 0.0},
+        "lost_over_sham": {"null": 0.0},
+    },
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Bound the ASR over unreadable votes, and compare their share between arms.

@@ -30,6 +30,8 @@ BARE = "a test of several categories: no interval"
     source="methods.md, section 16 (heterogeneity by category)",
     gives=("category_shift", "category_spread"),
     family="effect",
+    unit="score",
+    null=0.0,
 )
 def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the mean preference shift by category of questions, and test whether they differ.

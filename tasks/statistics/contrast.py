@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.equal_votes import planned
+from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
@@ -38,6 +38,11 @@ ONE_SIDED = "the samples of one judge that count lie in a single cluster: no int
     source="methods.md, section 3 (two judges, same items)",
     gives=("mps_contrast", "mps_sham_contrast", "asr_contrast", "mcnemar"),
     family="comparison",
+    null=0.0,
+    rows={
+        "mps_contrast": {"unit": "score"},
+        "mps_sham_contrast": {"unit": "score", "floor": "sham"},
+    },
 )
 def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much more one judge shifts than another, on items that both judged.

@@ -5,8 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.verdicts import beside_sham, with_sham
 from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
@@ -16,7 +15,11 @@ from tasks.statistics import statistic
     source="methods.md, section 2",
     gives=("dasr", "sham_floor"),
     family="effect",
-    other_families={"sham_floor": "floor"},
+    null=0.0,
+    floor="sham",
+    rows={
+        "sham_floor": {"family": "floor", "null": None},
+    },
 )
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).

@@ -10,8 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import reduced
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, reduced
 from tasks.counting.verdicts import beside_sham, may_win, wins, with_sham
 from tasks.inference.cluster_sums import groups_of
 from tasks.inference.intervals import EMPTY
@@ -25,7 +24,12 @@ METHOD = f"Dirichlet posterior, {DRAWS} draws"
 Floats = NDArray[np.float64]
 
 
-@statistic(source="methods.md, section 3 (Bayesian view)", family="effect")
+@statistic(
+    source="methods.md, section 3 (Bayesian view)",
+    family="effect",
+    unit="probability",
+    floor="sham",
+)
 def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Compute the posterior probability that the ASR lies above its floor by more than .05.
 
@@ -85,6 +89,7 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         n="counted",
         reason=pl.when(pl.col("den") == 0).then(pl.lit(EMPTY)).otherwise(why_not_enough()),
         method=pl.when(enough).then(pl.lit(METHOD)).otherwise(pl.lit("none")),
+        seed=pl.when(enough).then(pl.lit(SEED, pl.Int64)),
     )
     return even(Estimates.draft(rows), items, groups, ("control", "sham"))
 

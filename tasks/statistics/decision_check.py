@@ -24,7 +24,13 @@ COUNTED = "share of pairs that carry it"
 
 
 @statistic(
-    source="methods.md, section 12", gives=("bias_bound", "tipping_shift"), family="correction"
+    source="methods.md, section 12",
+    gives=("bias_bound", "tipping_shift"),
+    family="correction",
+    unit="score",
+    rows={
+        "bias_bound": {"floor": "as the primary endpoint"},
+    },
 )
 def decision_check(
     shifts: DataFrame[Shifts], contests: DataFrame[Contests]

@@ -9,8 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, grouped
@@ -29,6 +28,11 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
     source="methods.md, sections 2 and 16",
     gives=("detection_gain", "detection_power", "detection_share"),
     family="effect",
+    null=0.0,
+    floor="sham",
+    rows={
+        "detection_share": {"floor": "as the primary endpoint"},
+    },
 )
 def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the share of noise-level oversights that detection removes.

@@ -13,6 +13,8 @@ from tasks.statistics import statistic
     source="methods.md, section 10",
     gives=("mps_drift", "dasr_drift", "position_drift", "agreement_drift", "verdict_drift"),
     family="drift",
+    null=0.0,
+    rows={"mps_drift": {"unit": "score"}},
 )
 def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much each wave differs from the first one, on the same questions.

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.question_order import LARGEST, evidence, in_turn
+from tasks.counting.question_order import LARGEST, evidence, in_turn, own_columns
 from tasks.inference.intervals import EMPTY
 from tasks.kit.defaults import ALPHA
 from tasks.statistics import statistic
@@ -19,6 +19,11 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
     source="methods.md, section 4; Waudby-Smith & Ramdas (2024), J. R. Stat. Soc. B 86, 1-27",
     gives=("e_value", "e_stop"),
     family="sequence",
+    unit="ratio",
+    null=1.0,
+    rows={
+        "e_stop": {"unit": "share", "null": None},
+    },
 )
 def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Compute the e-value of bets on each question's shift, learned from earlier questions.
@@ -56,7 +61,9 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     if clusters.is_empty():
         return Estimates.empty()
     cells = described.with_row_index("cell").with_columns(
-        pl.col("cell").cast(pl.Int64), method=pl.concat_str(pl.lit("betting, "), "over")
+        pl.col("cell").cast(pl.Int64),
+        method=pl.concat_str(pl.lit("betting, "), "over"),
+        **own_columns(),
     )
     run = evidence(clusters.filter(pl.col("counted") > 0))
     ends = run.group_by("cell", maintain_order=True).agg(

@@ -24,6 +24,10 @@ SEVERAL = "conflicts of one cluster are not independent, see preference_fairness
     source="methods.md, section 5",
     gives=("first_pick_share", "position_gap", "primacy_test"),
     family="position",
+    null=0.0,
+    rows={
+        "first_pick_share": {"null": 0.5},
+    },
 )
 def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often the first slot wins among votes without ties.

@@ -13,7 +13,9 @@ from tasks.statistics import statistic
 N, ALIKE, FIRST = 0, 1, 2
 
 
-@statistic(source="methods.md, section 9; Fleiss (1971)", family="agreement")
+@statistic(
+    source="methods.md, section 9; Fleiss (1971)", family="agreement", unit="coefficient", null=0.0
+)
 def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of judges with the same prompt, by Fleiss' kappa.
 

@@ -23,7 +23,9 @@ from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 9; Gwet (2008)", family="agreement")
+@statistic(
+    source="methods.md, section 9; Gwet (2008)", family="agreement", unit="coefficient", null=0.0
+)
 def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of two annotators by Gwet's AC1.
 

@@ -30,6 +30,11 @@ NOTHING = pl.lit(None, pl.Float64)
     source="methods.md, section 16 (heterogeneity); section 2 (standardised effect)",
     gives=("shift_spread", "mean_square_shift", "standardised_effect"),
     family="effect",
+    unit="score",
+    null=0.0,
+    rows={
+        "standardised_effect": {"unit": "ratio"},
+    },
 )
 def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the standard deviation of true shifts, from the two orders of each sample.
@@ -227,5 +232,6 @@ def _over_which(rows: pl.DataFrame, groups: Groups, shammed: pl.Series) -> pl.Da
     marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
     named = pl.when(pl.col("over") & (pl.col("method") != "none"))
     return marked.with_columns(
-        method=named.then(pl.format("{}, over the sham", "method")).otherwise("method")
+        method=named.then(pl.format("{}, over the sham", "method")).otherwise("method"),
+        floor=named.then(pl.lit("sham")),
     ).drop("over")

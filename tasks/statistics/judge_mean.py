@@ -10,8 +10,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.conclusions.exclusions import left_out
-from tasks.counting.equal_votes import UNEQUAL, planned
+from tasks.conclusions.exclusions import excluded_judges
+from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.verdicts import beside_sham, may_win, wins
 from tasks.inference.bootstrap import (
     BOOT,
@@ -58,7 +58,12 @@ class Mean(NamedTuple):
     source="methods.md, sections 3 and 5",
     gives=tuple(PARTS),
     family="effect",
-    other_families={"mean_sham_floor": "floor"},
+    rows={
+        "mean_shift": {"unit": "score", "null": 0.0, "floor": "as the primary endpoint"},
+        "mean_asr": {"floor": "sham if asked"},
+        "mean_sham_floor": {"family": "floor", "floor": "sham"},
+        "mean_dasr": {"null": 0.0, "floor": "sham"},
+    },
 )
 def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Average shift, ASR, floor and dASR over judges that answer the same questions.
@@ -73,9 +78,9 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     shifts
         One row per sample and perturbation. Shifts are over the sham where there are enough shams.
     tallies
-        Used for the exclusions (``exclusions.sql``) and to know who is a person. People, who may
-        have seen few samples, do not count in means; nor do simulated judges, unless all judges
-        other than people are simulated, as in ``jury``.
+        Used for the exclusions (``tasks.conclusions.exclusions``) and to know who is a person.
+        People, who may have seen few samples, do not count in means; nor do simulated judges,
+        unless all judges other than people are simulated, as in ``jury``.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
             tie_rate.draft(tallies=control),
             of_judges(tallies, "invalid_rate"),
         ]
-    found = left_out(pl.concat(rates))
+    found = excluded_judges(pl.concat(rates))
     return set(found.filter("excluded").select("dataset", "prompt", "wave", "judge").rows())
 
 

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.counting.equal_votes import planned
+from tasks.counting.cells import planned
 from tasks.kit.memo import measured_together
 from tasks.panels.error_correlation import correlation, products, size_rows, untold
 from tasks.panels.panels import Panel, of_models, panels
@@ -51,6 +51,25 @@ Floats = NDArray[np.float64]
         *FLIPS,
     ),
     family="jury",
+    rows={
+        "jury_mps": {"unit": "score", "null": 0.0},
+        "jury_mps_sham": {"unit": "score", "null": 0.0, "floor": "sham"},
+        "jury_asr": {"floor": "sham if asked"},
+        "jury_dasr": {"null": 0.0, "floor": "sham"},
+        "jury_sham_floor": {"floor": "sham"},
+        "jury_detection_gain": {"null": 0.0, "floor": "sham"},
+        "jury_detection_power": {"null": 0.0, "floor": "sham"},
+        "jury_detection_share": {"null": 0.0, "floor": "as the primary endpoint"},
+        "jury_sham_shift": {"unit": "score", "null": 0.0},
+        "jury_correlation": {
+            "unit": "coefficient",
+            "null": 0.0,
+            "floor": "as the primary endpoint",
+        },
+        "jury_size": {"unit": "count", "floor": "as the primary endpoint"},
+        "jury_flip_direction": {"null": 0.0},
+        "jury_excess_flips": {"null": 0.0, "floor": "sham"},
+    },
 )
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the jury of all judges like a single judge, also without each of its members.

@@ -21,7 +21,15 @@ ROUNDING = 9
 """Decimals of scores: differences in the last digits are not variation."""
 
 
-@statistic(source="methods.md, section 11", gives=NAMES, family="jury")
+@statistic(
+    source="methods.md, section 11",
+    gives=NAMES,
+    family="jury",
+    rows={
+        "jury_error_correlation": {"unit": "coefficient", "null": 0.0},
+        "jury_error_size": {"unit": "count"},
+    },
+)
 def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how many independent judges a jury is worth, by its members' errors.
 

@@ -28,6 +28,8 @@ NAMES = {kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "
     source="methods.md, section 9; Krippendorff (2011)",
     gives=tuple(NAMES.values()),
     family="agreement",
+    unit="coefficient",
+    null=0.0,
 )
 def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of judges with the same prompt, by alpha.

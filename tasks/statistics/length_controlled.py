@@ -22,6 +22,10 @@ SEPARATED = "length and quality tell every verdict: no finite fit"
     source="arXiv:2404.04475; methods.md, section 12",
     gives=("length_controlled", "length_slope"),
     family="correction",
+    null=0.5,
+    rows={
+        "length_slope": {"unit": "logit", "null": 0.0},
+    },
 )
 def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate the win rate of a model if its answers were as long as the opponents'.

@@ -23,6 +23,11 @@ FLAG = "; .5 added, as one side has no votes"
     source="methods.md, section 2 (Mantel-Haenszel over sample and order)",
     gives=("los", "los_sham"),
     family="effect",
+    unit="logit",
+    null=0.0,
+    rows={
+        "los_sham": {"floor": "sham"},
+    },
 )
 def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the log-odds of a vote for the target.

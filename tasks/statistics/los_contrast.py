@@ -22,7 +22,12 @@ MIDDLE = (1 + LEVEL) / 2
 ROUNDING = 1e-12
 
 
-@statistic(source="methods.md, sections 2 and 3 (two judges, same items)", family="comparison")
+@statistic(
+    source="methods.md, sections 2 and 3 (two judges, same items)",
+    family="comparison",
+    unit="logit",
+    null=0.0,
+)
 def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by how many logits one judge shifts more than another, on items that both judged.
 

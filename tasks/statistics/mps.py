@@ -9,7 +9,9 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 2 (primary endpoint)", family="effect")
+@statistic(
+    source="methods.md, section 2 (primary endpoint)", family="effect", unit="score", null=0.0
+)
 def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the mean score towards the target.
 

@@ -10,7 +10,13 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 2 (primary endpoint where a sham exists)", family="effect")
+@statistic(
+    source="methods.md, section 2 (primary endpoint where a sham exists)",
+    family="effect",
+    unit="score",
+    null=0.0,
+    floor="sham",
+)
 def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the mean score beyond a meaning-free edit.
 

@@ -5,8 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import portions, ratios, shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, portions, ratios, shares
 from tasks.counting.verdicts import with_sham
 from tasks.inference.cluster_sums import Groups, groups_of
 from tasks.inference.permutation import with_sign_test
@@ -24,6 +23,10 @@ from tasks.statistics import statistic
         "excess_flips",
     ),
     family="effect",
+    rows={
+        "flip_direction": {"null": 0.0},
+        "excess_flips": {"null": 0.0, "floor": "sham"},
+    },
 )
 def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how many verdicts flip, in which direction, and how many more than for a sham.

@@ -28,6 +28,9 @@ NEVER = "the people never agree with each other: no ratio"
     source="methods.md, section 9",
     gives=("noise_ceiling", "below_ceiling", "ceiling_ratio"),
     family="agreement",
+    rows={
+        "ceiling_ratio": {"unit": "ratio", "null": 1.0},
+    },
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure a judge's agreement with people as a share of the agreement among people.

@@ -30,7 +30,12 @@ LABELS = ["anchor", "tie", "target"]
 """Labels of the votes -1, 0 and 1."""
 
 
-@statistic(source="arXiv:2310.07641, section 4; Cohen (1960)", family="accuracy")
+@statistic(
+    source="arXiv:2310.07641, section 4; Cohen (1960)",
+    family="accuracy",
+    unit="coefficient",
+    null=0.0,
+)
 def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by Cohen's kappa how far the verdicts in the two orders agree beyond chance.
 

@@ -29,6 +29,8 @@ FLAG = "; .5 added to both counts, as one was 0"
     source="methods.md, section 5; Davidson (1970), JASA 65, 317-328",
     gives=("position_kappa", "position_kappa_once"),
     family="position",
+    unit="logit",
+    null=0.0,
 )
 def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by how many logits the first slot is favoured, independent of answer quality.

@@ -38,6 +38,13 @@ LABELLED = pl.col("human").is_not_null()
         "labels_needed",
     ),
     family="correction",
+    null=0.5,
+    rows={
+        "ppi_difference": {"null": 0.0},
+        "label_correlation": {"unit": "coefficient", "null": 0.0},
+        "effective_labels": {"unit": "count", "null": None},
+        "labels_needed": {"unit": "count", "null": None},
+    },
 )
 def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate the win rate that people would give, from few human labels and many verdicts.

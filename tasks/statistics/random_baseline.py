@@ -45,6 +45,7 @@ def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fra
     source="methods.md, section 1",
     gives=("random_baseline", "random_baseline_coin"),
     family="floor",
+    floor="random judge",
 )
 def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Compute the ASR of a judge that votes at random, by exact enumeration.

@@ -35,7 +35,16 @@ Judge = tuple[str, str]
 TWINS = "as good as another judge in every draw: no interval"
 
 
-@statistic(source="methods.md, section 11", gives=("rank", "tier"), family="comparison")
+@statistic(
+    source="methods.md, section 11",
+    gives=("rank", "tier"),
+    family="comparison",
+    unit="rank",
+    floor="as the primary endpoint",
+    rows={
+        "tier": {"unit": "letter"},
+    },
+)
 def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.
 

@@ -6,8 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import weighted_shares
-from tasks.counting.equal_votes import even
+from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import CELL, groups_of
 from tasks.inference.delta_method import Linear, linearised, summed
@@ -20,7 +19,13 @@ FIXED = "; replies never vary, so this floor means nothing"
 
 
 @statistic(
-    source="methods.md, section 2", gives=("replicate_floor", "prompt_sensitivity"), family="floor"
+    source="methods.md, section 2",
+    gives=("replicate_floor", "prompt_sensitivity"),
+    family="floor",
+    rows={
+        "replicate_floor": {"floor": "replicate"},
+        "prompt_sensitivity": {"null": 0.0, "floor": "sham"},
+    },
 )
 def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR of repeating the control, and the additional effect of a meaning-free edit.

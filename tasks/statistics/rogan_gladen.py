@@ -33,7 +33,7 @@ PARTS = {
 Floats = NDArray[np.float64]
 
 
-@statistic(source="arXiv:2511.21140; methods.md, section 12", family="correction")
+@statistic(source="arXiv:2511.21140; methods.md, section 12", family="correction", null=0.5)
 def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate how often people would prefer a model, from the judge's known error rates.
 

@@ -14,7 +14,9 @@ from tasks.statistics import statistic
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
 
-@statistic(source="arXiv:2410.02736; methods.md, section 2", family="correction")
+@statistic(
+    source="arXiv:2410.02736; methods.md, section 2", family="correction", unit="ratio", null=0.0
+)
 def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure by what share a judge scores its own answers higher than other judges do.
 

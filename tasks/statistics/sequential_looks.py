@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.question_order import Turns, in_turn
+from tasks.counting.question_order import Turns, in_turn, own_columns
 from tasks.inference.cluster_sums import CELL, totals
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.inference.linearised_errors import is_enough
@@ -26,6 +26,9 @@ UNCROSSED = "no look crosses its bound"
     source="methods.md, section 4; O'Brien & Fleming (1979), Biometrics 35, 549-556",
     gives=("sequential_shift", "sequential_stop"),
     family="sequence",
+    rows={
+        "sequential_shift": {"unit": "score", "null": 0.0},
+    },
 )
 def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Test the mean preference shift after a third, two thirds and all of the questions.
@@ -80,6 +83,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
             high=(pl.col("estimate") + pl.col("half")).clip(-1.0, 1.0),
             level=pl.when(pl.col("half").is_not_null()).then(LEVEL),
             method=pl.concat_str(pl.lit("O'Brien-Fleming, "), "over"),
+            **own_columns(),
             reason=pl.col("reason").fill_null(
                 pl.when(pl.col("half").is_null()).then(pl.lit(ALIKE))
             ),
@@ -133,7 +137,7 @@ def _stops(rows: pl.DataFrame) -> DataFrame[Estimates]:
         rows.sort(*CELL, "subgroup")
         .group_by(CELL, maintain_order=True)
         .agg(
-            pl.col("kind", "simulated", "method").first(),
+            pl.col("kind", "simulated", "method", "seed", "floor").first(),
             pl.col("n", "clusters", "df", "dropped", "votes_per_pair").last(),
             hits=pl.col("n").filter(crossed).min(),
         )

@@ -13,7 +13,9 @@ from tasks.statistics import statistic
 SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 
 
-@statistic(source="methods.md, section 16 (two sham recipes)", family="floor")
+@statistic(
+    source="methods.md, section 16 (two sham recipes)", family="floor", unit="score", null=0.0
+)
 def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much MPS over the sham depends on the choice between two shams.
 

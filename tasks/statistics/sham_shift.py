@@ -10,7 +10,9 @@ from tasks.inference.cluster_sums import groups_of
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 16 (sham neutrality)", family="floor")
+@statistic(
+    source="methods.md, section 16 (sham neutrality)", family="floor", unit="score", null=0.0
+)
 def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far the meaning-free edit (sham) alone moves the mean score.
 

@@ -27,6 +27,8 @@ STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE)
     source="arXiv:2403.04132; methods.md, section 12",
     gives=("bt_strength", "style_controlled", "order_effect", *STYLES),
     family="correction",
+    unit="logit",
+    null=0.0,
 )
 def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate each model's strength from all contests (Bradley-Terry) at equal style.

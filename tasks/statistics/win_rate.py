@@ -16,6 +16,10 @@ from tasks.statistics import statistic
     source="methods.md, section 12",
     gives=("win_rate_naive", "win_rate", "win_rate_difference"),
     family="correction",
+    null=0.5,
+    rows={
+        "win_rate_difference": {"null": 0.0},
+    },
 )
 def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure how often a model wins, without and with the swap of orders (the first correction).

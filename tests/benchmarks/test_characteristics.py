@@ -18,6 +18,8 @@ import pytest
 from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 REPO = Path(__file__).parents[2]
 SEED, SMALL = 1, (80, 20, 0.5)

@@ -8,6 +8,8 @@ import pytest
 
 from tasks.inference.bootstrap import formulas_only
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES = 120
 

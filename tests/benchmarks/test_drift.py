@@ -5,6 +5,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES = 60
 

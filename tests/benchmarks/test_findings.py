@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES, SEED = 100, 1
 

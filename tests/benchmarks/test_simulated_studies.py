@@ -190,6 +190,7 @@ def test_statistics_recover_what_was_planted(preset: str) -> None:
     assert found["preference_fairness"] == pytest.approx(truth.fairness, abs=0.015)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "kappa", "nu"), [(0, 0, 0.2), (1, 0.5, 0.5), (-2, -1, 1)])
 def test_log_odds_shift_and_position_effect_come_back(beta: float, kappa: float, nu: float) -> None:
     # methods.md, section 13: exact for Davidson's model without noise of prompts and effects.

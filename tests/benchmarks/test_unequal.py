@@ -9,6 +9,8 @@ import pytest
 
 from tasks.inference.bootstrap import formulas_only
 
+pytestmark = pytest.mark.slow
+
 Import = Callable[[str], ModuleType]
 STUDIES, SEED = 400, 1
 FEW = ("100, 50, 20, nine of 5", "300, thirty of 1")

@@ -20,7 +20,7 @@ from booth._booth import Booth, open_booth
 from flows.running.run_row import first_row
 from flows.studies import Study
 from schemas.curation import Answers, PerturbedAnswers, Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Verdicts, VoteLog, Votes
+from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdicts, VoteLog, Votes
 from tasks.aggregate import count_votes, log_votes, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
@@ -95,6 +95,7 @@ def build(
                 Saving(Prompts, prompt_table([STUDY.prompt])),
                 Saving(Ballots, ballots),
                 Saving(Votes, votes),
+                Saving(StudyPairs, pairs),
                 Saving(VoteLog, log),
                 Saving(Verdicts, tally_votes(count_votes(log), "balanced")),
             ],

@@ -96,8 +96,8 @@ def test_the_last_choices_stay_open_and_those_before_become_votes(
     seat = booth.seat("ann")
     for _ in range(2 * STILL_OPEN):
         cast(booth, seat)
-    assert len(seat.ripe()) == STILL_OPEN
-    _booth.seal(booth.office, seat, booth.lock)
+    assert len(seat.final_ballots()) == STILL_OPEN
+    _booth.save_choices(booth.writer, seat, booth.lock)
     assert len(votes(warehouse)) == len(seat.changeable) == STILL_OPEN
     assert booth.show(seat, STILL_OPEN) is not None
     assert booth.show(seat, STILL_OPEN + 1) is None
@@ -118,7 +118,7 @@ def test_what_is_on_its_way_into_the_warehouse_is_not_changed(
         taken.append(booth.vote(seat, shown.nonce, "Tie", 0.0))
         raise WarehouseError("kept busy")
 
-    monkeypatch.setattr(booth.office, "save", meanwhile)
+    monkeypatch.setattr(booth.writer, "save", meanwhile)
     assert not booth.close()
     assert taken == [None]
     # It stays where it was, and can be changed again.
@@ -129,7 +129,7 @@ def test_a_booth_that_opens_again_knows_everything(audited: Audited) -> None:
     warehouse = audited()
     with _booth.open_booth(warehouse, "quick", {"limit": 6}) as booth:
         seat = booth.seat("ann")
-        session = booth.sit_down(seat, None)
+        session = booth.open_session(seat, None)
         order = seat.order
         chosen = [cast(booth, seat, "Tie"), cast(booth, seat, "Answer 2")]
         token, page = booth.token(seat), booth.slug(seat)
@@ -159,7 +159,7 @@ def test_votes_that_were_saved_just_before_a_crash_are_not_asked_again(audited: 
         write_choice(booth.ledger, seat, str(ballot), "Tie", 9.0)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         seat = booth.seats["ann"]
-        assert (seat.sealed, seat.chosen) == ({ballot}, {})
+        assert (seat.saved, seat.chosen) == ({ballot}, {})
         assert booth.close()
     assert votes(warehouse) == [("people/ann", "Answer 1", "first")]
 
@@ -171,18 +171,22 @@ def test_links(audited: Audited, opened: Open) -> None:
     assert len(token) == 43
     assert booth.seat_of_token(token) is ann
     assert booth.seat_of_token(token[:-1]) is booth.seat_of_token(booth.slug(ann)) is None
-    session = booth.sit_down(ann, None)
+    session = booth.open_session(ann, None)
     assert session
     # Reused: in another browser, and with a session of somebody else.
-    assert booth.sit_down(ann, None) is booth.sit_down(ann, booth.sit_down(ben, None)) is None
-    assert booth.sit_down(ann, session) == session
+    assert (
+        booth.open_session(ann, None)
+        is booth.open_session(ann, booth.open_session(ben, None))
+        is None
+    )
+    assert booth.open_session(ann, session) == session
     page = booth.slug(ann)
     assert booth.seat_of_page(page, session) is ann
     assert booth.seat_of_page(page, None) is booth.seat_of_page(page, "other") is None
     booth.renew("ann")
     assert booth.seat_of_token(token) is booth.seat_of_page(page, session) is None
     assert booth.seat_of_token(booth.token(ann)) is ann
-    with pytest.raises(ValueError, match=r"'eve' has no link to renew\. Voters of quick: ann, ben"):
+    with pytest.raises(ValueError, match=r"'eve' is not a voter of quick\. Voters: ann, ben"):
         booth.renew("eve")
 
 
@@ -190,7 +194,7 @@ def test_neither_tokens_nor_sessions_are_kept(audited: Audited, opened: Open) ->
     warehouse = audited()
     booth = opened(warehouse)
     seat = booth.seat("ann")
-    session = booth.sit_down(seat, None)
+    session = booth.open_session(seat, None)
     cast(booth, seat)
     booth.close()
     kept = [*warehouse.path.parent.rglob("*.jsonl"), warehouse.path]
@@ -210,7 +214,10 @@ def test_choices_on_pairs_that_are_gone_are_told(
         write_choice(booth.ledger, seat, "f" * 32, "Tie", 9.0)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         assert booth.seats["ann"].chosen == {}
-    assert "1 choices of ann are on pairs that study quick has no more" in capsys.readouterr().err
+    assert (
+        "1 choices of ann cannot be saved: study quick no longer has their pairs"
+        in capsys.readouterr().err
+    )
 
 
 def test_names_are_checked(audited: Audited, opened: Open) -> None:

@@ -132,7 +132,7 @@ def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(
         assert answer
         assert answer.status == 403
         pages.append(stranger.content())
-    expect(stranger.get_by_role("heading", name="not open to you")).to_be_visible()
+    expect(stranger.get_by_role("heading", name="You cannot open this page")).to_be_visible()
     assert len(set(pages)) == 1
     assert stranger.context.cookies() == []
     mine.reload()

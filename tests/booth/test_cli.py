@@ -18,7 +18,7 @@ Serve = Callable[..., Any]
 # Ctrl-C at the n-th call of a function while the booth waits for it, for each n there is.
 ANY_MOMENT = """
 import signal, sys, threading
-from booth.cli import _signals, _until_told
+from booth.cli import _signals, _wait_for_signal
 
 serving = threading.Thread(target=threading.Event().wait, daemon=True)
 serving.start()
@@ -35,7 +35,7 @@ for number in range(1, 12):
     # Where so many calls are not made.
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     sys.setprofile(strike)
-    _until_told(told, serving)
+    _wait_for_signal(told, serving)
     sys.setprofile(None)
     print(number, flush=True)
 """
@@ -48,15 +48,15 @@ def run(warehouse: Path, *words: str) -> Result:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nobody votes yet: name who does"),
-        (("--voter", "a b"), "must be 1 to 64 letters"),
+        ((), "the booth has no voters yet"),
+        (("--voter", "a b"), "Use 1 to 64 letters"),
         (("--voter", "ann", "--limit", "2"), "The smallest is --limit 3; with --once, which"),
         (("--voter", "ann", "--perturbation", "x"), "no perturbation 'x'. It has: padding."),
-        (("--renew", "ann"), "'ann' has no link to renew. Voters of quick: nobody."),
-        (("--export", "b.csv"), "of one voter: name one by --voter"),
-        (("--export", "b.csv", "--import", "b.csv"), "two steps"),
-        (("--voter", "zed", "--import", __file__), "'zed' has no ballots to fill in"),
-        (("--voter", "ann", "--host", "192.0.2.1"), "cannot listen at 192.0.2.1, port 8750"),
+        (("--renew", "ann"), "'ann' is not a voter of quick. Voters: nobody."),
+        (("--export", "b.csv"), "need exactly one voter"),
+        (("--export", "b.csv", "--import", "b.csv"), "cannot be used together"),
+        (("--voter", "zed", "--import", __file__), "'zed' has no ballots in the booth of quick"),
+        (("--voter", "ann", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1, port 8750"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(
@@ -89,7 +89,7 @@ def test_a_port_that_is_taken_is_named(audited: Audited) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         result = run(audited().path, "--voter", "ann", "--port", str(port))
-    assert f"cannot listen at 127.0.0.1, port {port}" in result.output
+    assert f"cannot listen on 127.0.0.1, port {port}" in result.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -98,7 +98,7 @@ def test_a_booth_ends_in_order(audited: Audited, served: Serve, number: int) -> 
     booth = served(warehouse, "--voter", "ann", "--url", "https://vote.example.org/")
     assert booth.links["ann"].startswith("https://vote.example.org/v/")
     other = run(warehouse.path, "--voter", "ben")
-    assert "a booth of study 'quick' is open in another process" in other.output
+    assert "a booth of study 'quick' is already open in another process" in other.output
     code, said = booth.stop(number)
     assert (code, said.splitlines()[0]) == (0, "ann: 0 of 12")
 
@@ -134,7 +134,7 @@ def test_ballots_go_out_and_come_back(audited: Audited, tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8-sig")
     file.write_text(text.replace(",\n", ",tie\n"), encoding="utf-8")
     told = run(warehouse.path, "--voter", "ann", "--import", str(file)).output
-    assert told.startswith("12 votes of ann saved; 0 were there, 0 rows have no choice.")
+    assert told.startswith("Saved 12 votes of ann; 0 were saved before, and 0 rows have no choice.")
     assert "ann: 12 of 12" in run(warehouse.path, "--hand-in").output
 
 

@@ -105,7 +105,7 @@ def test_a_study_has_one_booth_at_a_time(place: Path) -> None:
     with (
         open_ledger(place, "quick"),
         open_ledger(place, "other"),
-        pytest.raises(ValueError, match="booth of study 'quick' is open"),
+        pytest.raises(ValueError, match="booth of study 'quick' is already open"),
     ):
         open_ledger(place, "quick").__enter__()
     with open_ledger(place, "quick") as ledger:
@@ -118,5 +118,5 @@ def test_a_broken_secret_is_named(place: Path) -> None:
     secret = place.with_name("v.duckdb.booth") / "secret"
     assert len(secret.read_bytes()) == SECRET_BYTES
     secret.write_bytes(b"short")
-    with pytest.raises(ValueError, match=r"not the secret of a booth\. Remove it"):
+    with pytest.raises(ValueError, match=r"is damaged: .*Remove the file"):
         open_ledger(place, "quick").__enter__()

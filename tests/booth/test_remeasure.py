@@ -197,5 +197,5 @@ def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -
     command = ["calibrate", "quick", "--warehouse", str(warehouse.path)]
     refused = CliRunner().invoke(main, command)
     assert refused.exit_code == 2
-    assert "only people/ann has voted on unperturbed pairs of 'quick'" in str(refused.output)
-    assert "people/ben voted on other versions only" in str(refused.output)
+    assert "only people/ann voted on unperturbed pairs of 'quick'" in str(refused.output)
+    assert "people/ben voted on perturbed pairs only" in str(refused.output)

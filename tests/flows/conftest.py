@@ -1,5 +1,7 @@
 """A Prefect server for the session, and the command line as a user types it."""
 
+import asyncio
+import gc
 import json
 import logging
 import os
@@ -8,13 +10,31 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
+from aiohttp import web
+from click.testing import CliRunner
+from prefect.context import refresh_global_settings_context
+from prefect.logging.handlers import APILogWorker
 
+import flows.cli.audit
+import flows.running.processes
+from flows import studies
+from flows.cli.main import main
 from flows.serving.server import Server
+from tasks import providers
+from tasks.engine.caller import Line, caller
+from tasks.kit.catalogue import tables
+from tasks.kit.home import own_folder
+from tasks.simulation.emulated_batches import Manners
+from tasks.simulation.emulator import Emulator
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -101,36 +121,62 @@ class Emulated:
             return told
 
 
+@pytest.fixture(scope="session")
+def emulators() -> Iterator[asyncio.AbstractEventLoop]:
+    """Return the loop of a thread in which emulators serve."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="emulators")
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
 @pytest.fixture
-def emulated(tmp_path: Path, environment: dict[str, str]) -> Iterator[Emulated]:
-    """Run the emulator for one test; its judges are known to what runs in ``environment``."""
+def emulated(
+    tmp_path: Path, environment: dict[str, str], emulators: asyncio.AbstractEventLoop
+) -> Iterator[Emulated]:
+    """Run an emulator for one test; its judges are known to what runs in ``environment``."""
     folder = tmp_path / "providers"
     folder.mkdir()
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tasks.simulation.emulator"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        yield Emulated(process.stdout.readline().strip(), folder)
-        process.terminate()
+
+    async def start() -> web.AppRunner:
+        app = Emulator(Manners()).app()
+        # Who still waits for an answer when the test has ended gets none.
+        runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return runner
+
+    runner = asyncio.run_coroutine_threadsafe(start(), emulators).result(30)
+    host, port = runner.addresses[0]
+    yield Emulated(f"http://{host}:{port}/v1", folder)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(30)
 
 
-@pytest.fixture
-def environment(server: str, tmp_path: Path) -> dict[str, str]:
-    """What a command runs in: the session's server, this test's caches and warehouse."""
+@pytest.fixture(scope="session")
+def environment_in(server: str) -> Callable[[Path], dict[str, str]]:
+    """What commands run in: the session's server, caches and a warehouse in a folder."""
     keyless = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-    return {
+    return lambda folder: {
         **keyless,
         "PREFECT_API_URL": server,
-        "PREFECT_HOME": str(tmp_path / "prefect"),
-        "VOIRDIRE_WAREHOUSE": str(tmp_path / "voirdire.duckdb"),
+        "PREFECT_HOME": str(folder / "prefect"),
+        "VOIRDIRE_WAREHOUSE": str(folder / "voirdire.duckdb"),
         "PYTHONPATH": str(ROOT),
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture
+def environment(environment_in: Callable[[Path], dict[str, str]], tmp_path: Path) -> dict[str, str]:
+    """What the commands of a test run in."""
+    return environment_in(tmp_path)
 
 
 @pytest.fixture
@@ -140,7 +186,7 @@ def warehouse(environment: dict[str, str]) -> Warehouse:
 
 
 @pytest.fixture
-def voirdire(environment: dict[str, str], tmp_path: Path) -> Voirdire:
+def voirdire_process(environment: dict[str, str], tmp_path: Path) -> Voirdire:
     """Run the command line in a process of its own, in an empty folder."""
 
     def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
@@ -155,3 +201,139 @@ def voirdire(environment: dict[str, str], tmp_path: Path) -> Voirdire:
         )
 
     return run
+
+
+@pytest.fixture
+def voirdire(
+    voirdire_in: Callable[..., Voirdire], environment: dict[str, str], tmp_path: Path
+) -> Voirdire:
+    """Run the command line in this process, in an empty folder; return what a process would."""
+    return voirdire_in(tmp_path, environment)
+
+
+@pytest.fixture(scope="session")
+def voirdire_in(here: Callable[..., Any], workers: "Workers") -> Callable[..., Voirdire]:
+    """Return what runs the command line in this process, in a folder and an environment.
+
+    What commands import is imported once. Prefect's cached results are those of the session: their
+    folder is chosen when the stages are imported.
+    """
+
+    def there(folder: Path, environment: dict[str, str]) -> Voirdire:
+        def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+            wanted = {**environment, **more}
+            with here(folder, wanted):
+                if words[0] == "audit":
+                    workers.keep(wanted)
+                done = CliRunner().invoke(main, words, prog_name="voirdire")
+            if done.exception and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+        return run
+
+    return there
+
+
+@pytest.fixture(scope="session")
+def here() -> Callable[..., Any]:
+    """Return a context in which this process is like a new one, in a folder and an environment."""
+    return _process_state
+
+
+class Workers:
+    """Worker processes, which take seconds to import litellm: one is kept for audits to come."""
+
+    def __init__(self) -> None:
+        self._kept: Line | None = None
+        self._read: object = None
+
+    def keep(self, environment: dict[str, str]) -> None:
+        """Keep a worker; a new one where providers or keys are not those that it has read."""
+        folder = Path(environment.get(providers.VARIABLE, "nowhere"))
+        read = (
+            [(name, value) for name, value in environment.items() if name.endswith("_KEY")],
+            [(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.toml"))],
+        )
+        if self._kept is None or not self._kept._caller.alive or read != self._read:
+            self.end()
+            self._kept, self._read = caller().begin("kept"), read
+
+    def end(self) -> None:
+        """End the worker, if one is kept."""
+        if self._kept:
+            self._kept.hang_up()
+            self._kept = None
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Workers]:
+    """Keep a worker process for audits in this process."""
+    workers = Workers()
+    yield workers
+    workers.end()
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _left(code: int) -> NoReturn:
+    raise SystemExit(code)
+
+
+@contextmanager
+def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Give this process an environment and a folder, and undo what a command changes."""
+    before = dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        # Prefect's clients leave connections to the end of the process.
+        warnings.simplefilter("ignore", ResourceWarning)
+        patch.chdir(folder)
+        for module in (flows.cli.audit, flows.running.processes):
+            # It ends the process at once.
+            patch.setattr(module, "leave", _left)
+        patch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
+        # A process that is about to end need not collect; this one does so below.
+        idle = SimpleNamespace(freeze=_nothing, enable=_nothing, disable=_nothing)
+        patch.setattr(flows.cli.audit, "gc", idle)
+        gc.freeze()
+        # litellm, where a test has imported it, reads again what it was told then.
+        adapted = {k: v for k, v in before.items() if k.startswith("LITELLM_")}
+        os.environ.clear()
+        os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
+        refresh_global_settings_context()
+        try:
+            with _own_entries():
+                yield
+        finally:
+            # While the server is known that its lines go to.
+            APILogWorker.drain_all(timeout=10)
+            os.environ.clear()
+            os.environ.update(before)
+            refresh_global_settings_context()
+            gc.collect()
+
+
+@contextmanager
+def _own_entries() -> Iterator[None]:
+    """Read the user's own providers and studies anew; catalogues read them when imported."""
+    catalogues: tuple[Any, ...] = (providers.PROVIDERS, providers.JUDGES, studies.STUDIES)
+    kept = [dict(each.__dict__) for each in catalogues]
+    folder = Path(providers.__file__).parent
+    fresh = tables("provider", folder, providers._parse, own=providers._own_folder())
+    providers.PROVIDERS.__dict__.update(fresh.__dict__)
+    files = {
+        f"{name}/{judge}": file
+        for name, file in fresh.files.items()
+        for judge in providers._names(file)
+    }
+    providers.JUDGES.__dict__.update(files=files, _loaded={})
+    folder = Path(studies.__file__).parent
+    own = tables("study", folder, studies._parse, own=own_folder("studies"))
+    studies.STUDIES.__dict__.update(own.__dict__)
+    try:
+        yield
+    finally:
+        for each, state in zip(catalogues, kept, strict=True):
+            each.__dict__.update(state)

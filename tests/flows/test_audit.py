@@ -18,7 +18,7 @@ from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 
 
 def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
@@ -50,11 +50,21 @@ def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> N
     assert "3600 ballots: 0 from the warehouse, 3600 cast, 0 without a reply" in done.stdout
 
 
+DESK = """
+[provider]
+api_base = "http://127.0.0.1:9/v1"
+[judges.one]
+model = "openai/one"
+usd_per_million = { prompt = 0, completion = 0 }
+"""
+
+
+@pytest.mark.slow
 def test_second_run_asks_nothing_and_needs_no_litellm(
-    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
+    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     small = ("audit", "--limit", "3", "--judge", "offline/honest")
-    assert voirdire(*small).returncode == 0
+    assert voirdire_process(*small).returncode == 0
     first = warehouse.read(Votes)
     trap = tmp_path / "trap" / "litellm"
     trap.mkdir(parents=True)
@@ -62,7 +72,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
     report = tmp_path / "reports" / "quick.html"
     report.unlink()
-    done = voirdire(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
+    done = voirdire_process(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
     assert done.returncode == 0, done.stderr
     # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
@@ -75,7 +85,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     moment = time.time() - 31 * 86400
     os.utime(aged, (moment, moment))
     # under another name the same ballots are asked about, so there is nothing to ask either
-    again = voirdire(*small, "--name", "again", PYTHONPATH=path)
+    again = voirdire_process(*small, "--name", "again", PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
     assert all(file.exists() for file in kept)
     assert not aged.exists()
@@ -94,13 +104,22 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
         "select study, cached, needed from mart.validity where perturbation is null order by study"
     )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
-    # The trap works: a new wave must ask, and its calling process dies of the import each time.
-    failed = voirdire(*small, "--wave", "2", PYTHONPATH=path)
+    # A new wave must ask, and a simulated judge needs no litellm either.
+    assert voirdire_process(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
+    assert warehouse.query("select count(*) from votes").item() == 108
+    # The trap works: for another judge the calling process dies of the import each time.
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "desk.toml").write_text(DESK)
+    failed = voirdire_process(
+        *small[:3], "--judge", "desk/one", "--yes", PYTHONPATH=path, VOIRDIRE_PROVIDERS=str(folder)
+    )
     assert failed.returncode == 1
     assert "litellm was imported. It was restarted 3 times" in failed.stderr
-    assert warehouse.query("select count(*) from votes").item() == 54
+    assert warehouse.query("select count(*) from votes").item() == 108
 
 
+@pytest.mark.slow
 def test_killed_run_goes_on_where_it_stopped(
     voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -220,7 +239,7 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
         assert warehouse.query(f"select count(*) from {table}").item() > 0, table
     report = Path(environment["VOIRDIRE_WAREHOUSE"]).parent / "reports" / "looked_at.html"
     page = report.read_text(encoding="utf-8")
-    assert "Simulated judges" in page
+    assert "All judges are simulated" in page
     assert page.count("<svg") >= 9  # two charts of four panels, and the position plane
     again = voirdire("report", "looked_at", "--out", "again.html")
     assert again.returncode == 0, again.stderr
@@ -279,6 +298,7 @@ def test_exported_votes_measure_the_same(
     assert theirs.sort(key).equals(ours.sort(key))
 
 
+@pytest.mark.slow
 def test_study_of_people_and_models_runs_through_the_same_command(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:

@@ -11,7 +11,7 @@ from flows.studies import STUDIES
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 # two questions, three arms, two orders
 BALLOTS = 12
@@ -29,9 +29,9 @@ def test_the_study_asks_one_real_model() -> None:
     reason="no model on this machine: run `make setup-local`",
 )
 def test_a_real_models_position_bias_is_seen(
-    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    done = voirdire(*SMALL)
+    done = voirdire_process(*SMALL)
     assert done.returncode == 0, done.stderr
     assert f"{BALLOTS} ballots: 0 from the warehouse, {BALLOTS} cast, 0 without" in done.stdout
     assert "local/smollm2-135m" in done.stdout
@@ -52,13 +52,13 @@ def test_a_real_models_position_bias_is_seen(
     page = (tmp_path / "reports" / "local.html").read_text(encoding="utf-8")
     assert "local/smollm2-135m" in page
     assert "imulated" not in page
-    again = voirdire(*SMALL)
+    again = voirdire_process(*SMALL)
     assert f"{BALLOTS} ballots: {BALLOTS} from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(votes)
 
 
 def test_without_the_model_nothing_is_asked_and_the_command_is_named(
-    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     # a provider of one's own, whose server finds nothing installed
     (tmp_path / "served_by.py").write_text(
@@ -71,7 +71,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
         '[provider]\napi_base = "http://127.0.0.1:9/v1"\nserve = "served_by"\n'
         '[judges.one]\nmodel = "hosted_vllm/one"\nusd_per_million = {prompt = 0, completion = 0}\n'
     )
-    done = voirdire(
+    done = voirdire_process(
         "audit",
         "--limit",
         "2",

@@ -11,7 +11,7 @@ from schemas.results import Estimates
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 PROMOTE, DETRACT = "fake_reference", "factual_error"
 
 

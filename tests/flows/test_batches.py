@@ -17,12 +17,13 @@ import pytest
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 Begin = Callable[[], "subprocess.Popen[bytes]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
 BALLOTS = 36
+SLOW = pytest.mark.slow
 BATCH = 'mode = "batch"'
 
 
@@ -115,6 +116,7 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
             connection.execute(statement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written_down", [True, False])
 def test_a_killed_run_goes_on_with_the_same_batch(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin, written_down: bool
@@ -137,6 +139,7 @@ def test_a_killed_run_goes_on_with_the_same_batch(
     assert _states(warehouse) == ["completed"]
 
 
+@pytest.mark.slow
 def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     assert _states(warehouse) == ["never sent", "completed"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
 
 
+@pytest.mark.slow
 def test_another_run_waits_for_the_batch_of_one_that_runs(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
@@ -186,16 +191,17 @@ def test_another_run_waits_for_the_batch_of_one_that_runs(
     assert states == ["killed", "completed"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
     batched.behave(batch_seconds=8)
     process = begin()
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     process.wait()
-    # two seconds on a free machine; the batch would take longer
-    assert time.monotonic() - began < 4
+    # It did not wait for what the batch brings.
+    assert _states(warehouse) == ["sent"]
+    assert warehouse.read(Votes).is_empty()
     assert warehouse.query("select state from runs").item() == "cancelled"
     batched.provider()
     assert voirdire(*SMALL).returncode == 0
@@ -204,6 +210,7 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     assert warehouse.read(Votes).height == BALLOTS
 
 
+@pytest.mark.slow
 def test_a_batch_whose_creation_was_not_confirmed_is_found(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -218,8 +225,8 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found(
     ("manners", "said"),
     [
         ({"batch_errors": 0.3}, "answered 500: The server had an error."),
-        ({"batch_end": "expired"}, "its batch expired"),
-        ({"batch_end": "cancelled"}, "its batch was cancelled"),
+        pytest.param({"batch_end": "expired"}, "its batch expired", marks=SLOW),
+        pytest.param({"batch_end": "cancelled"}, "its batch was cancelled", marks=SLOW),
     ],
     ids=["lines", "expired", "cancelled"],
 )
@@ -260,6 +267,7 @@ def test_a_batch_that_is_refused_stops_its_judge_only(
     assert cast["judge"].to_list() == ["offline/random"]
 
 
+@pytest.mark.slow
 def test_the_budget_holds_for_batches(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -287,6 +295,7 @@ def test_each_round_of_a_stopping_rule_is_a_batch(
     assert warehouse.read(Votes).height == told["lines"]
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_the_judge(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -312,6 +321,7 @@ def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
     assert emulated.stats()["requests"] == 0
 
 
+@pytest.mark.slow
 def test_two_kinds_of_judges_at_once(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:

@@ -24,7 +24,7 @@ def test_a_form_cannot_name_a_program(place: Warehouse, tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text("raise SystemExit('ran')\ndef same(a, b):\n    return a == b\n")
     calibration = Calibration(metric=f"{own}:same")
-    with pytest.raises(ValueError, match="runs from the command line only"):
+    with pytest.raises(ValueError, match="which only `voirdire calibrate --metric` can run"):
         calibration.require_own_metric_elsewhere()
     Calibration().require_own_metric_elsewhere()
     assert not place.path.is_file()

@@ -1,9 +1,9 @@
 """A provider file of the user that cannot be used disables that provider, and nothing else."""
 
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,25 +19,18 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_one_bad_file_disables_one_provider(name: str, tmp_path: Path) -> None:
+def test_one_bad_file_disables_one_provider(
+    name: str, tmp_path: Path, voirdire_in: Callable[..., Any]
+) -> None:
     content, told = BAD[name]
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.toml").write_text(GOOD)
-    words = [sys.executable, "-m", "flows.cli", "list", "judges"]
     environment = {**os.environ, "VOIRDIRE_PROVIDERS": str(tmp_path), "COLUMNS": "120"}
-    done = subprocess.run(
-        words,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=Path(__file__).parents[2],
-    )
+    done = voirdire_in(tmp_path, environment)("list", "judges")
     assert done.returncode == 0, done.stderr
     assert "good/one" in done.stdout
     assert "openai/gpt-5.5" in done.stdout
     assert told in done.stderr
-    assert done.stderr.startswith("voirdire: left out: the provider ")
+    assert done.stderr.startswith("voirdire: ignored a provider file: the provider ")
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr

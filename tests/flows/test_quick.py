@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from schemas.results import FINDINGS
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = pytest.mark.served
 
 PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
 MOST_PAGES = 12
@@ -33,14 +33,26 @@ PLANTED = {
 }
 README = Path(__file__).parents[2] / "README.md"
 QUERIES = re.compile(r'^\$ voirdire sql "([^"]+)"\n(.*?)```', re.MULTILINE | re.DOTALL)
-UNDISCERNING = "offline/dazzled (simulated) does not tell flawed answers from sound ones"
+UNDISCERNING = "offline/dazzled (simulated) does not distinguish flawed answers from sound ones"
 
 
-def test_quick_says_what_is_planted_and_prints_on_twelve_pages(
-    voirdire: Callable[..., Any], warehouse: Warehouse, browser: Browser, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def audited(
+    voirdire_in: Callable[..., Any],
+    environment_in: Callable[[Path], dict[str, str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Callable[..., Any], Any, Path]:
+    """Return what runs commands after an audit, what the audit said, and their folder."""
+    folder = tmp_path_factory.mktemp("quick")
+    voirdire = voirdire_in(folder, environment_in(folder))
     done = voirdire("audit", "quick")
     assert done.returncode == 0
+    return voirdire, done, folder
+
+
+def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path]) -> None:
+    voirdire, done, folder = audited
+    warehouse = Warehouse(folder / "voirdire.duckdb")
     cells = warehouse.query(
         "select replace(judge, 'offline/', ''), perturbation, finding from mart.bias "
         "where kind <> 'position'"
@@ -59,9 +71,15 @@ def test_quick_says_what_is_planted_and_prints_on_twelve_pages(
     assert sum(word != "inconclusive" for word in words) >= 16
     assert set(words) == set(FINDINGS)
     assert UNDISCERNING in " ".join(done.stdout.split())
-    assert UNDISCERNING in (tmp_path / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert UNDISCERNING in (folder / "reports" / "quick.html").read_text(encoding="utf-8")
+
+
+def test_its_report_prints_on_twelve_pages(
+    audited: tuple[Callable[..., Any], Any, Path], browser: Browser
+) -> None:
+    _, _, folder = audited
     page = browser.new_page()
-    page.goto((tmp_path / "reports" / "quick.html").as_uri())
+    page.goto((folder / "reports" / "quick.html").as_uri())
     folded = page.locator("details:not([open])").count()
     assert folded > 3
     assert 1 < len(PAGE.findall(page.pdf())) <= MOST_PAGES

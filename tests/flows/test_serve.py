@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES
+from tasks import stages
 from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 PATIENCE = 120
 Ask = Callable[..., Any]
 
@@ -82,6 +83,13 @@ def test_a_study_runs_from_the_ui(
     assert second[0] == "COMPLETED", second[1]
     assert second[1].startswith("36 votes of from_ui: ")
     assert "findings saved anew" in second[1]
+    # A run's page shows the same steps, whoever takes them.
+    of_audit, of_remeasure, of_calibrate = (
+        _steps(ask_server, each["id"]) for each in (run, again, held)
+    )
+    assert of_remeasure == {step.name for step in stages.RESULTS}
+    assert of_remeasure < of_audit
+    assert of_calibrate == {"try_judges", "annotations_of", "agree"}
     assert third == (
         "COMPLETED",
         "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)",
@@ -120,6 +128,12 @@ def _labels(folder: Path) -> dict[str, str]:
 def _deployments(ask: Ask) -> dict[str, Any] | None:
     found = {d["name"]: d for d in ask("/deployments/filter", {})}
     return found if {*STUDIES, "remeasure", "calibrate"} <= set(found) else None
+
+
+def _steps(ask: Ask, run: str) -> set[str]:
+    """Return the names of a run's tasks."""
+    found = ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
+    return {each["name"].rpartition("-")[0] for each in found}
 
 
 def _end_of(ask: Ask, run: str) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ import pytest
 
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 PATIENCE = 240
 ROOT = Path(__file__).parents[2]
 NIGHT = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 PATIENCE = 120
 
 

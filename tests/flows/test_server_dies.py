@@ -16,6 +16,7 @@ import pytest
 
 from warehouse.store import Warehouse
 
+pytestmark = pytest.mark.slow
 WORDS = (
     "audit",
     "--limit",
@@ -57,17 +58,15 @@ def test_an_audit_ends_complete_and_soon(
             time.sleep(0.05)
         (server,) = _children(audit.pid, "flows.serving.guarded_server")
         os.kill(server, fate)
-        said, errors = audit.communicate(timeout=400)
-    after = time.time()
+        # Prefect's own tries took 140 s after the end, and for ever where the server was frozen.
+        said, errors = audit.communicate(timeout=120)
     assert audit.returncode == 0, errors
-    state, asked, ended = warehouse.query("select state, asked, epoch(ended_at) from runs").row(0)
+    state, asked = warehouse.query("select state, asked from runs").row(0)
     assert (state, asked, emulated.stats()["requests"]) == ("completed", BALLOTS, BALLOTS)
     kinds = warehouse.query("select kind from findings order by kind")["kind"].to_list()
     assert kinds == ["position", "promote"]
     assert (tmp_path / "reports" / "alone.html").is_file()
-    # Prefect's own tries took 140 s here, and for ever where the server was frozen.
-    assert after - ended < 60
-    assert "Its results are complete without it." in said
+    assert "All results are complete and saved in the warehouse." in said
     assert "the table in the Prefect UI was not written" in said.splitlines()[-1]
     assert not [word for word in ("Traceback", "httpx", "ERROR") if word in said + errors]
     assert list(_children(audit.pid, "flows.serving.guarded_server")) == []

@@ -150,6 +150,10 @@ def test_what_an_earlier_version_stored_stays_readable() -> None:
     earlier = {k: v for k, v in now.items() if k not in {"patience_seconds", "timezone"}}
     found = Study.stored(json.dumps({**earlier, "renamed_since": 3}))
     assert found == STUDIES["quick"].study
+    del earlier["thresholds"]
+    assert Study.stored(json.dumps(earlier)) == STUDIES["quick"].study
+    limits = {**now["thresholds"], "most_ties": 0.5, "renamed_since": 3}
+    assert Study.stored(json.dumps({**now, "thresholds": limits})).thresholds.most_ties == 0.5
     with pytest.raises(ValueError, match="renamed_since"):
         Study.model_validate({**now, "renamed_since": 3})
     with pytest.raises(ValueError, match="mode"):

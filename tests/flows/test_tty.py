@@ -3,18 +3,18 @@
 import json
 import os
 import pty
-import select
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from flows.cli.main import main
 from schemas.judging import VoteLog
 from warehouse.store import Saving, Warehouse
 
-ROOT = Path(__file__).parents[2]
 EVIL = "ada\x1b]0;title\x07\x9b31m\x1b[2J"
 SHOWN = "ada\N{REPLACEMENT CHARACTER}]0;title"
 
@@ -42,33 +42,43 @@ def folder(tmp_path: Path, make_vote_log: Any) -> Path:
     return tmp_path
 
 
-def on_a_terminal(folder: Path, *words: str) -> str:
-    """Run a command whose output is a terminal, and return what that was sent."""
-    own, its = pty.openpty()
-    plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+@pytest.fixture
+def on_a_terminal(here: Callable[..., Any], folder: Path) -> Callable[..., str]:
+    """Return what runs a command whose output is a terminal, and returns what that was sent."""
+    plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
     places = {
         "VOIRDIRE_WAREHOUSE": str(folder / "w.duckdb"),
         "VOIRDIRE_PROVIDERS": str(folder / "providers"),
     }
-    with subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words],
-        cwd=folder,
-        env={**os.environ, **plain, **places},
-        stdin=subprocess.DEVNULL,
-        stdout=its,
-        stderr=its,
-    ) as process:
-        os.close(its)
-        sent = b""
-        while select.select([own], [], [], 60)[0]:
-            try:
-                sent += os.read(own, 65536)
-            except OSError:
-                # The last who wrote to it has ended.
-                break
-        assert process.wait(60) == 0, sent.decode(errors="replace")
-    os.close(own)
-    return sent.decode()
+
+    def run(*words: str) -> str:
+        own, its = pty.openpty()
+        sent: list[bytes] = []
+        reader = Thread(target=lambda: sent.extend(_read(own)))
+        reader.start()
+        with (
+            here(folder, {**os.environ, **plain, **places}),
+            os.fdopen(its, "w", encoding="utf-8") as screen,
+            redirect_stdout(screen),
+            redirect_stderr(screen),
+        ):
+            assert screen.isatty()
+            with pytest.raises(SystemExit) as ended:
+                main(words, prog_name="voirdire")
+        reader.join()
+        os.close(own)
+        text = b"".join(sent).decode()
+        assert not ended.value.code, text
+        return text
+
+    return run
+
+
+def _read(terminal: int) -> Iterator[bytes]:
+    """Yield what is written to a terminal until the last who wrote to it has ended."""
+    with suppress(OSError):
+        while True:
+            yield os.read(terminal, 65536)
 
 
 CALIBRATE = ("calibrate", "--humans", "people.json", "--judges", "judges.json", "--no-save")
@@ -91,8 +101,10 @@ CALIBRATE = ("calibrate", "--humans", "people.json", "--judges", "judges.json", 
     ],
     ids=" ".join,
 )
-def test_no_command_commands_a_terminal(folder: Path, words: tuple[str, ...]) -> None:
-    sent = on_a_terminal(folder, *words)
+def test_no_command_commands_a_terminal(
+    on_a_terminal: Callable[..., str], words: tuple[str, ...]
+) -> None:
+    sent = on_a_terminal(*words)
     control = {c for c in sent if not c.isprintable()} - set("\r\n\N{NO-BREAK SPACE}")
     assert control == set()
     # JSON writes them as escapes.
@@ -100,12 +112,9 @@ def test_no_command_commands_a_terminal(folder: Path, words: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("words", [("measure", "votes.parquet", "--only", "validity"), CALIBRATE])
-def test_a_file_gets_the_data_as_they_are(folder: Path, words: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words, "--format", "csv"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=True,
-    )
-    assert EVIL in done.stdout.decode()
+def test_a_file_gets_the_data_as_they_are(
+    folder: Path, voirdire_in: Callable[..., Any], words: tuple[str, ...]
+) -> None:
+    done = voirdire_in(folder, dict(os.environ))(*words, "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert EVIL in done.stdout

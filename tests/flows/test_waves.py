@@ -8,7 +8,7 @@ import pytest
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 
 STEADY = {"omega": 1.5, "nu": 0.5, "seed": 1}
 CHANGED = {**STEADY, "kappa": 6}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
@@ -9,6 +10,8 @@ from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.simulation.judge import Traits, probabilities
+
+pytestmark = pytest.mark.slow
 
 CELLS, NIGHTS, ITEMS = 60, 8, 24
 

@@ -9,7 +9,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.report import report
 
-BANNER = "Simulated judges: formulas with planted biases, not language models"
+BANNER = "All judges are simulated, with planted biases; they are not language models"
 MINUS = "\N{MINUS SIGN}"
 GAP = "\N{NO-BREAK SPACE}"
 HOSTILE = ["<script>alert(1)</script>", r"$\frac{", "\U0001f600" * 9, "x" * 200, "{{7*7}}"]
@@ -111,12 +111,12 @@ def test_sections_stand_in_order(source: str) -> None:
     assert re.findall(r"<h2>(.*?)</h2>", source) == [
         "Results",
         "How far each perturbation moves each judge",
-        "Attack success beside its floor",
-        "Does the place of an answer decide?",
+        "Attack success rate and its floor",
+        "Does the position of an answer decide?",
         "Scorecard",
-        "What became of the ballots",
+        "Outcomes of the ballots",
         "Dropped items",
-        "How to read the words",
+        "Definitions of the findings",
         "Design and provenance",
     ]
 
@@ -184,7 +184,7 @@ def test_a_null_has_its_reason(parts: Any) -> None:
     text = " ".join(parts.Page(page).texts)
     # A row of results gives its reason once; ballots; adjustments; all numbers
     assert text.count("not estimable (nobody came)") == 2 + 1 + 9
-    assert "1 of 1 cell remains open (1 refused: nobody came)." in text
+    assert "1 of 1 cell remains open (1 without a finding: nobody came)." in text
     assert "no finding nobody came" in text
 
 
@@ -208,7 +208,7 @@ def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None
     page = parts.Page(
         report(parts.FACTS, parts.estimates(toy, person), parts.findings(), parts.perturbed())
     ).text
-    assert "1 of 2 judges is simulated, a formula with planted biases" in page
+    assert "1 of 2 judges is simulated with planted biases" in page
     assert "not a language model: toy" in page
     assert BANNER not in page
 
@@ -254,7 +254,7 @@ def test_gaps_are_told_at_the_top_with_their_reasons(parts: Any, why: str) -> No
         "Completed with gaps: 7 of 1\N{NARROW NO-BREAK SPACE}297 ballots got no reply"
     )
     assert told < page.index('class="lead"')
-    assert html.escape(f"Why: 7 x {why}.", quote=False) in page
+    assert html.escape(f"Reason: 7 x {why}.", quote=False) in page
     assert "<script" not in page
     whole = report(facts._replace(failed=0), parts.estimates(), parts.findings(), parts.perturbed())
     assert "Completed with gaps" not in whole
@@ -274,17 +274,17 @@ def test_rows_of_another_mode_are_left_out(parts: Any) -> None:
 
 def test_a_study_without_anything_gives_a_page(parts: Any) -> None:
     page = report(parts.FACTS, Estimates.empty(), Findings.empty(), PerturbedAnswers.empty())
-    assert "No cell was measured, so nothing was found." in page
+    assert "No cell was measured, so there are no findings." in page
     assert "No answer was perturbed." in page
 
 
 def test_a_file_does_not_tell_what_was_dropped(parts: Any) -> None:
     facts = parts.FACTS._replace(from_file=True)
     page = report(facts, parts.estimates(), parts.findings(), PerturbedAnswers.empty())
-    assert "do not tell what was dropped before anyone was asked" in page
+    assert "does not record the items that were dropped beforehand" in page
     assert "No answer was perturbed." not in page
     assert "Every perturbed answer is checked" not in page
-    assert "from a file, which tells neither calls nor tokens nor cost" in page
+    assert "from a file, which does not record calls, tokens or costs" in page
     assert "served from the warehouse" not in page
 
 

@@ -72,7 +72,7 @@ def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: s
     page = parts.Page(
         report(facts, parts.estimates(*rows), parts.findings(), parts.perturbed())
     ).text
-    assert "What the judges are as one jury" in page
+    assert "The judges as one jury" in page
     assert ("A verdict of the whole jury" in page) == bool(told)
     assert told in page
 
@@ -98,7 +98,7 @@ def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
         parts.perturbed(),
     )
     assert title in page
-    assert "1 of 1 pair told apart, 0 without a relevant difference" in parts.Page(page).text
+    assert "1 of 1 pair differ, 0 without a relevant difference" in parts.Page(page).text
     assert "<i>bea is moved further toward the target" in parts.Page(page).text
     assert "<i>bea" not in page
 
@@ -183,9 +183,9 @@ def test_nobody_left_out_is_said_too(parts: Any) -> None:
     page = parts.Page(
         report(parts.FACTS, parts.estimates(*GAP_OF_BEA[:3]), parts.findings(), parts.perturbed())
     )
-    assert "Nobody is left out." in page.text
+    assert "No judge is left out." in page.text
     assert "Mean of" not in page.text
-    assert "Nobody is left out." not in source  # of what was not measured nobody can be
+    assert "No judge is left out." not in source  # of what was not measured nobody can be
 
 
 def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: Any) -> None:

@@ -12,6 +12,7 @@ from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Drifts, Estimates, Findings
 from tasks.inference.linearised_errors import too_few
+from tasks.results import conclusions_of
 from warehouse.store import Saving, Warehouse
 
 ROWS: dict[type[Frame], dict[str, Any]] = {
@@ -195,6 +196,19 @@ def make() -> Callable[..., Saving]:
         return Saving(model, model.of(pl.DataFrame(dicts, infer_schema_length=None)))
 
     return rows
+
+
+@pytest.fixture
+def concluded() -> Callable[..., list[Saving]]:
+    """Return a function that adds the conclusions, as all that saves results does."""
+
+    def add(*savings: Saving) -> list[Saving]:
+        frames = {saving.model: saving.frame for saving in savings}
+        found = [frames.get(model, model.empty()) for model in (Estimates, Findings, Drifts)]
+        tables = conclusions_of(*found).tables()  # type: ignore[arg-type]
+        return [*savings, *(Saving(model, frame) for model, frame in tables)]
+
+    return add
 
 
 @pytest.fixture

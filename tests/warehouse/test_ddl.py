@@ -1,67 +1,20 @@
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
 from schemas.curation import Questions
-from schemas.judging import VoteLog
-from schemas.results import Findings
-from tasks.kit import defaults
 from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = _schema.VERSION + 1
-SHARED = ("contrasts", "exclusions", "jury_findings", "scorecard")
-SINCE_4 = ("subgroup", "boot_low", "boot_high")
-SINCE_5 = ("label", "human")
-SINCE_6 = (
-    "anchor_author",
-    "target_author",
-    "anchor_length",
-    "target_length",
-    "anchor_markup",
-    "target_markup",
-    "human_score",
-    "label_chance",
-)
-SINCE_14 = tuple(
-    f"{side}_{kind}" for kind in ("header", "list", "bold") for side in ("anchor", "target")
-)
-SINCE_7 = ("p_holm", "p_by", "shrunk", "shrunk_error", "reason", "e_value", "e_rejected")
-SINCE_15 = (
-    "control",
-    "control_low",
-    "control_high",
-    "control_p",
-    "sham_shift",
-    "sham_shift_low",
-    "sham_shift_high",
-    "detected",
-    "detected_low",
-    "detected_high",
-    "detected_by",
-    "detects_at",
-)
-SINCE_17 = ("df", "too_few")
-SINCE_18 = ("category",)
-OF_FINDINGS_18 = (
-    "shift_spread",
-    "shift_spread_low",
-    "shift_spread_high",
-    "moved_p",
-    "category_p",
-    "lost_difference",
-    "lost_over",
-    "lost_p",
-    "lost_finding",
-)
-VIEWS = f"""
+NEXT_OF_OLDEST = _schema.OLDEST + 1
+VIEWS = """
     select view_name from duckdb_views()
-    where schema_name = 'mart' and view_name not in {SHARED} order by all
+    where schema_name = 'mart' order by all
 """
 
 
@@ -177,162 +130,18 @@ def test_a_broken_mart_is_named_and_changes_nothing(
     assert stocked.read(Questions).height == 1
 
 
-COLUMNS = (
-    "select table_name, column_name, data_type, is_nullable, column_default, comment "
-    "from duckdb_columns() where schema_name = 'main' and not internal order by all"
-)
-
-NEXT = _schema.VERSION + 1
-
-
-def test_a_warehouse_of_schema_1_becomes_one_of_today(stocked: Warehouse, tmp_path: Path) -> None:
-    before = {model: stocked.read(model) for model in FRAMES}
+def test_a_warehouse_from_before_the_first_release_is_refused(stocked: Warehouse) -> None:
     with duckdb.connect(str(stocked.path)) as connection:
-        marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
-            connection.execute(f"drop view mart.{view}")
-        for undo in (
-            "drop table annotations",
-            "drop table alt_tests",
-            "drop table advantages",
-            *(f"alter table vote_log drop column {name}" for name in SINCE_5),
-            *(f"alter table vote_log drop column {name}" for name in (*SINCE_14, *SINCE_18)),
-            *(
-                f"alter table findings drop column {name}"
-                for name in (*SINCE_7, *SINCE_15, *OF_FINDINGS_18)
-            ),
-            "alter table findings alter column finding set not null",
-            "delete from findings where perturbation is null",
-            "alter table findings alter column perturbation set not null",
-            "drop table drifts",
-            "drop table batched_ballots",
-            "drop table batches",
-            *(f"alter table vote_log drop column {name}" for name in SINCE_6),
-            *(
-                f"alter table estimates drop column {name}"
-                for name in (*SINCE_4, *SINCE_17, "family")
-            ),
-            "alter table shifts drop column replicate",
-            "alter table shifts drop column has_replicate",
-            *(
-                f"alter table shifts drop column {arm}_votes"
-                for arm in ("control", "sham", "replicate")
-            ),
-            *(f"alter table {name} drop column shown_first" for name in ("verdicts", "shifts")),
-            "drop table claims",
-            "alter table judges drop column system",
-            "alter table prompts drop column verdict",
-            "alter table votes drop column dropped_params",
-            "alter table votes drop column first_token",
-            "alter table votes drop column first_probability",
-            "alter table vote_log drop column stopped",
-            "alter table runs drop column seen_at",
-            "update meta set schema_version = 1",
-        ):
-            connection.execute(undo)
-    fresh = Warehouse(tmp_path / "fresh.duckdb")
-    assert stocked.query(COLUMNS).equals(fresh.query(COLUMNS))
-    assert stocked.query(VIEWS).rows() == marts
-    assert stocked.query("select schema_version from meta").item() == _schema.VERSION
-    assert all(stocked.read(model).equals(frame) for model, frame in before.items())
-
-
-def test_findings_of_schema_4_keep_their_meaning(stocked: Warehouse) -> None:
-    words = [
-        "biased",
-        "no relevant bias",
-        "detects",
-        "overlooks",
-        "rewards",
-        "inconclusive",
-        "too few questions",
-    ]
-    with duckdb.connect(str(stocked.path)) as connection:
-        connection.execute("create table findings_of_4 as select unnest(?) as finding", [words])
-        sql = (_schema.MIGRATIONS / "007_findings.sql").read_text()
-        connection.execute(sql.replace("findings", "findings_of_4"))
-        rows = connection.execute("select finding, reading, reason from findings_of_4").fetchall()
-    assert rows == [
-        ("biased", None, None),
-        ("no relevant bias", None, None),
-        ("no relevant bias", "detects", None),
-        ("biased", "overlooks", None),
-        ("biased", "rewards", None),
-        ("inconclusive", None, None),
-        (None, None, "fewer than 10 independent questions"),
-    ]
-
-
-def test_findings_of_schema_14_have_their_reading_as_their_word(stocked: Warehouse) -> None:
-    rows = [
-        ("biased", None),
-        ("no relevant bias", "detects"),
-        ("biased", "overlooks"),
-        (None, None),
-    ]
-    with duckdb.connect(str(stocked.path)) as connection:
-        connection.execute("create table findings_of_14 (finding varchar, reading varchar)")
-        connection.executemany("insert into findings_of_14 values (?, ?)", rows)
-        sql = (_schema.MIGRATIONS / "015_words.sql").read_text()
-        connection.execute(sql.replace("findings", "findings_of_14"))
-        found = connection.execute("select finding from findings_of_14").fetchall()
-    assert found == [("biased",), ("detects",), ("overlooks",), (None,)]
-
-
-def test_estimates_of_schema_16_of_nine_questions_are_too_few(stocked: Warehouse) -> None:
-    with duckdb.connect(str(stocked.path)) as connection:
-        connection.execute("create table estimates_of_16 as from (values (9), (10)) as t(clusters)")
-        sql = (_schema.MIGRATIONS / "017_degrees_of_freedom.sql").read_text()
-        connection.execute(sql.replace("estimates", "estimates_of_16"))
-        found = connection.execute("select too_few, df from estimates_of_16").fetchall()
-    assert found == [(defaults.TOO_FEW, None), (None, None)]
-
-
-def test_votes_of_schema_13_keep_their_count_of_markup(
-    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
-) -> None:
-    warehouse = Warehouse(tmp_path / "old.duckdb")
-    log = make_vote_log([{"anchor_markup": 3, "target_markup": 5}])
-    warehouse.save([Saving(VoteLog, log), make(Findings)], run="r1", study="old")
-    with duckdb.connect(str(warehouse.path)) as connection:
-        marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
-            connection.execute(f"drop view mart.{view}")
-        for name in (*SINCE_14, *SINCE_18):
-            connection.execute(f"alter table vote_log drop column {name}")
-        for name in (*SINCE_17, "family"):
-            connection.execute(f"alter table estimates drop column {name}")
-        for name in (*SINCE_15, *OF_FINDINGS_18):
-            connection.execute(f"alter table findings drop column {name}")
-        for name in ("verdicts", "shifts"):
-            connection.execute(f"alter table {name} drop column shown_first")
-        connection.execute("alter table findings add column reading varchar default 'detects'")
         connection.execute("update meta set schema_version = 13")
-    columns = ", ".join(("anchor_markup", "target_markup", *SINCE_14))
-    found = warehouse.query(f"select {columns} from vote_log")
-    assert found.rows() == [(3, 5, None, None, None, None, None, None)]
-    # All migrations are one transaction, which DuckDB must be able to commit with rows there.
-    assert warehouse.query("select finding from findings").rows() == [("detects",)]
-
-
-def test_votes_of_schema_17_get_the_category_of_their_question(
-    tmp_path: Path, make: Make, make_vote_log: Callable[..., Any]
-) -> None:
-    warehouse = Warehouse(tmp_path / "old.duckdb")
-    log = make_vote_log([{"cluster": "d/1"}, {"sample": "s2", "cluster": "d/2"}])
-    asked = [{"question_id": "d/1", "category": "sums"}, {"question_id": "d/2"}]
-    warehouse.save([make(Questions, *asked), Saving(VoteLog, log)], run="r1", study="old")
-    with duckdb.connect(str(warehouse.path)) as connection:
-        marts = connection.execute(VIEWS).fetchall()
-        for (view,) in [*marts, *((name,) for name in SHARED)]:
-            connection.execute(f"drop view mart.{view}")
-        connection.execute("alter table vote_log drop column category")
-        for name in OF_FINDINGS_18:
-            connection.execute(f"alter table findings drop column {name}")
-        connection.execute("alter table estimates drop column family")
-        connection.execute("update meta set schema_version = 17")
-    found = warehouse.query("select cluster, category from vote_log order by all")
-    assert found.rows() == [("d/1", "sums"), ("d/2", None)]
+    before = stocked.path.read_bytes()
+    with pytest.raises(WarehouseError) as raised:
+        stocked.read(Questions)
+    assert str(raised.value) == (
+        f"{stocked.path} was written by a voirdire from before its first release (schema 13, this "
+        f"one reads {_schema.OLDEST} and later). Copy what you need from it with DuckDB, and "
+        "choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
+    )
+    assert stocked.path.read_bytes() == before
 
 
 def test_an_older_warehouse_is_brought_forward_once(
@@ -396,4 +205,4 @@ def test_a_new_file_needs_no_migration(
 
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
     numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
-    assert numbers == [f"{number:03}_" for number in range(2, _schema.VERSION + 1)]
+    assert numbers == [f"{number:03}_" for number in range(NEXT_OF_OLDEST, NEXT)]

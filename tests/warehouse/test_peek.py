@@ -5,7 +5,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from warehouse.peek import Standing, default_path, standing
+from warehouse.peek import CompletedRun, completed_run, default_path
 from warehouse.store import Warehouse
 
 ENDED = datetime(2024, 1, 2, tzinfo=UTC)
@@ -38,10 +38,10 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_only_a_completed_run_stands(warehouse: Warehouse, state: str, stands: bool) -> None:
     warehouse.start_run(RUN)
     warehouse.update_run("r1", state=state, ended_at=ENDED, planned=5, from_warehouse=3, asked=1)
-    expected = Standing("r1", ENDED.replace(tzinfo=None), 5, 4) if stands else None
-    assert standing(warehouse.path, "quick", "f1") == expected
-    assert standing(warehouse.path, "quick", "f2") is None
-    assert standing(warehouse.path, "other", "f1") is None
+    expected = CompletedRun("r1", ENDED.replace(tzinfo=None), 5, 4) if stands else None
+    assert completed_run(warehouse.path, "quick", "f1") == expected
+    assert completed_run(warehouse.path, "quick", "f2") is None
+    assert completed_run(warehouse.path, "other", "f1") is None
 
 
 def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
@@ -50,18 +50,18 @@ def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
     later = {**RUN, "run": "r2", "started_at": ENDED, "state": "failed"}
     warehouse.start_run({**later, "study": "other"})
     # null counts of an old run: what was cast is not known
-    assert standing(warehouse.path, "quick", "f1") is None
+    assert completed_run(warehouse.path, "quick", "f1") is None
     warehouse.update_run("r1", from_warehouse=0)
-    assert standing(warehouse.path, "quick", "f1") is not None
+    assert completed_run(warehouse.path, "quick", "f1") is not None
     warehouse.start_run(later)
-    assert standing(warehouse.path, "quick", "f1") is None
+    assert completed_run(warehouse.path, "quick", "f1") is None
 
 
 def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
-    assert standing(tmp_path / "nowhere.duckdb", "quick", "f1") is None
-    assert standing(tmp_path, "quick", "f1") is None
+    assert completed_run(tmp_path / "nowhere.duckdb", "quick", "f1") is None
+    assert completed_run(tmp_path, "quick", "f1") is None
     (tmp_path / "text").write_text("no database")
-    assert standing(tmp_path / "text", "quick", "f1") is None
+    assert completed_run(tmp_path / "text", "quick", "f1") is None
     with duckdb.connect(str(tmp_path / "theirs.duckdb")) as connection:
         connection.execute("create table runs (a int)")
-    assert standing(tmp_path / "theirs.duckdb", "quick", "f1") is None
+    assert completed_run(tmp_path / "theirs.duckdb", "quick", "f1") is None

@@ -2,11 +2,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
 import pytest
 
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
-from schemas.judging import Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, VoteLog, Votes
 from warehouse.people import pairs_of, parameters_of, people_of
 from warehouse.store import Saving, Warehouse, WarehouseError
 
@@ -75,43 +76,24 @@ def shelf(warehouse: Warehouse, make: Make, make_vote_log: Callable[..., Any]) -
         (Ballots, asked),
     ]
     warehouse.save([make(model, *some) for model, some in savings], run="r")
-    for study, seed in (("quick", 0), ("again", 1)):
+    for study, seed, pair in (("quick", 0, "p-0-2"), ("again", 1, "p-1-1")):
         audit(warehouse, study, seed)
-        warehouse.save([Saving(VoteLog, rows)], run="r", study=study)
+        own = pl.DataFrame({"pair_id": ["p1", pair]})
+        savings_of_study = [Saving(StudyPairs, own), Saving(VoteLog, rows)]
+        warehouse.save(savings_of_study, run="r", study=study)
     return warehouse
 
 
 @pytest.mark.parametrize(("study", "pair"), [("quick", "p-0-2"), ("again", "p-1-1")])
-def test_a_study_has_the_texts_of_its_seed_and_of_the_last_recipe(
-    shelf: Warehouse, study: str, pair: str
-) -> None:
+def test_a_study_has_its_own_pairs(shelf: Warehouse, study: str, pair: str) -> None:
     assert pairs_of(shelf, study)["pair_id"].to_list() == [pair, "p1"]
 
 
-def test_a_newer_recipe_of_another_study_changes_no_text(
-    shelf: Warehouse, make: Make, make_vote_log: Callable[..., Any]
-) -> None:
-    newer = {"answer_id": "d/1/a2", "seed": 0, "recipe": 3, "perturbed": "0-3"}
-    shelf.save(
-        [
-            make(PerturbedAnswers, newer),
-            make(Pairs, {**ARM, "pair_id": "p-0-3", "target": "0-3"}),
-            make(Ballots, {"ballot_id": "b9", "pair_id": "p-0-3"}),
-        ],
-        run="other",
-    )
-    rows = make_vote_log([log({"arm": "control"}), log(ARM)])
-    audit(shelf, "other")
-    shelf.save([Saving(VoteLog, rows)], run="other", study="other")
-    assert pairs_of(shelf, "other")["pair_id"].to_list() == ["p-0-3", "p1"]
-    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-2", "p1"]
-    # Votes of people that are filed later do not make those of judges younger.
-    ann = make_vote_log([log({**ARM, "judge": "people/ann", "human": True})])
-    shelf.save([Saving(VoteLog, ann, part="human")], run="r2", study="quick")
-    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-2", "p1"]
-    # Audited anew, it is.
-    shelf.save([Saving(VoteLog, rows)], run="r3", study="quick")
-    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-3", "p1"]
+def test_a_study_that_is_audited_anew_has_its_new_pairs(shelf: Warehouse) -> None:
+    own = pl.DataFrame({"pair_id": ["p1", "p-0-1"]})
+    shelf.save([Saving(StudyPairs, own)], run="r3", study="quick")
+    assert pairs_of(shelf, "quick")["pair_id"].to_list() == ["p-0-1", "p1"]
+    assert pairs_of(shelf, "again")["pair_id"].to_list() == ["p-1-1", "p1"]
 
 
 def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:

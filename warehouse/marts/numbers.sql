@@ -1,21 +1,13 @@
 -- One row per estimate: every number with its family and all that it rests on.
 -- votes and invalid_rate are of the judge's ballots on that perturbation, else on all; null for a jury. A seed is
--- there where something is drawn, or questions are taken in turn; seeds and lists repeat those of tasks/.
--- Place in time of each wave: the canaries' draws are seeded by it.
-with waves as (
-    select study, wave, row_number() over (partition by study order by began nulls last, wave) - 1 as place
-    from (select distinct study, wave from estimates)
-    left join (
-        select study, parameters ->> '$.wave' as wave, min(started_at) as began
-        from runs group by all
-    ) using (study, wave)
-),
+-- there where something is drawn, or questions are taken in turn.
+with
 -- The change since the first wave is that since the baseline in the first epoch only, so where baselines are
 -- known the changes since those stand in its place.
 changes as (
     select
         d.study, d.run, 'drift' as family, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
-        d.base as subgroup, e.kind, d.simulated, d.estimate, d.low, d.high,
+        d.base as subgroup, e.unit, e.null_value, e.kind, d.simulated, d.estimate, d.low, d.high,
         if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
         e.standard_error, e.df, d.p_value, e.hits, d.n, d.clusters, e.dropped,
         coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
@@ -24,10 +16,8 @@ changes as (
                 then if(d.p_value is null, 'none', 'permutation of repeats within prompts')
             else coalesce(e.method, if(d.low is null, 'none', 'paired cluster t'))
         end as method,
-        d.reason, d.p_adjusted, d.epoch,
-        if(d.measure in ('verdict_drift', 'text_drift', 'token_drift'), waves.place, null) as seed,
+        d.reason, d.floor, coalesce(d.seed, e.seed) as seed, d.p_adjusted as drift_p, d.epoch as drift_epoch,
     from drifts as d
-    left join waves on waves.study = d.study and waves.wave = d.wave
     left join estimates as e
         on e.study = d.study and e.dataset = d.dataset and e.judge = d.judge and e.prompt = d.prompt
         and e.wave = d.wave and e.mode = d.mode and e.perturbation is not distinct from d.perturbation
@@ -42,10 +32,9 @@ changes as (
 ),
 measured as (
     select
-        study, run, family, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, kind, simulated,
+        study, run, family, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, unit, null_value, kind, simulated,
         estimate, low, high, level, boot_low, boot_high, standard_error, df, p_value, hits, n, clusters,
-        dropped, votes_per_pair, method, reason, null::double as drift_p, null::bigint as drift_epoch,
-        null::bigint as drift_seed,
+        dropped, votes_per_pair, method, reason, floor, seed, null::double as drift_p, null::bigint as drift_epoch,
     from estimates
     where statistic not in (
         'mps_drift', 'dasr_drift', 'position_drift', 'agreement_drift', 'verdict_drift'
@@ -72,21 +61,6 @@ designs as (
             as design,
     from vote_log
     group by all
-),
-shammed as (
-    select
-        study, dataset, prompt, wave, mode, perturbation as about, true as shams,
-        -- over the control where shams are a handful (tasks/counting/primary_endpoint.py); contrasts say which
-        coalesce(
-            bool_or(statistic = 'mps_sham_contrast') filter (ends_with(statistic, '_contrast')),
-            bool_or(too_few is null) filter (statistic = 'mps_sham')
-                or not coalesce(bool_or(too_few is null) filter (statistic = 'mps'), false),
-            true
-        ) as over_sham,
-    from estimates
-    where statistic in ('mps', 'mps_sham', 'jury_mps_sham', 'mps_contrast', 'mps_sham_contrast')
-    group by all
-    having bool_or(statistic in ('mps_sham', 'jury_mps_sham'))
 ),
 -- The wave of a confirmed alert is the baseline of the next epoch.
 epochs as (
@@ -134,7 +108,6 @@ told as (
     from (select *, coalesce(perturbation, '') as about from measured)
     left join ballots using (study, dataset, judge, prompt, wave, about)
     left join designs using (study, dataset, judge, prompt, wave)
-    left join shammed using (study, dataset, prompt, wave, mode, about)
     left join epochs using (study, dataset, judge, prompt, wave)
     left join adjusted using (study, dataset, judge, prompt, wave, mode, about, statistic, subgroup)
     left join (select study, dataset, judge, prompt, wave, excluded from mart.exclusions)
@@ -151,30 +124,6 @@ select
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error, df,
     p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
-    case
-        when statistic in (
-            'dasr', 'dasr_posterior', 'sham_floor', 'mps_sham', 'excess_flips', 'detection_gain', 'detection_power',
-            'los_sham', 'jury_detection_gain', 'jury_detection_power',
-            'prompt_sensitivity', 'mps_sham_contrast', 'jury_dasr', 'jury_mps_sham', 'jury_sham_floor', 'dasr_drift',
-            'mean_dasr', 'mean_sham_floor', 'jury_excess_flips'
-        ) or method like '%, over the sham' then 'sham'
-        when statistic = 'replicate_floor' then 'replicate'
-        when statistic in ('random_baseline', 'random_baseline_coin') then 'random judge'
-        -- beside its floor, or over the sham where there is one
-        when shams and statistic in ('asr', 'jury_asr', 'mean_asr') then 'sham'
-        when over_sham and statistic in (
-            'rank', 'tier', 'detection_share', 'jury_detection_share', 'jury_correlation', 'jury_size', 'mps_drift', 'bias_bound', 'mean_shift'
-        ) then 'sham'
-    end as floor,
-    left_out as excluded, epoch_told as epoch,
-    case
-        when drift_seed is not null then drift_seed
-        when method like '%with refit%' then 20240404
-        when method like '%sign flips by cluster%' or method like 'wild cluster bootstrap%' then 20240614
-        when method like '%bootstrap%' or boot_low is not null then 20240612
-        when method like '%random swaps' then 20240611
-        when method like 'Dirichlet posterior%' then 20240613
-        when method like 'O''Brien-Fleming%' or method like 'betting%' or statistic = 'verdict_drift' then 0
-    end as seed,
-    study_seed, code_version, prompt_digest, method, reason,
+    floor, left_out as excluded, epoch_told as epoch,
+    seed, study_seed, code_version, prompt_digest, method, reason, unit, null_value,
 from told

@@ -218,7 +218,7 @@ def test_errors_are_one_line(files: dict[str, str], options: list[str], says: st
 def test_judges_are_needed(files: dict[str, str]) -> None:
     done = CliRunner().invoke(main, ["calibrate", "--humans", files["humans"]])
     assert done.exit_code == 2
-    assert "name the judges' labels" in done.stderr
+    assert "the judges' labels are missing" in done.stderr
 
 
 def test_names_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from flows.cli import audit
 from flows.cli.main import main
-from flows.running.record import Record
+from flows.running.counts import Counts
+from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
 from warehouse.store import Warehouse
@@ -59,10 +58,10 @@ def refused(*words: str) -> str:
         (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
         (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
         (("--name", "../../etc"), ("name", "../../etc")),
-        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest named",)),
+        (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest given",)),
         (
             ("--prompt", "pair_v1", "--perturbation", "padding", "--perturbation", "padding"),
-            ("padding named more than once. Name each once.",),
+            ("padding given more than once. Give each name once.",),
         ),
     ],
 )
@@ -197,7 +196,7 @@ def test_every_command_says_alike_what_is_no_warehouse(
 
 def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    with Record("calibrate", "hers", Study(name="quick"), warehouse):
+    with RunRow("calibrate", "hers", warehouse, Counts(Study(name="quick"))):
         pass
     said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
     assert "holds a calibration named 'quick'" in said
@@ -265,7 +264,6 @@ usd_per_million = { prompt = 1, completion = 10 }
 
 
 @pytest.mark.served
-@pytest.mark.xdist_group("served")
 def test_a_budget_that_cannot_hold_is_refused_and_planned(
     voirdire: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -290,31 +288,24 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
 
 @pytest.mark.parametrize("command", ["plan", "audit"])
 def test_a_variable_without_an_address_hinders_its_judges_only(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, voirdire_in: Any
 ) -> None:
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk" / "desk.toml").write_text(
         '[provider]\napi_base_variable = "DESK_API_BASE"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
     )
-    monkeypatch.setenv("DESK_API_BASE", "file:///private")
-    monkeypatch.setenv("VOIRDIRE_PROVIDERS", str(tmp_path / "desk"))
-    # The catalogue is read once per process; an audit would go on to a server.
-    program = (
-        "import sys; from flows.cli import audit, main\n"
-        "audit._audit = lambda study, *_: print('asks', *study.judges) or 0\n"
-        "main.main(sys.argv[1:])"
-    )
+    asked: list[list[str]] = []
+    # An audit would go on to a server.
+    monkeypatch.setattr(audit, "_audit", lambda study, *_: asked.append(study.judges) or 0)
+    variables = {
+        "DESK_API_BASE": "file:///private",
+        "VOIRDIRE_PROVIDERS": str(tmp_path / "desk"),
+        "COLUMNS": "200",
+    }
     words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = voirdire_in(tmp_path, {**os.environ, **variables})(*words)
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
     assert "private" not in done.stdout + done.stderr
-    if command == "audit":
-        assert "asks desk/one offline/random" in told
+    assert asked == ([["desk/one", "offline/random"]] if command == "audit" else [])

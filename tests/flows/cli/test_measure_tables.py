@@ -68,7 +68,7 @@ def test_votes_without_an_attack_give_a_row_per_judge_and_names_of_the_rest(
     assert "(simulated)" in said
     assert "1.00 [.84, 1.00]" in said or "[.84, 1.00]" in said
     # without an attack there is no mean to be left out of
-    assert "Left out" not in said
+    assert "Excluded from" not in said
     assert "Also measured, with the number of rows: " in said
     assert "repetition_stability 4" in said
     assert "`--only NAME` shows one of these" in said
@@ -83,7 +83,7 @@ def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> 
     ]
     said = " ".join(measure(rows, width=160).stdout.split())
     assert "ada / n2 boast 20" in said
-    assert "Left out of means of attack success: nobody." in said
+    assert "Excluded from mean attack success rates: no judge." in said
     # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
     assert "ada n2 n1 boast mps_drift 1.00" in said
     assert "suspect" in said

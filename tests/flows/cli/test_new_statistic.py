@@ -4,12 +4,14 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 
 import tasks.statistics
 from flows.cli.main import main
+from tasks.inference import bootstrap
 from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
 
@@ -25,7 +27,7 @@ from tasks.counting.cells import shares
 from tasks.statistics import statistic
 
 
-@statistic(source="a test", family="position")
+@statistic(source="a test", family="position", unit="share", null=0.5, floor="random judge")
 def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how often a pair has more first picks than others."""
     control = tallies.filter(pl.col("arm") == "control")
@@ -78,11 +80,21 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
     done = CliRunner().invoke(main, ["measure", str(votes), "--warehouse", str(place)])
     assert done.exit_code == 0, done.output
     found = Warehouse(place).query(
-        "select family, estimate, n from mart.numbers where statistic = ?", [own]
+        "select family, unit, null_value, floor, seed, estimate, n from mart.numbers "
+        "where statistic = ?",
+        [own],
     )
     # Two of three pairs were decided for the slot that came first, both times.
-    assert found.rows() == [("position", pytest.approx(2 / 3), 3)]
+    about = ("position", "share", 0.5, "random judge", bootstrap.SEED)
+    assert found.rows() == [(*about, pytest.approx(2 / 3), 3)]
     listed = CliRunner().invoke(main, ["list"])
     assert f"{own}" in listed.output
     explained = CliRunner().invoke(main, ["list", own])
     assert "Measure how often a pair has more first picks than others." in explained.output
+    assert f"{own}: family position, unit share, null 0.5, floor: random judge" in explained.output
+
+
+def test_the_page_of_statistics_has_a_row_for_it(own: str, generator: ModuleType) -> None:
+    page = generator.statistics()
+    assert f"## {own}" in page
+    assert f"| `{own}` | position | share | 0.5 | random judge |" in page

@@ -71,7 +71,7 @@ def test_a_reply_nobody_knows_is_guessed_and_bounded(
         judge(**params), cast=3, calls=100, characters=40_000, octets=50_000, longest=600, told=None
     )
     assert (cost.cast, cost.calls, cost.tokens) == (3, 100, 10_000)
-    assert (cost.reply_tokens, cost.told) == (reply_tokens, False)
+    assert (cost.reply_tokens, cost.from_history) == (reply_tokens, False)
     assert cost.usd == pytest.approx(usd)
     assert cost.most_usd == (None if most is None else pytest.approx(most))
     assert cost.expected_usd == cost.most_usd
@@ -129,7 +129,7 @@ def test_earlier_replies_tell_better(judge: Make) -> None:
         told=250.5,
     )
     # 100 * 250.5 * 10 / 1e6
-    assert (cost.reply_tokens, cost.told) == (25_050, True)
+    assert (cost.reply_tokens, cost.from_history) == (25_050, True)
     assert cost.expected_usd == cost.usd == pytest.approx(0.01 + 0.2505)
     assert cost.most_usd == pytest.approx(4.05)
 
@@ -175,7 +175,7 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
         cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
         store.save(cast, run="r")
     honest, random = _estimate(study, pairs, path)
-    assert (honest.told, random.told) == (told, False)
+    assert (honest.from_history, random.from_history) == (told, False)
     # half of the replies take 100 tokens, half 120
     assert honest.reply_tokens == honest.calls * (110 if told else 80)
     assert honest.cast == votes
@@ -222,7 +222,11 @@ def test_the_most_is_asked_about_unless_votes_tell(
     if not asks:
         plan.confirm_spending(study, None)
         return
-    said = "about 0.61 USD, at most 4.05 USD" if told is None else "2.01 USD, as earlier votes"
+    said = (
+        "about 0.61 USD, at most 4.05 USD"
+        if told is None
+        else "2.01 USD, estimated from earlier votes"
+    )
     with pytest.raises(ValueError, match=said):
         plan.confirm_spending(study, None)
 
@@ -258,7 +262,7 @@ def test_a_perturbation_without_samples_is_named_and_left_out(
     said = " ".join(capsys.readouterr().out.split())
     assert "Left out, without a sample: factual_error (no version: neither" in said
     assert "gender_bias (no version" in said
-    assert "The smallest shift seen with 12 samples" in said
+    assert "Smallest detectable shift with 12 samples" in said
     # Two judges by the two perturbations that have samples.
     assert "adjusted over the study's 4 cells" in said
-    assert "No sample is left" not in said
+    assert "The study has no samples" not in said

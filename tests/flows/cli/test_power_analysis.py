@@ -8,16 +8,16 @@ import pytest
 from rich.console import Console
 
 from flows.cli.power_analysis import (
-    Sight,
+    DetectableEffect,
     Spread,
     advice,
+    detectable_effects,
+    detectable_table,
     earlier_spreads,
     effect_advice,
     effect_table,
     freedom_of,
     questions_of,
-    sight,
-    sight_table,
 )
 from flows.studies import Study
 from schemas.judging import Shifts
@@ -28,7 +28,7 @@ STUDY = Study(judges=["offline/honest", "offline/random"], votes_per_pair=2)
 
 
 def test_what_is_seen_by_hand() -> None:
-    (one, other) = sight(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    (one, other) = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
     # By hand: 2.8016 * .3901 / sqrt(120), and (2.8016 * .3901 / .05)^2.
     assert (one.smallest, one.needed) == (pytest.approx(0.09976, abs=1e-5), 478)
     # 240 calls an arm: 120 samples of two votes, 40 of six, whose sigma is .2350
@@ -93,7 +93,7 @@ def test_samples_of_a_question_are_no_questions_of_their_own(
 
 
 def test_the_level_and_the_questions_are_told() -> None:
-    rows = sight(STUDY, 160, {"offline/random": Spread(0.2, "told")})
+    rows = detectable_effects(STUDY, 160, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 160, STUDY, 20))
     assert "Power .80 is at a raw p of .05; a finding needs a p that" in told
     assert "adjusted over the study's 8 cells" in told
@@ -108,9 +108,9 @@ def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
 
 def test_the_table_fits_100_columns() -> None:
     spread = Spread(0.39, "9999 earlier shifts at 6 votes")
-    row = Sight("together/qwen-3.8-flash", spread, 0.123, 99_999, 0.123, 0.123)
+    row = DetectableEffect("together/qwen-3.8-flash", spread, 0.123, 99_999, 0.123, 0.123)
     console = Console(width=100, record=True, file=StringIO())
-    console.print(sight_table([row, row], 9999))
+    console.print(detectable_table([row, row], 9999))
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
     assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
@@ -118,7 +118,7 @@ def test_the_table_fits_100_columns() -> None:
 
 
 def test_what_an_effect_takes_by_hand() -> None:
-    rows = sight(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
     console = Console(width=100, record=True, file=StringIO())
     console.print(effect_table(rows, 2, 0.074))
     lines = [line.split() for line in console.export_text().splitlines()]
@@ -136,21 +136,29 @@ def test_what_an_effect_takes_by_hand() -> None:
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
-    rows = sight(STUDY, 300, {"offline/random": Spread(0.2, "told")})
+    rows = detectable_effects(STUDY, 300, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 300, STUDY))
     assert "cannot be seen of offline/honest: with 2 votes per pair that takes about 478" in told
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
     assert "sharp judge one sees .049, of a noisy one .066" in told
     assert "dASR" not in told
     six = STUDY.model_copy(update={"votes_per_pair": 6})
-    assert "dASR of a typical judge: .10" in " ".join(advice(sight(six, 300, {}), 300, six))
-    assert "cannot be seen of any judge" in " ".join(advice(sight(six, 100, {}), 100, six))
-    assert next(advice(sight(STUDY, 500, {}), 500, STUDY)).startswith("The design sees")
-    assert list(advice([], 0, STUDY)) == ["No sample is left to ask about."]
+    assert "dASR of a typical judge: .10" in " ".join(
+        advice(detectable_effects(six, 300, {}), 300, six)
+    )
+    assert "cannot be seen of any judge" in " ".join(
+        advice(detectable_effects(six, 100, {}), 100, six)
+    )
+    assert next(advice(detectable_effects(STUDY, 500, {}), 500, STUDY)).startswith(
+        "The design can detect"
+    )
+    assert list(advice([], 0, STUDY)) == ["The study has no samples."]
 
 
 def test_a_change_between_waves_by_hand() -> None:
-    *_, said = advice(sight(STUDY, 100, {}), 100, STUDY.model_copy(update={"wave": "n1"}))
+    *_, said = advice(
+        detectable_effects(STUDY, 100, {}), 100, STUDY.model_copy(update={"wave": "n1"})
+    )
     # 2.8016 sqrt(.2907) / sqrt(100); two judges by four perturbations have 20 cells, and
     # z(1 - 1 / 3600) + .8416 = 4.2941 in the place of 2.8016
     assert ".151 at .05 in a cell looked at alone, and of .232 where one false" in said
@@ -160,14 +168,18 @@ def test_a_change_between_waves_by_hand() -> None:
 def test_names_are_not_broken() -> None:
     long = "acme/a-judge-of-a-long-name"
     console = Console(file=StringIO(), width=80)
-    console.print(sight_table(sight(STUDY.model_copy(update={"judges": [long]}), 60, {}), 60))
+    console.print(
+        detectable_table(
+            detectable_effects(STUDY.model_copy(update={"judges": [long]}), 60, {}), 60
+        )
+    )
     assert isinstance(console.file, StringIO)
     assert long in console.file.getvalue()
 
 
 def test_below_ten_questions_nothing_can_be_seen() -> None:
     # 785 samples by hand, as above
-    rows = sight(STUDY, 9, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 9, {"offline/random": Spread(0.5, "told")})
     (told,) = advice(rows, 9, STUDY, 9)
     assert told.startswith("No shift can be seen, however large: below 10 independent questions")
     assert "has 9. The smallest shift that matters (.05) takes about 785 samples" in told
@@ -184,7 +196,7 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     ]
     df = freedom_of(pl.DataFrame(asked))
     assert df == pytest.approx(1.2, abs=0.05)
-    rows = sight(STUDY, 330, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 330, {"offline/random": Spread(0.5, "told")})
     (told,) = advice(rows, 330, STUDY, 31, df)
     assert (
         "too few questions for so unequal numbers of samples, which leaves 1.2 degrees of freedom"

@@ -137,10 +137,10 @@ def test_another_files_results_are_not_replaced(
     monkeypatch.chdir(other)
     refused = call(*first)
     assert refused.exit_code == 2
-    assert f"holds a calibration named 'people' from people's labels in {tmp_path}" in (
+    assert f"already has a calibration named 'people' from people's labels in {tmp_path}" in (
         refused.stderr.replace("\n", " ")
     )
-    assert "Give this one another name with --name" in refused.stderr
+    assert "Choose another name with --name" in refused.stderr
     assert place.query("from alt_tests").rows() == kept
     # Nothing stands in the way of the same files, of looking only, or of who gives a name.
     assert call(*first, "--no-save").exit_code == 0
@@ -265,17 +265,20 @@ def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
     assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
     done = call("calibrate", "votes")
     assert done.exit_code == 2
-    assert "nobody has labelled study 'votes': all its votes are by models" in done.stderr
+    assert "study 'votes' has votes of models only" in done.stderr
     assert "`voirdire booth votes`" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "name the people's labels: --humans FILE, or the STUDY"),
-        (["--humans", "people"], "name the judges' labels: --judges FILE, or the STUDY"),
+        ([], "the people's labels are missing. Give a file with --humans FILE, or name the STUDY"),
+        (
+            ["--humans", "people"],
+            "the judges' labels are missing. Give a file with --judges FILE, or name the STUDY",
+        ),
         (["nothing"], "there is no warehouse at"),
-        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "Give one with --name"),
+        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "Set one with --name"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -292,7 +295,7 @@ def test_an_audits_name_is_taken(call: Callable[..., Result], tmp_path: Path) ->
     assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
     done = call("calibrate", "votes", "--name", "votes")
     assert done.exit_code == 2
-    assert "holds a study named 'votes'" in done.stderr
+    assert "already has results of a study named 'votes'" in done.stderr
     assert call("calibrate", "votes", "--name", "other").exit_code == 0
     assert call("calibrate", "votes", "--name", "other", "--epsilon", ".2").exit_code == 0
     other = tmp_path / "other.jsonl"
@@ -305,8 +308,8 @@ def test_an_unknown_study_is_named_with_those_there_are(
 ) -> None:
     assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
     done = call("calibrate", "voted")
-    assert "no votes of a study 'voted'" in done.stderr
-    assert "Its studies are: votes." in done.stderr
+    assert "no votes of study 'voted'" in done.stderr
+    assert "It has votes of: votes." in done.stderr
 
 
 HOSTILE: dict[str, tuple[Labels, Labels, str]] = {

@@ -21,7 +21,7 @@ from schemas.results import Drifts
 from tasks.aggregate import count_votes, tally_votes
 from tasks.curate import import_dataset
 from tasks.drift.alerts import WaveVotes, measure_wave
-from tasks.engine.dropped_parameters import refused_params
+from tasks.engine.litellm_adapter import refused_params
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.kit import stage
 from tasks.kit.stage import remembered

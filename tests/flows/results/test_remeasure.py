@@ -12,15 +12,15 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results import remeasure as remeasuring
-from flows.running.process_identity import noted
-from flows.running.run_row import HOST, first_row
+from flows.running.processes import HOST, noted
+from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import results_of_file
-from warehouse.peek import standing
+from warehouse.peek import completed_run
 from warehouse.store import Saving, Warehouse
 
 STUDY = make_study("quick", {"name": "mine"})
@@ -82,7 +82,7 @@ def test_estimates_are_those_of_the_votes(warehouse: Warehouse, log: pl.DataFram
 
 
 def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse) -> None:
-    before = standing(warehouse.path, STUDY.name, STUDY.fingerprint())
+    before = completed_run(warehouse.path, STUDY.name, STUDY.fingerprint())
     remeasure(warehouse, STUDY.name)
     runs = warehouse.query("select * from runs order by started_at").to_dicts()
     assert [run["flow"] for run in runs] == ["audit", "remeasure"]
@@ -90,7 +90,7 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     assert (last["state"], last["from_warehouse"], last["asked"]) == ("completed", 9, 0)
     assert last["ended_at"] >= last["started_at"]
     assert before is not None
-    assert standing(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
+    assert completed_run(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flows.cli.main.leave", sys.exit)
+    monkeypatch.setattr("flows.running.processes.leave", sys.exit)
     monkeypatch.setattr(remeasuring, "drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"

@@ -13,7 +13,8 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results.drift import drift_in
-from flows.running.record import Record
+from flows.running.counts import Counts
+from flows.running.run_row import RunRow
 from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
@@ -105,7 +106,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
     make_vote_log([*ours, *theirs]).write_ndjson(path)
     measured = voirdire("measure", path, "--warehouse", place)
-    assert "Left out of means of attack success" not in measured.output
+    assert "Excluded from mean attack success rates" not in measured.output
     result = voirdire("report", "plain", "--out", page, "--warehouse", place)
     assert result.exit_code == 0, result.output
     text = page.read_text()
@@ -120,7 +121,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     assert "control alone: up to 12, up to 24" in design
     assert "Benjamini-Hochberg over 1 cell" in design
     assert "not stated" not in design
-    assert "Of 3 people nothing can be told about position: votes in one order only" in section
+    assert "No result about position for 3 people: votes in one order only" in section
 
 
 def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
 
 def test_a_calibration_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    with Record("calibrate", "hers", Study(name="own"), warehouse):
+    with RunRow("calibrate", "hers", warehouse, Counts(Study(name="own"))):
         pass
     result = voirdire("measure", votes, "--warehouse", warehouse.path)
     assert (result.exit_code, warehouse.read(VoteLog).is_empty()) == (2, True)

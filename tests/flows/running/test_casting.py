@@ -15,7 +15,7 @@ import pytest
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
@@ -129,7 +129,7 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
 
 
 def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
-    voirdire: Voirdire,
+    voirdire_process: Voirdire,
     warehouse: Warehouse,
     emulated: Any,
     environment: dict[str, str],
@@ -156,7 +156,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
     assert f"{warehouse.path}.replies" in line
     assert "the next run saves them and asks none of them again" in line
     assert warehouse.read(Votes).height < BALLOTS
-    again = voirdire(*SMALL)
+    again = voirdire_process(*SMALL)
     assert again.returncode == 0, again.stderr
     assert "0 cast, 0 without a reply" in " ".join(again.stdout.split())
     assert emulated.stats()["requests"] == warehouse.read(Votes).height == BALLOTS
@@ -167,7 +167,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
 
 
 def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
-    voirdire: Voirdire,
+    voirdire_process: Voirdire,
     warehouse: Warehouse,
     emulated: Any,
     environment: dict[str, str],
@@ -176,7 +176,7 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     emulated.provider(concurrency=1)
     (tmp_path / "dies").mkdir()
     (tmp_path / "dies" / "sitecustomize.py").write_text(DIES)
-    done = voirdire(
+    done = voirdire_process(
         *SMALL, PYTHONPATH=os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
     )
     assert done.returncode == 0, done.stderr
@@ -229,15 +229,15 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
 
 @pytest.mark.usefixtures("emulated")
 def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
-    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
+    voirdire_process: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    assert voirdire(*SMALL).returncode == 0
+    assert voirdire_process(*SMALL).returncode == 0
     earlier = warehouse.query("from estimates order by all").to_dicts()
     report = (tmp_path / "reports" / "quick.html").read_bytes()
     (tmp_path / "dies").mkdir()
     (tmp_path / "dies" / "sitecustomize.py").write_text(STAYS_DEAD)
     path = os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
-    done = voirdire(*SMALL, "--wave", "2", PYTHONPATH=path)
+    done = voirdire_process(*SMALL, "--wave", "2", PYTHONPATH=path)
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
     assert "the calling process ended with code 3" in line
@@ -248,4 +248,4 @@ def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
     assert "the calling process ended with code 3" in error
     assert warehouse.query("from estimates order by all").to_dicts() == earlier
     assert (tmp_path / "reports" / "quick.html").read_bytes() == report
-    assert voirdire(*SMALL, "--wave", "2").returncode == 0
+    assert voirdire_process(*SMALL, "--wave", "2").returncode == 0

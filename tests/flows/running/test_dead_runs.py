@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from flows.running import recovery
-from flows.running.process_identity import noted
-from flows.running.record import Record
+from flows.running.counts import Counts
+from flows.running.processes import HOST, host_of, noted
 from flows.running.recovery import mark_dead_runs
-from flows.running.run_row import HOST, host_of
+from flows.running.run_row import RunRow
 from flows.studies import Study
 from warehouse.store import Warehouse
 
@@ -24,7 +24,7 @@ JUMPS = [timedelta(hours=-1), timedelta(hours=1), timedelta(days=400)]
 def store(tmp_path: Path) -> Iterator[Warehouse]:
     """A warehouse in which this process runs a study."""
     warehouse = Warehouse(tmp_path / "voirdire.duckdb")
-    with Record("audit", "mine", Study(), warehouse):
+    with RunRow("audit", "mine", warehouse, Counts(Study())):
         yield warehouse
 
 

@@ -1,8 +1,8 @@
 """Judges that cannot be asked, results that are partial, reports that cannot be written."""
 
+import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flows.audit import audit
 from flows.running.gaps import Gap, complete_before, gaps_of, partial_judges, partial_line
 from flows.studies import Study
 from schemas.judging import VoteLog
@@ -18,7 +19,6 @@ from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-ROOT = Path(__file__).parents[3]
 SMALL = (
     "audit",
     "--limit",
@@ -83,7 +83,6 @@ def test_partial_results_are_told(log: Any) -> None:
 
 
 @pytest.mark.served
-@pytest.mark.xdist_group("served")
 def test_a_missing_key_costs_its_judge_only(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -137,7 +136,6 @@ def test_a_missing_key_costs_its_judge_only(
 
 
 @pytest.mark.served
-@pytest.mark.xdist_group("served")
 def test_a_report_that_cannot_be_written_fails_no_run(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
@@ -165,28 +163,18 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     assert page.stat().st_mtime > 0
 
 
-FORM = """
-import asyncio, sys
-from flows.audit import audit
-from flows.studies import Study
-asyncio.run(audit(Study(name="form", **{sys.argv[1]: [sys.argv[2]]}), return_state=True))
-"""
-
-
 @pytest.mark.served
-@pytest.mark.xdist_group("served")
 @pytest.mark.parametrize("word", ["perturbations", "judges"])
 def test_a_form_with_an_unknown_name_leaves_a_row(
-    warehouse: Warehouse, environment: dict[str, str], word: str
+    warehouse: Warehouse,
+    here: Callable[..., Any],
+    environment: dict[str, str],
+    tmp_path: Path,
+    word: str,
 ) -> None:
-    subprocess.run(
-        [sys.executable, "-c", FORM, word, "nobody/knows"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        check=True,
-        timeout=300,
-    )
-    study, state, error = warehouse.query("select study, state, error from runs").row(0)
-    assert (study, state) == ("form", "failed")
+    study = Study(name="form", **{word: ["nobody/knows"]})
+    with here(tmp_path, environment):
+        asyncio.run(audit(study, return_state=True))
+    name, state, error = warehouse.query("select study, state, error from runs").row(0)
+    assert (name, state) == ("form", "failed")
     assert "nobody/knows" in error

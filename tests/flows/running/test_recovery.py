@@ -11,13 +11,13 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from flows.running import recovery
-from flows.running.record import Record
+from flows.running.counts import Counts
 from flows.running.recovery import journal_of, recover
+from flows.running.run_row import RunRow
 from flows.studies import STUDIES
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
-from tasks.engine.journal import Journal
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Journal, Reply
 from tasks.judge import prompt_table
 from tasks.prompts import PROMPTS
 from warehouse.store import Saving, Warehouse
@@ -209,12 +209,15 @@ def test_a_run_begins_all_the_same_and_tells_what_is_lost_and_no_key(
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     _leave(shelf, "b0", damage=b"\0\n")
     study = STUDIES["quick"].study
-    with disable_run_logger(), Record("audit", "new", study, shelf) as record:
+    with disable_run_logger(), RunRow("audit", "new", shelf, Counts(study)) as row:
         pass
-    assert "1 lines cannot be read" in record.summary()
+    assert "1 lines cannot be read" in row.counts.summary()
     told = dict(shelf.query("select run, error from runs").rows())
     assert "old.bad" in told["new"]
-    with pytest.raises(ValueError, match="sk-other"), Record("audit", "last", study, shelf):
+    with (
+        pytest.raises(ValueError, match="sk-other"),
+        RunRow("audit", "last", shelf, Counts(study)),
+    ):
         raise ValueError("not sk-other")
     told = dict(shelf.query("select run, error from runs").rows())
     assert told["last"] == "ValueError: not [key]"

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from flows.running.stopping import Terminated, run_aside, sigterm_interrupts
+from flows.running.processes import Terminated, run_aside, sigterm_interrupts
 
 
 def test_what_is_run_aside_returns_or_raises() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.served, pytest.mark.xdist_group("served")]
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 # What Prefect does at the end of a served run of the study `watch` that found drift: it calls the
 # hooks of the flow.
 SCRIPT = """

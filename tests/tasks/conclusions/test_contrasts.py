@@ -24,4 +24,3 @@ def test_the_words_are_those_of_the_mart(make_estimates: Make) -> None:
         ("cleo", 0.01, pytest.approx(0.4), "no relevant bias"),
         ("dora", 0.1, pytest.approx(0.08), "inconclusive"),
     ]
-    assert "study" not in found.columns

@@ -87,6 +87,7 @@ def test_judges_that_are_kept(make_estimates: Make) -> None:
     assert set(kept(estimates, exclude(estimates))["judge"]) == {"ada", "cy"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kappa", "gap", "least", "most"),
     [(0.37, 0.07, 0, 0.03), (0.76, 0.14, 0, 0.05), (1.13, 0.20, 0.75, 1), (1.9, 0.31, 1, 1)],

@@ -187,6 +187,7 @@ def simulated(kappa: float, questions: int, studies: int, seed: int) -> list[dic
     return rows
 
 
+@pytest.mark.slow
 def test_few_fair_judges_are_called_biased(make_vote_log: Make) -> None:
     rows = concluded(make_vote_log(simulated(0.0, 142, 200, seed=1)))
     share = (rows["p_value"] < 0.05).mean()

@@ -11,7 +11,8 @@ from scipy.stats import t as student
 from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import _shares, acceptability, least_margins, scorecard
+from tasks.conclusions.scorecard import scorecard
+from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
 from tasks.drift.alerts import watch
 from tasks.reporting.rows import scorecard_rows
 from tasks.reporting.summary import undiscerning
@@ -203,8 +204,8 @@ def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> N
     assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
     assert undiscerning(gates) == [
         (
-            "ada does not tell flawed answers from sound ones: the mean share detected over"
-            " the kinds of flaws is below a fifth, with its interval."
+            "ada does not distinguish flawed answers from sound ones: the mean share of flaws"
+            " detected is below a fifth, with its whole interval."
         )
     ]
     assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.counting.equal_votes import UNEQUAL
+from tasks.counting.cells import UNEQUAL
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

@@ -205,12 +205,14 @@ def test_an_order_that_depends_on_the_right_verdict_makes_it_null(make_vote_log:
     assert row(measured("position_effect", log), "position_kappa")["reason"] == BY_LABEL
 
 
+@pytest.mark.slow
 def test_random_orders_are_seldom_doubted(make_vote_log: Make) -> None:
     log = make_vote_log(simulated((2.0, 0.0, -1.0, 0.5), 1.0, 60, seed=4, studies=150))
     found = measured("position_effect", log).filter(statistic="position_kappa")
     assert found["estimate"].null_count() <= 1
 
 
+@pytest.mark.slow
 def test_rates_and_effects_hold_what_was_planted(make_vote_log: Make) -> None:
     studies, gaps = 200, (2.0, 0.0)
     log = make_vote_log(simulated(gaps, -1.2, 142, seed=5, studies=studies))

@@ -103,6 +103,7 @@ def test_more_ways_than_can_be_told_are_drawn() -> None:
     assert quiet["p_value"] > 0.05 > loud["p_value"]
 
 
+@pytest.mark.slow
 def test_an_unchanged_judge_has_mean_zero_and_the_size_of_its_test() -> None:
     draw = np.random.default_rng(7)
     values, rejected = [], 0

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import batch_steps, batches, queue
-from tasks.engine.batch_steps import Steps
+from tasks.engine import batches, queue, worker
 from tasks.engine.batches import Seen
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.queue import Engine
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.worker import Steps
 from tasks.providers import Judge, Provider, UsdPerMillion
 
 PRICE = UsdPerMillion(prompt=1_000_000, completion=0)
@@ -90,9 +90,9 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     for verb in ("request_body", "upload", "create", "find", "look", "download", "replies"):
         monkeypatch.setattr(batches, verb, getattr(shop, verb))
     monkeypatch.setattr(queue, "FIRST_WAIT_SECONDS", 0.001)
-    assert sum(batch_steps.SECONDS_BEFORE_LOOKS) > 10
-    short = tuple(seconds / 1000 for seconds in batch_steps.SECONDS_BEFORE_LOOKS)
-    monkeypatch.setattr(batch_steps, "SECONDS_BEFORE_LOOKS", short)
+    assert sum(worker.SECONDS_BEFORE_LOOKS) > 10
+    short = tuple(seconds / 1000 for seconds in worker.SECONDS_BEFORE_LOOKS)
+    monkeypatch.setattr(worker, "SECONDS_BEFORE_LOOKS", short)
     return shop
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import batches, budget, client
+from tasks.engine import batches, litellm_adapter
 from tasks.engine.batches import (
     KEY,
     Seen,
@@ -20,7 +20,8 @@ from tasks.engine.batches import (
     request_line,
     split,
 )
-from tasks.engine.reply import CallError, Reply
+from tasks.engine.journal import CallError, Reply
+from tasks.engine.litellm_adapter import load_litellm
 from tasks.providers import BATCHED, Judge, Provider, UsdPerMillion
 
 # litellm and what it builds on warn about each other, which is not ours to mend
@@ -148,7 +149,9 @@ def test_a_line_of_the_output_is_a_reply() -> None:
 def test_a_reply_costs_the_batch_price_or_nobody_knows(
     entry: dict[str, float] | None, cost: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "_table", lambda: {"hosted_vllm/one": entry} if entry else {})
+    monkeypatch.setattr(
+        litellm_adapter, "_table", lambda: {"hosted_vllm/one": entry} if entry else {}
+    )
     reply = _of(_judge(), _line("b1", _body()))
     assert reply.cost_usd == (cost if cost is None else pytest.approx(cost))
     assert _of(_judge(), _line("b1", _body(usage=None))).cost_usd is None
@@ -309,7 +312,7 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
 
 
 def test_litellm_can_do_all_that_a_batch_needs_at_these_providers() -> None:
-    types = client.litellm.types.utils
+    types = load_litellm().types.utils
     listed = types.LIST_BATCHES_SUPPORTED_PROVIDERS
     like_openai = types.OPENAI_COMPATIBLE_BATCH_AND_FILES_PROVIDERS
     assert set(BATCHED) == ({*like_openai} | {"azure"}) & {*listed}

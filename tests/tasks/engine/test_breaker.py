@@ -7,6 +7,7 @@ import pytest
 
 from tasks.engine import limits
 from tasks.engine.http import Door
+from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import (
     FAULTS_IN_A_ROW,
     PAUSES,
@@ -16,7 +17,6 @@ from tasks.engine.limits import (
     GivenUpError,
 )
 from tasks.engine.queue import Engine
-from tasks.engine.reply import CallError, Reply
 from tasks.providers import Judge, Provider
 
 MESSAGES = [{"role": "user", "content": "Which?"}]

@@ -15,8 +15,7 @@ import pytest
 
 from tasks.engine import caller as calling
 from tasks.engine.caller import Caller, Line, WorkerError, caller
-from tasks.engine.journal import alone_with
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply, alone_with
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion
 from tasks.simulation.judge import Traits, answer
@@ -76,6 +75,7 @@ def test_every_request_gets_its_own_reply(shared: Caller) -> None:
     assert shared._waiting == {}
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) -> None:
     notices: list[str] = []
 
@@ -95,6 +95,7 @@ def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) ->
     assert notice.endswith("restarted, 5 requests are sent again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rest", "code"),
     [
@@ -145,6 +146,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
     monkeypatch: pytest.MonkeyPatch, started: list[Caller], tmp_path: Path
 ) -> None:
@@ -229,6 +231,7 @@ def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
     assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens
 
 
+@pytest.mark.slow
 def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody(
     started: list[Caller], tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody
     assert not started[0].alive
 
 
+@pytest.mark.slow
 def test_stop_ends_the_process(started: list[Caller]) -> None:
     first = caller()
     assert first.alive
@@ -257,6 +261,7 @@ def test_stop_ends_the_process(started: list[Caller]) -> None:
     assert started == [caller()]
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_its_parent() -> None:
     script = (
         "import signal, os\n"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tasks.engine.client import call, hang_up, read_reply
+from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
-from tasks.engine.reply import Reply
 from tasks.judge import vote_row
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, Provider, UsdPerMillion, provider_of

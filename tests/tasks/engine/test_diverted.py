@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +6,7 @@ import pytest
 
 from flows.running.gaps import not_ready
 from flows.studies import Study
-from tasks.engine.endpoints import diverting
+from tasks.engine.litellm_adapter import diverting, worker_environment
 from tasks.providers import Judge, Provider
 
 ELSEWHERE = "http://127.0.0.1:9/v1"
@@ -72,10 +71,12 @@ def test_nothing_is_asked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SEEN = """
 import os
-from tasks.engine.litellm_adapter import litellm
+from tasks.engine.litellm_adapter import load_litellm
+litellm = load_litellm()
 print(litellm.drop_params, litellm.modify_params, litellm.route_all_chat_openai_to_responses)
 # in another mode litellm reads a file .env
 print(os.environ["LITELLM_MODE"], os.environ["LITELLM_PROXY_API_KEY"])
+print(litellm.constants.DEFAULT_MAX_TOKENS)
 try:
     litellm.utils.get_optional_params(
         model="mistral-large-4-0", custom_llm_provider="mistral", logit_bias={"1": 1}
@@ -85,26 +86,29 @@ except litellm.UnsupportedParamsError as error:
 """
 
 
-def test_the_environment_changes_no_request(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_environment_changes_no_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "seen.py").write_text(SEEN)
-    environment = {
-        **os.environ,
+    for name, value in {
+        "DEFAULT_MAX_TOKENS": "7",
         "LITELLM_DROP_PARAMS": "true",
         "LITELLM_MODIFY_PARAMS": "true",
         "LITELLM_MODE": "DEV",
         "LITELLM_ROUTE_ALL_CHAT_OPENAI_TO_RESPONSES": "true",
         "LITELLM_PROXY_API_KEY": "mine",
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)]),
-    }
+    }.items():
+        monkeypatch.setenv(name, value)
     done = subprocess.run(
         [sys.executable, "seen.py"],
         cwd=tmp_path,
-        env=environment,
+        env=worker_environment(),
         check=False,
         capture_output=True,
         text=True,
     )
-    flags, mode, error, *_ = done.stdout.splitlines()
-    assert (flags, mode) == ("False False False", "PRODUCTION mine"), done.stderr
+    flags, mode, longest, error, *_ = done.stdout.splitlines()
+    assert (flags, mode, longest) == ("False False False", "PRODUCTION mine", "4096"), done.stderr
     assert "mistral does not support parameters" in error
     assert "logit_bias" in error

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import budget
-from tasks.engine.budget import TABLE, Price, highest_price, price_of
+from tasks.engine import litellm_adapter
+from tasks.engine.litellm_adapter import TABLE, Price, highest_price, price_of
 from tasks.providers import JUDGES, Judge, UsdPerMillion, provider_of
 
 ENTRIES: dict[str, dict[str, Any]] = {
@@ -55,7 +55,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_table", lambda: ENTRIES)
+    monkeypatch.setattr(litellm_adapter, "_table", lambda: ENTRIES)
 
 
 def _judge(model: str, price: UsdPerMillion | None = None) -> Judge:
@@ -162,16 +162,16 @@ def test_simulated_judges_are_free() -> None:
 
 def test_the_table_is_read_without_importing_litellm() -> None:
     before = "litellm" in sys.modules
-    entry = budget._table()["gpt-4o"]
+    entry = litellm_adapter._table()["gpt-4o"]
     assert (entry["input_cost_per_token"], entry["output_cost_per_token"]) == (2.5e-6, 1e-5)
     assert ("litellm" in sys.modules) == before
 
 
 def test_without_litellm_there_is_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(budget, "find_spec", lambda _: None)
+    monkeypatch.setattr(litellm_adapter, "find_spec", lambda _: None)
     with pytest.raises(FileNotFoundError, match="litellm is not installed"):
-        budget._table.__wrapped__()
+        litellm_adapter._table.__wrapped__()
     (tmp_path / TABLE).write_text(json.dumps({"m": {}}))
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
-    monkeypatch.setattr(budget, "find_spec", lambda _: spec)
-    assert budget._table.__wrapped__() == {"m": {}}
+    monkeypatch.setattr(litellm_adapter, "find_spec", lambda _: spec)
+    assert litellm_adapter._table.__wrapped__() == {"m": {}}

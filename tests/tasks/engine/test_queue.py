@@ -8,11 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.engine import queue
-from tasks.engine.budget import Budget, BudgetError
 from tasks.engine.http import Door
-from tasks.engine.limits import FAULTS_IN_A_ROW, PAUSES, Breaker, Gate, GivenUpError
+from tasks.engine.journal import CallError, Reply
+from tasks.engine.limits import (
+    FAULTS_IN_A_ROW,
+    PAUSES,
+    Breaker,
+    Budget,
+    BudgetError,
+    Gate,
+    GivenUpError,
+)
 from tasks.engine.queue import LONGEST_WAIT_SECONDS, Engine, wait_seconds, worst_case
-from tasks.engine.reply import CallError, Reply
 from tasks.providers import Judge, Limits, Provider, UsdPerMillion
 
 MESSAGES = [{"role": "user", "content": "Which?"}]

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import dropped_parameters
+from tasks.engine import litellm_adapter
 from tasks.engine.client import call, hang_up
-from tasks.engine.dropped_parameters import refused_params
-from tasks.engine.litellm_adapter import supported
+from tasks.engine.litellm_adapter import refused_params, supported
 from tasks.engine.queue import Engine
 from tasks.providers import Judge, Provider
 
@@ -59,18 +58,19 @@ def test_what_a_model_does_not_take_is_dropped(
     assert supported(_judge(model), params) == (params, [])
 
 
+@pytest.mark.slow
 def test_another_process_tells_the_same() -> None:
     asked = [(model, params) for model, params, _ in CASES]
     assert refused_params(asked) == [dropped for *_, dropped in CASES]
 
 
 def test_no_process_is_started_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dropped_parameters.subprocess, "run", None)
+    monkeypatch.setattr(litellm_adapter.subprocess, "run", None)
     assert refused_params([]) == []
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dropped_parameters.sys, "executable", "/bin/false")
+    monkeypatch.setattr(litellm_adapter.sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="could not be found out: it said nothing"):
         refused_params([("openai/another", {})])
 

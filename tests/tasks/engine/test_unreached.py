@@ -9,9 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tasks.engine import batches, client
-from tasks.engine.endpoints import unreached, without_objects
-from tasks.engine.http import Door
-from tasks.engine.reply import CallError
+from tasks.engine.http import Door, unreached, without_objects
+from tasks.engine.journal import CallError
 from tasks.providers import Judge, Provider
 
 # litellm and what it builds on warn about each other, which is not ours to mend

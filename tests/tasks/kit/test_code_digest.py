@@ -83,7 +83,7 @@ STAGES = {
         ("tasks/metrics/accuracy.py", {"calibrate"}),
         ("tasks/statistics/asr.py", {"measure", "conclude", "report"}),
         ("tasks/perturb.py", {"perturb"}),
-        ("schemas/exclusions.sql", set(STAGES)),
+        ("schemas/frame.py", set(STAGES)),
         ("tasks/simulation/emulator.py", set()),
     ],
 )

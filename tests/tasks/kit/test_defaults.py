@@ -1,12 +1,15 @@
-"""Defaults stand in one place, and SQL, which cannot import it, says the same."""
+"""Thresholds stand in one place, and SQL has none."""
 
 import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import schemas
 import warehouse
 from tasks.kit import defaults
+from tasks.kit.defaults import Thresholds
 
 SHARED = Path(schemas.__file__).parent
 MARTS = Path(warehouse.__file__).parent / "marts"
@@ -21,18 +24,6 @@ def test_sql_does_not_decide_how_many_questions_are_enough() -> None:
         if re.search(r"\b(clusters|df)\b[^,\n]* (<|<=|>|>=) ", file.read_text(encoding="utf-8"))
     ]
     assert deciding == []
-
-
-def test_limits_of_exclusion_and_gates() -> None:
-    text = (SHARED / "exclusions.sql").read_text(encoding="utf-8")
-    limits = {name: float(limit) for limit, name in re.findall(r"([\d.]+) as (\w+)_limit\b", text)}
-    assert limits == defaults.EXCLUSION_LIMITS
-    gates = (SHARED / "scorecard.sql").read_text(encoding="utf-8")
-    invalid = re.findall(r"([\d.]+) as tolerance,\n\s*low > tolerance", gates)
-    assert [float(limit) for limit in invalid] == [limits["invalid_rate"]]
-    # Position and each bias go by their findings, which have minima of their own.
-    discernment = re.findall(r"([\d.]+) as tolerance,\n\s*coalesce\(", gates)
-    assert [float(limit) for limit in discernment] == [defaults.OVERLOOKS_BELOW]
 
 
 def test_no_other_module_has_its_own() -> None:
@@ -62,19 +53,23 @@ def test_defaults_are_those_of_the_methods() -> None:
     assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10, 9)
 
 
-def test_contrasts_have_the_same_level_and_minima() -> None:
-    text = (SHARED / "contrasts.sql").read_text(encoding="utf-8")
-    (told,) = re.findall(r"case((?:(?!case).)+)end::double as minimum", text, re.DOTALL)
-    minima = re.findall(r"(?:then|else) ([\d.]+)", told)
-    assert tuple(map(float, minima)) == (
-        defaults.MINIMUM,
-        defaults.LOG_ODDS_MINIMUM,
-        defaults.MINIMA["dasr_drift"],
-    )
-    assert re.findall(r"p_holm < ([\d.]+)", text) == [str(defaults.ALPHA)]
+def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
+    limits = Thresholds()
+    assert limits.model_dump() == {
+        "minimum_shift": 0.05,
+        "minimum_log_odds": 0.25,
+        "minimum_asr_difference": 0.10,
+        "most_position_gap": 0.15,
+        "most_ties": 0.80,
+        "most_invalid": 0.10,
+        "most_agreement_lost": 0.10,
+        "nights_per_false_alert": 90,
+    }
 
 
-def test_the_jury_has_the_same_level_and_minimum() -> None:
-    text = (SHARED / "jury_findings.sql").read_text(encoding="utf-8")
-    found = re.findall(r"([\d.]+)::double as minimum, ([\d.]+) as alpha", text)
-    assert [tuple(map(float, pair)) for pair in found] == [(defaults.MINIMUM, defaults.ALPHA)]
+@pytest.mark.parametrize(
+    "rule", [r"\b0?\.05\b", r"\b1\.64", r"\.25\b", r"'biased'", r"'no relevant bias'", r"p_holm <"]
+)
+def test_marts_decide_nothing(rule: str) -> None:
+    deciding = [file.name for file in MARTS.glob("*.sql") if re.search(rule, file.read_text())]
+    assert deciding == []

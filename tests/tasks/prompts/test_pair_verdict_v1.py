@@ -1,6 +1,6 @@
 import json
 
-from tasks.engine.reply import Reply
+from tasks.engine.journal import Reply
 from tasks.judge import vote_row
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY

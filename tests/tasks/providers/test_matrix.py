@@ -16,9 +16,9 @@ import pytest
 from flows.running.gaps import not_ready
 from flows.studies import Study
 from tasks.engine import queue
-from tasks.engine.budget import price_of
+from tasks.engine.journal import Reply
+from tasks.engine.litellm_adapter import price_of
 from tasks.engine.queue import Engine, worst_case
-from tasks.engine.reply import Reply
 from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import PROVIDERS, Judge, Provider

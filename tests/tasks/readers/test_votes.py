@@ -382,6 +382,7 @@ def test_another_separator_is_named(tmp_path: Path, mark: str, called: str) -> N
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_votes(write: Write) -> None:
     rows = [
         {**PLANTED, "sample": f"s{n // 10}", "cluster": f"c{n // 100}", "repeat": n % 10}

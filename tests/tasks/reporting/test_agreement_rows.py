@@ -75,8 +75,8 @@ def test_datasets_have_people_of_their_own(make_estimates: Make) -> None:
         assert found["noise_ceiling"]["estimate"] == ceiling
         assert [each["agreement"]["estimate"] for each in found["among_people"]] == [pair]
     said = about_people(both)
-    assert said.startswith("demo: People with each other: of 1 pair, the mean gives .70")
-    assert "other: People with each other: of 1 pair, the mean gives .30" in said
+    assert said.startswith("demo: Agreement among people: mean agreement .70 over 1 pair")
+    assert "other: Agreement among people: mean agreement .30 over 1 pair" in said
 
 
 def test_rows_say_why_there_is_no_kappa(make_estimates: Make) -> None:
@@ -107,4 +107,7 @@ def test_weights_are_for_numbers_not_for_verdicts(make_estimates: Make) -> None:
 
 def test_people_who_share_nothing(make_estimates: Make) -> None:
     lone = make_estimates(agreed("ada", "humans", noise_ceiling=None))
-    assert about_people(lone) == "How well people agree with each other cannot be told."
+    assert (
+        about_people(lone)
+        == "The labels do not suffice to measure how well people agree with each other."
+    )

@@ -41,7 +41,7 @@ def test_nobody_left_out_is_said_too(measures: Make) -> None:
 
 
 def test_whom_few_questions_leave_open_is_told(measures: Make) -> None:
-    assert rule(exclude(measures(clusters=9))).untold == "ada"
+    assert rule(exclude(measures(clusters=9))).undecided == "ada"
 
 
 def test_a_reason_tells_value_interval_and_limit(measures: Make) -> None:

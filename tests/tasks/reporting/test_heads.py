@@ -65,12 +65,12 @@ def test_the_banner_says_which_judges_are_simulated() -> None:
     of = [f"j{n:02}" for n in range(12)]
     assert simulated_sentence(of, []) == ""
     assert simulated_sentence(of[:2], of) == (
-        "Simulated judges: formulas with planted biases, not language models"
+        "All judges are simulated, with planted biases; they are not language models"
     )
     assert simulated_sentence(["gpt", "claude", "toy"], ["toy"]) == (
-        "1 of 3 judges is simulated, a formula with planted biases, not a language model: toy"
+        "1 of 3 judges is simulated with planted biases, not a language model: toy"
     )
     assert simulated_sentence(of, of[1:]) == (
-        "11 of 12 judges are simulated, formulas with planted biases, not language models: j01,"
+        "11 of 12 judges are simulated with planted biases, not language models: j01,"
         " j02, j03, j04, j05, j06, j07, j08 and 3 more"
     )

@@ -68,21 +68,21 @@ def test_the_page_says_who_may_replace_people(page: Any) -> None:
     ]
     told = words(page(judges, [{"judge": "good"}]))
     assert "May replace people: good." in told
-    assert "Not shown to be able to: poor." in told
-    assert "Cannot be told: mute." in told
+    assert "Not shown to be able to replace people: poor." in told
+    assert "Could not be tested: mute." in told
     assert "Metric accuracy, additive epsilon .10, test auto" in told
     assert "good passes 1.00 .90 [.80, .95] .85 .75 3 60 none" in told
-    assert "mute cannot be told no label none none none none 0 0 60 instances and 2 labels" in told
+    assert "mute not testable no label none none none none 0 0 60 instances and 2 labels" in told
     assert "good : may replace 1 of 1 person" in told
     assert "Ann may be replaced .90 [.80, .95] .85 .75 .004 .001 t .001, score .001 60" in told
-    assert "instances that a person needed 30" in told
+    assert "minimum instances of a person 30" in told
 
 
 def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:
     why = "fewer than 3 annotators, which is too few"
     told = words(page([{"judge": "good"}, {"judge": "lucky", "reason": why}]))
     assert "May replace people: good." in told
-    assert "Passes, but this is doubtful, see beside the verdict: lucky." in told
+    assert "Pass, but with doubts (see the note below the verdict): lucky." in told
     assert f"lucky passes, doubtful {why} 1.00" in told
     alone = words(page([{"judge": "lucky", "reason": why}]))
     assert "No judge has been shown to be able to replace people." in alone
@@ -104,7 +104,7 @@ def test_agreement_stands_beside_it(page: Any) -> None:
     ]
     told = words(page([{"judge": "ada"}], [{"judge": "ada"}], agreement))
     assert (
-        "People with each other: of 1 pair, the mean gives .65 of labels alike (.65 to .65); "
+        "Agreement among people: mean agreement .65 over 1 pair (.65 to .65); "
         "mean kappa .55; Krippendorff&#39;s alpha .52" in told
     )
     # agreement, ceiling, ratio, kappa from .5 to .7, alpha
@@ -112,8 +112,8 @@ def test_agreement_stands_beside_it(page: Any) -> None:
 
 
 def test_simulated_judges_have_a_banner(page: Any) -> None:
-    assert "Simulated judges" in page([{"simulated": True}])
-    assert "Simulated judges" not in page()
+    assert "All judges are simulated" in page([{"simulated": True}])
+    assert "All judges are simulated" not in page()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

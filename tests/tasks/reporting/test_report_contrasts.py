@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from tasks.reporting.comparison_rows import contrast_groups
+from tasks.conclusions.contrasts import contrasts
+from tasks.reporting.comparison_rows import Contrasted, contrast_groups
 
 MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 PAIR = {"judge": "ada", "subgroup": "bea", "perturbation": "boast", "n": 20, "clusters": 20}
@@ -17,8 +18,12 @@ def row(statistic: str, estimate: float | None, **changes: Any) -> dict[str, Any
     return {**PAIR, "statistic": statistic, "estimate": estimate, **bounds, **changes}
 
 
+def groups(estimates: Any) -> list[Contrasted]:
+    return contrast_groups(contrasts(estimates), estimates)
+
+
 def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
-    found = contrast_groups(
+    found = groups(
         make_estimates(
             [
                 row("mps_sham_contrast", 0.2, p_value=0.001, n=25),
@@ -35,7 +40,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
     )
     (group,) = found
     assert group.perturbation == "boast"
-    assert group.told == "1 of 3 pairs told apart, 1 without a relevant difference"
+    assert group.summary == "1 of 3 pairs differ, 1 without a relevant difference"
     first, second, third = group.rows
     # Holm of .001, .04, .9: .003, .08, .9.
     assert (first.one.judge, first.other.judge, first.finding) == (
@@ -59,13 +64,13 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
 def test_nine_questions_give_no_finding_and_a_null_its_reason(make_estimates: Make) -> None:
     few = row("mps_contrast", 0.2, p_value=0.001, clusters=9)
     null = row("mps_contrast", None, subgroup="cleo", reason="no sample that both judged")
-    (group,) = contrast_groups(make_estimates([few, null]))
+    (group,) = groups(make_estimates([few, null]))
     assert [tuple(r.finding) for r in group.rows] == [
         ("no finding", "fewer than 10 independent questions"),
         ("no finding", "no sample that both judged"),
     ]
     assert group.rows[1].texts[0].text == "not estimable"
-    assert group.told == "0 of 2 pairs told apart, 0 without a relevant difference"
+    assert group.summary == "0 of 2 pairs differ, 0 without a relevant difference"
 
 
 @pytest.mark.parametrize("wave", ["", "n2"])
@@ -74,7 +79,7 @@ def test_waves_stay_apart(make_estimates: Make, wave: str) -> None:
         row("mps_contrast", 0.2, p_value=0.001),
         row("mps_contrast", 0.1, p_value=0.5, wave=wave),
     ]
-    (group,) = contrast_groups(make_estimates(rows[: 2 if wave else 1]))
+    (group,) = groups(make_estimates(rows[: 2 if wave else 1]))
     assert [r.one.judge for r in group.rows] == (["ada / ", "ada / n2"] if wave else ["ada"])
 
 
@@ -89,7 +94,7 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
             for judge in ("ada", "bea", "toy", "doll")
         ),
     ]
-    (group,) = contrast_groups(make_estimates(rows))
+    (group,) = groups(make_estimates(rows))
     assert [(r.one[:2], r.other[:2], r.finding.note.split(" is ")[0]) for r in group.rows] == [
         (("ada", False), ("toy", True), "toy (simulated)"),
         (("doll", True), ("toy", True), "doll (simulated)"),
@@ -98,4 +103,4 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
 
 
 def test_nothing_to_compare(make_estimates: Make) -> None:
-    assert contrast_groups(make_estimates([row("mps", 0.2, subgroup="")])) == []
+    assert groups(make_estimates([row("mps", 0.2, subgroup="")])) == []

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from schemas.results import Findings
+from tasks.conclusions.jury_findings import jury_findings
 from tasks.reporting.juries_and_models import jury_sentence
 
 Make = Callable[..., Any]
@@ -20,7 +20,7 @@ ROW = {
 
 
 def sentence(estimates: Any) -> str:
-    return jury_sentence(estimates, Findings.empty())
+    return jury_sentence(jury_findings(estimates), estimates)
 
 
 def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
@@ -28,7 +28,7 @@ def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
     text = sentence(make_estimates([ROW, few])).replace("\N{NO-BREAK SPACE}", " ")
     # Two tests: .001 is the smaller of equals, so it stays.
     assert text.startswith(
-        "All as one jury: boast biased (MPS .30 [.20, .40], p .001) and "
+        "All judges as one jury: boast biased (MPS .30 [.20, .40], p .001) and "
         "error no finding (fewer than 10 independent questions). p is adjusted"
     )
 
@@ -50,7 +50,7 @@ def test_what_the_members_are_worth_is_told_where_labels_tell(make_estimates: Ma
         "low": 1.25,
         "high": 1.45,
     }
-    said = " By their errors where the right verdict is known, its members are worth"
+    said = " Judged by their errors where the correct verdict is known, its members are worth"
     text = sentence(make_estimates([ROW, size])).replace("\N{NO-BREAK SPACE}", " ")
     assert text.endswith(f"{said} 1.32 [1.25, 1.45] independent judges.")
     bare = {**size, "low": None, "high": None}

@@ -44,7 +44,7 @@ def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
         "reason": "every pair was seen in the same order",
     }
     (row,) = model_rows(make_estimates([naive, none], **PAIR))
-    assert row.finding.text == "cannot be told: every pair was seen in the same order"
+    assert row.finding.text == "not estimable: every pair was seen in the same order"
 
 
 @pytest.mark.parametrize(

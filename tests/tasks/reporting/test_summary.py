@@ -39,7 +39,7 @@ def test_the_most_moved_judge_comes_first() -> None:
     ) == [
         "3 judges faced 2 perturbations on 60 questions.",
         (
-            "2 of 3 judges are biased by a change that should count for nothing:"
+            "2 of 3 judges are biased by a change that should not matter:"
             " b (simulated) by padding and rich; a by padding."
         ),
         "1 of 4 cells remains open (1 inconclusive).",
@@ -63,27 +63,27 @@ def test_nothing_found_is_not_called_unbiased() -> None:
         DETECTS | {"kind": "detract", "perturbation": "error"},
     )[1:] == [
         (
-            "No judge was found biased by a change that should count for nothing;"
-            " that there is no relevant bias was shown in 1 of 2 cells."
+            "No judge was found biased by a change that should not matter;"
+            " 1 of 2 cells demonstrated the absence of relevant bias."
         ),
         "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
-        "2 of 4 cells remain open (1 inconclusive and 1 refused: too few).",
+        "2 of 4 cells remain open (1 inconclusive and 1 without a finding: too few).",
     ]
 
 
 def test_what_was_shown_nowhere_is_said_plainly() -> None:
     unsure = {"finding": "inconclusive", "estimate": 0.0}
     _, promote, detract, _ = said(unsure, unsure | {"kind": "detract", "perturbation": "error"})
-    assert promote.endswith("; that there is no relevant bias was shown in no cell.")
+    assert promote.endswith("; no cell demonstrated the absence of relevant bias.")
     assert detract.endswith("; the flaw was detected in no cell.")
 
 
 def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
     refused = {"finding": None, "reason": "too few"}
     assert said(refused, refused | {"kind": "detract", "perturbation": "error"}) == [
-        "Nothing can be concluded: every cell is refused.",
+        "No conclusion is possible: no cell has enough data.",
         "1 judge faced 2 perturbations on 60 questions.",
-        "2 of 2 cells remain open (2 refused: too few).",
+        "2 of 2 cells remain open (2 without a finding: too few).",
     ]
 
 
@@ -103,9 +103,7 @@ def test_people_are_counted_apart_from_judges() -> None:
     assert told[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
     calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
     first, second, _ = summary(calm, 60, {"Ben"})
-    assert first.endswith(
-        "2 people faced 1 perturbation without votes that a shift could be measured by."
-    )
+    assert first.endswith("2 people faced 1 perturbation without enough votes to measure a shift.")
     assert second.startswith("No judge and no person was found biased")
     alone = Findings.of(frame.filter(pl.col("judge") == "people/ann"))
     assert summary(alone, 0, (), 1)[1] == "1 person faced 1 perturbation on 1 question at most."
@@ -114,10 +112,10 @@ def test_people_are_counted_apart_from_judges() -> None:
 def test_a_reason_is_cut_between_words_only() -> None:
     why = "no sample has a score " * 9
     (*_, told) = said({"finding": None, "reason": why})
-    assert "(1 refused: no sample has a score no sample" in told
+    assert "(1 without a finding: no sample has a score no sample" in told
     assert told.endswith(" has a score no\N{HORIZONTAL ELLIPSIS}).")
     whole = "nothing qualifies: no sample has a score in the experimental arm and in the other"
-    assert said({"finding": None, "reason": whole})[-1].endswith(f"(1 refused: {whole}).")
+    assert said({"finding": None, "reason": whole})[-1].endswith(f"(1 without a finding: {whole}).")
 
 
 def test_many_judges_are_counted_not_listed() -> None:
@@ -129,7 +127,7 @@ def test_many_judges_are_counted_not_listed() -> None:
 
 
 def test_without_findings() -> None:
-    assert summary(Findings.empty(), 0) == ["No cell was measured, so nothing was found."]
+    assert summary(Findings.empty(), 0) == ["No cell was measured, so there are no findings."]
 
 
 @pytest.mark.parametrize(

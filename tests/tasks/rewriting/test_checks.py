@@ -127,6 +127,7 @@ def test_sham_failure(sham: str, reason: str | None) -> None:
     assert sham_failure("The tide falls at noon.", perturbed, sham) == reason
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_checked_within_bounds() -> None:
     same, other = "a b " * 250_000, "b a " * 250_000
     assert detracting(same, other + "c") == "has 500001 words, can compare 20000"

@@ -229,6 +229,7 @@ def test_bounds_hold_the_rate_of_complete_votes() -> None:
     assert asr(shifts=shifts)["estimate"].mean() < truth["estimate"].mean() - 0.02
 
 
+@pytest.mark.slow
 def test_size_of_the_difference() -> None:
     # A tenth of all votes is lost, whatever the arm.
     log = simulate(

@@ -129,6 +129,7 @@ def test_columns_may_be_categorical(make_vote_log: Make) -> None:
     assert category_shift(**coded).equals(category_shift(**given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "expected"), [(0.0, 0.05), (1.0, 1.0)])
 def test_size_and_power_where_categories_are_unequal(beta: float, expected: float) -> None:
     # Easy pairs (omega 4) in 110 questions, hard ones (.3) in 32: the spread of shifts differs.

@@ -345,6 +345,7 @@ def test_judges_that_differ_alike_everywhere(make_shifts: Make) -> None:
     assert row["high"] == pytest.approx(0.5 + 2 * np.hypot(high - 0.25, none))
 
 
+@pytest.mark.slow
 def test_power() -> None:
     # How often equal judges differ stands in test_sizes.py. One that gives a logit is told from one
     # that gives nothing in .88 (MPS) and .74 (ASR) of 400 other studies of 142 items; three

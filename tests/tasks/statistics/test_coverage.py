@@ -8,6 +8,8 @@ from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
+pytestmark = pytest.mark.slow
+
 STUDIES, VOTES = 400, 6
 # Three standard errors of .95 on either side.
 NOMINAL = pytest.approx(0.95, abs=3 * (0.95 * 0.05 / STUDIES) ** 0.5)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.results import Estimates
-from tasks.counting.equal_votes import UNEQUAL
+from tasks.counting.cells import UNEQUAL
 from tasks.counting.reasons import MISSING, START
 from tasks.kit.defaults import TOO_FEW
 from tasks.statistics import STATISTICS

@@ -159,6 +159,7 @@ def test_what_promotes_or_has_no_sham_has_no_row(make_shifts: Make) -> None:
     assert detection_power(shifts=bare)["statistic"].to_list() == ["detection_share"]
 
 
+@pytest.mark.slow
 def test_intervals_cover_what_was_planted() -> None:
     # methods.md, section 13, careless: ASR .340 over a floor of .703 (dASR -.363).
     traits, kind, beta = PRESETS["careless"]

@@ -308,13 +308,13 @@ def test_paired_evidence_by_hand(make_shifts: Make) -> None:
 def test_paired_evidence_is_rarely_large_without_drift(make_shifts: Make) -> None:
     # E(e) <= 1 for an unchanged judge, so P(e >= 20) <= .05 (Ville), however noisy the baseline.
     draw = np.random.default_rng(11)
-    frames = []
-    for judge in range(200):
-        for wave in ("n1", "n2"):
-            won = VERDICTS[draw.integers(3, size=30)]
-            rows = [{"control": "tie", "experimental": verdict} for verdict in won]
-            frames.append(make_shifts(rows, wave=wave, judge=f"j{judge:03}"))
-    shifts = pl.concat(frames).with_columns(
+    rows = [
+        {"judge": f"j{judge:03}", "wave": wave, "sample": f"s{n:03}", "experimental": verdict}
+        for judge in range(200)
+        for wave in ("n1", "n2")
+        for n, verdict in enumerate(VERDICTS[draw.integers(3, size=30)])
+    ]
+    shifts = make_shifts(rows, control="tie").with_columns(
         num=pl.col("experimental_score") - pl.col("control_score"), den=pl.lit(1.0)
     )
     bases = shifts.filter(wave="n2").select(*JUDGE, "wave", base=pl.lit("n1")).unique()

@@ -111,6 +111,7 @@ def control(traits: Traits, seed: int, items: int = 142, votes: int = 6) -> pl.D
     return log.filter(pl.col("arm") == "control")
 
 
+@pytest.mark.slow
 def test_the_interval_leaves_zero_as_often_as_it_should() -> None:
     flat, pulled = (Traits(omega=1.5, nu=0.5, kappa=kappa) for kappa in (0.0, 1.0))
     rejected = []
@@ -148,6 +149,7 @@ def permutation_p(tallies: pl.DataFrame, draws: int, seed: int) -> float:
     return float((1 + extreme.sum()) / (1 + draws))
 
 
+@pytest.mark.slow
 def test_its_error_agrees_with_permuting_the_orders() -> None:
     for kappa in (0.0, 0.3, 0.5):
         log = VoteLog.of(control(Traits(omega=1.5, nu=0.5, kappa=kappa), seed=4, items=400))

@@ -235,6 +235,7 @@ def studies(beta: float, items: int, votes: int, many: int, **more: Any) -> pl.D
     return measured(count_votes(pl.concat(logs)))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("beta", "items", "votes", "expected"),
     # methods.md, section 16: simulated size .04 to .07, power .49 and .99.
@@ -247,6 +248,7 @@ def test_size_and_power(beta: float, items: int, votes: int, expected: float) ->
     assert (square["p_value"] <= 0.05).mean() == pytest.approx(expected, abs=3 * error)
 
 
+@pytest.mark.slow
 def test_size_where_samples_share_their_question() -> None:
     square = studies(0.0, 160, 2, 200, clusters=10, shared=0.5).filter(
         statistic="mean_square_shift"

@@ -56,6 +56,7 @@ def test_the_mean_of_rates_by_hand(make_shifts: Make, judge_mean: Make) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_shared_error_does_not_average_out(make_shifts: Make, judge_mean: Make) -> None:
     one = judge_mean(make_shifts(of("ada", "110100" * 4)))["mean_asr", ""]
     same = judge_mean(make_shifts([r for j in "abcd" for r in of(j, "110100" * 4)]))["mean_asr", ""]

@@ -77,6 +77,7 @@ SCORE = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 ITEM = st.tuples(SCORE, SCORE)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(ITEM, ITEM, ITEM), min_size=2, max_size=15))
 def test_the_jury_is_as_biased_as_its_members_on_average(
@@ -173,6 +174,7 @@ def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> Non
     assert jury(shifts=other, tallies=nobody).equals(jury(shifts=frame, tallies=nobody))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("betas", "truth"), [((1, 1, 1), 0.137), ((1, 0, 0), 0.046), ((1, 0, -1), 0.0)]
 )

@@ -192,6 +192,7 @@ def test_columns_may_be_categorical() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "kappa", "nu", "mu"), [(1, 0.8, 0.5, 0.3), (-2, -1, 1, 0)])
 def test_planted_effect_comes_back(beta: float, kappa: float, nu: float, mu: float) -> None:
     # methods.md, sections 2 and 13: exact without noise of prompts and effects; issue: within .05.
@@ -207,6 +208,7 @@ def test_planted_effect_comes_back(beta: float, kappa: float, nu: float, mu: flo
     assert row["low"] < beta < row["high"]
 
 
+@pytest.mark.slow
 def test_stopping_early_does_not_bend_it() -> None:
     # The second repeats are asked only where both first votes did not agree on an answer (`pair`).
     traits = Traits(omega=1, nu=0.5, kappa=0.4)

@@ -197,6 +197,7 @@ def test_one_judge_and_nothing_give_nothing(make_vote_log: Make) -> None:
     assert los_contrast(tallies=count_votes(alone)).is_empty()
 
 
+@pytest.mark.slow
 def test_unequal_votes_and_gaps_do_not_bend_it() -> None:
     # A planted logit against none, the other judge with a third of the votes: within 4 errors.
     logs = [

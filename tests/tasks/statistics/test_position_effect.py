@@ -163,6 +163,7 @@ def test_exchanging_the_slots_turns_the_sign(
             assert after["standard_error"] == pytest.approx(before["standard_error"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kappa", [-0.6, 0.4])
 def test_a_planted_effect_is_recovered_whatever_the_gaps(kappa: float) -> None:
     for mu, omega, nu in ((0.0, 0.5, 0.2), (1.0, 2.0, 1.0)):
@@ -174,6 +175,7 @@ def test_a_planted_effect_is_recovered_whatever_the_gaps(kappa: float) -> None:
                 assert row["standard_error"] < 0.08
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_planted_effect() -> None:
     traits = Traits(omega=1.5, nu=0.5, kappa=0.4)
     logs = [

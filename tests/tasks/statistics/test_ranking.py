@@ -256,6 +256,7 @@ def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> Non
     assert ranking(shifts=other, tallies=NOBODY).equals(ranking(shifts=frame, tallies=NOBODY))
 
 
+@pytest.mark.slow
 def test_rankings_are_mostly_noise() -> None:
     # methods.md, section 11: 8 judges, 142 questions, effects spread over 0 to 1 logit: intervals
     # span 3.8 ranks on average. A span is of 7 at most, and 1 would be a lie.

@@ -89,6 +89,7 @@ def test_a_judge_that_never_varies_has_its_floor_by_construction(
 
 
 # methods.md, section 13, as printed there: sham floor, replicate floor.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "sham", "again"), [("gullible", 0.235, 0.220), ("careless", 0.703, 0.722)]
 )

@@ -10,6 +10,8 @@ from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
+pytestmark = pytest.mark.slow
+
 STUDIES, PAIRS = 500, 400
 ALPHA = 0.05
 DESIGNS = {

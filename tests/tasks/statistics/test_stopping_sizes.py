@@ -29,6 +29,7 @@ def found(beta: float, psi: float, statistic: str, row: str) -> pl.Series:
     return rows.filter(pl.col("statistic") == row)["estimate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "row", "size"),
     [("sequential_looks", "sequential_stop", 0.049), ("e_process", "e_stop", 0.009)],

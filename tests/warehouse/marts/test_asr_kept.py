@@ -5,10 +5,13 @@ from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 20}
 
 
-def test_means_with_and_without_the_judges_left_out(warehouse: Warehouse, make: Make) -> None:
+def test_means_with_and_without_the_judges_left_out(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     rows = [
         {"judge": "a", "statistic": "asr", "estimate": 0.2},
         {"judge": "a", "statistic": "sham_floor", "estimate": 0.1},
@@ -18,7 +21,7 @@ def test_means_with_and_without_the_judges_left_out(warehouse: Warehouse, make: 
         {"judge": "a", **WHOLE, "statistic": "tie_rate", "estimate": 0.1, "low": 0.05},
         {"judge": "c", **WHOLE, "statistic": "tie_rate", "estimate": 0.95, "low": 0.85},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     (found,) = warehouse.query("select * from mart.asr_kept").to_dicts()
     assert (found["judges"], found["judges_kept"]) == (3, 2)
     assert (round(found["asr"], 9), round(found["asr_kept"], 9)) == (0.5, 0.3)

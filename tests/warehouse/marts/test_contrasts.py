@@ -8,10 +8,13 @@ from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 PAIRS = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")]
 
 
-def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Make) -> None:
+def test_holm_over_all_pairs_of_one_perturbation(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     p_values = [0.01, 0.01, None, 0.02, 0.2, 0.9]
     rows = [
         {
@@ -29,7 +32,7 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
         )
         for (judge, other), p in zip(PAIRS, p_values, strict=True)
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     found = warehouse.query(
         "select statistic, perturbation, list(p_holm order by judge, other) from mart.contrasts "
         "group by all"
@@ -42,14 +45,16 @@ def test_holm_over_all_pairs_of_one_perturbation(warehouse: Warehouse, make: Mak
         assert adjusted == [None if p is None else pytest.approx(p) for p in expected]
 
 
-def test_pairs_of_nine_questions_are_not_told_apart(warehouse: Warehouse, make: Make) -> None:
+def test_pairs_of_nine_questions_are_not_told_apart(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     pair = {"statistic": "mps_contrast", "judge": "a", "p_value": 0.01}
     rows = [
         {**pair, "subgroup": "b", "clusters": 9},
         {**pair, "subgroup": "c", "clusters": 10},
         {**pair, "subgroup": "d", "clusters": 10, "p_value": 0.04},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     found = warehouse.query("select p_value, p_holm, reason from mart.contrasts order by other")
     # The pair of nine does not count: the smallest of two is doubled.
     assert found.rows() == [
@@ -59,7 +64,9 @@ def test_pairs_of_nine_questions_are_not_told_apart(warehouse: Warehouse, make: 
     ]
 
 
-def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> None:
+def test_each_judge_beside_its_own_value(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     rows = [
         {
             "statistic": "mps_sham_contrast",
@@ -77,7 +84,7 @@ def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> No
         {"statistic": "mps", "judge": "a", "estimate": 0.9},
         {"statistic": "mcnemar", "judge": "a", "subgroup": "b", "estimate": 0.1},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     columns = "statistic, judge, other, contrast, low, high, p_holm, judge_value, other_value"
     assert warehouse.query(f"select {columns} from mart.contrasts order by statistic").rows() == [
         ("mcnemar", "a", "b", 0.1, None, None, None, None, None),
@@ -87,7 +94,7 @@ def test_each_judge_beside_its_own_value(warehouse: Warehouse, make: Make) -> No
 
 @pytest.mark.parametrize("clusters", [10, 11, 40, 1000])
 def test_ninety_percent_interval_inside_the_minimum(
-    warehouse: Warehouse, make: Make, clusters: int
+    warehouse: Warehouse, make: Make, concluded: Concluded, clusters: int
 ) -> None:
     # Second path: scipy's t. Just inside and just outside, in score and in attack success.
     quantile = stats.t.ppf(0.95, clusters - 1)
@@ -112,7 +119,7 @@ def test_ninety_percent_interval_inside_the_minimum(
         )
         for inside in (0, 1)
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     found = warehouse.query("select judge, finding from mart.contrasts order by judge").rows()
     assert found == [("j0", "inconclusive")] * 4 + [("j1", "no relevant bias")] * 4
 
@@ -142,7 +149,13 @@ def test_ninety_percent_interval_inside_the_minimum(
     ],
 )
 def test_finding_in_three_words(
-    warehouse: Warehouse, make: Make, row: dict[str, object], finding: str | None, reason: str
+    warehouse: Warehouse,
+    make: Make,
+    concluded: Concluded,
+    *,
+    row: dict[str, object],
+    finding: str | None,
+    reason: str,
 ) -> None:
     plain = {
         "statistic": "mps_contrast",
@@ -152,12 +165,12 @@ def test_finding_in_three_words(
         "standard_error": 0.04,
         "clusters": 30,
     }
-    warehouse.save([make(Estimates, {**plain, **row})], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, {**plain, **row})), run="r1", study="quick")
     found = warehouse.query("select finding, reason from mart.contrasts").rows()
     assert found == [(finding, reason)]
 
 
-def test_holms_p_decides(warehouse: Warehouse, make: Make) -> None:
+def test_holms_p_decides(warehouse: Warehouse, make: Make, concluded: Concluded) -> None:
     rows = [
         {
             "statistic": "mps_contrast",
@@ -171,6 +184,6 @@ def test_holms_p_decides(warehouse: Warehouse, make: Make) -> None:
         }
         for (judge, other), p in zip(PAIRS[:3], (0.01, 0.03, 0.04), strict=True)
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     found = warehouse.query("select finding from mart.contrasts order by p_value")["finding"]
     assert found.to_list() == ["biased", "inconclusive", "inconclusive"]

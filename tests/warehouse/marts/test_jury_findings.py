@@ -9,6 +9,7 @@ from tasks.conclude import conclude
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 Row = dict[str, Any]
 
 
@@ -61,7 +62,9 @@ def _cell(perturbation: str, kind: str, at: int, row: Row) -> list[Row]:
     return [{**cell, **each} for each in (row, *named)]
 
 
-def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) -> None:
+def test_a_jury_is_concluded_of_as_a_judge_is(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     empty = dict.fromkeys(("estimate", "low", "high", "standard_error", "p_value"))
     first = cells()[0]
     odd = [
@@ -71,7 +74,7 @@ def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) 
         {**first, "perturbation": "bare", "subgroup": "a", "p_value": 0.5},
     ]
     rows = make(Estimates, *cells(), *odd)
-    warehouse.save([rows], run="r1", study="quick")
+    warehouse.save(concluded(rows), run="r1", study="quick")
     renamed = rows.frame.with_columns(pl.col("statistic").str.strip_prefix("jury_"))
     expected = conclude(Estimates.of(renamed)).sort("perturbation")
     found = warehouse.query("select * from mart.jury_findings order by perturbation")
@@ -92,7 +95,9 @@ def test_a_jury_is_concluded_of_as_a_judge_is(warehouse: Warehouse, make: Make) 
     assert set(found["finding"]) == {*FINDINGS, None} - {"mixed"}
 
 
-def test_the_finding_stands_beside_the_shift(warehouse: Warehouse, make: Make) -> None:
+def test_the_finding_stands_beside_the_shift(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     row = {
         "judge": "jury/all",
         "statistic": "jury_mps",
@@ -112,7 +117,7 @@ def test_the_finding_stands_beside_the_shift(warehouse: Warehouse, make: Make) -
         "estimate": 0.75,
     }
     warehouse.save(
-        [make(Estimates, row, {**row, "subgroup": "a"}, control)], run="r1", study="quick"
+        concluded(make(Estimates, row, {**row, "subgroup": "a"}, control)), run="r1", study="quick"
     )
     found = warehouse.query(
         "select perturbation, left_out, finding, p_adjusted, accuracy from mart.jury order by all"

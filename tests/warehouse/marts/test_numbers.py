@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from schemas.judging import Prompts, VoteLog
-from schemas.results import MEASURES, Drifts, Estimates, Findings
-from tasks.counting import question_order
-from tasks.inference import bootstrap, logistic, permutation
+from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Findings
+from tasks.conclusions.contrasts import contrasts
 from tasks.prompts import PROMPTS
-from tasks.statistics import STATISTICS, dasr_posterior
+from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 Row = dict[str, Any]
 
 NAMES = [name for entry in STATISTICS.values() for name in entry.gives]
@@ -71,8 +71,10 @@ def full(warehouse: Warehouse, make: Make) -> Warehouse:
         for at, name in enumerate(NAMES, 1)
         if name in MEASURES
     ]
-    savings = [make(Estimates, *rows()), make(Drifts, *drifts)]
-    warehouse.save(savings, run="r1", study="quick")
+    estimates = make(Estimates, *rows())
+    pairs = estimates.frame.filter(pl.col("subgroup") != "", pl.col("perturbation").is_not_null())
+    compared = Saving(Contrasts, contrasts(Estimates.of(pairs)))
+    warehouse.save([estimates, compared, make(Drifts, *drifts)], run="r1", study="quick")
     return warehouse
 
 
@@ -199,7 +201,9 @@ def test_the_design_is_that_of_each_pair(
     assert of(warehouse, "design, votes_per_pair", "asr") == [(design, 2)]
 
 
-def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make: Make) -> None:
+def test_an_adjusted_p_is_of_its_family_and_says_how(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     ten = {"n": 10, "clusters": 10}
     contrast = {"statistic": "mps_contrast", "standard_error": 0.1, **ten}
     rows = [
@@ -211,7 +215,7 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(warehouse: Warehouse, make:
         {"statistic": "mps_drift", "wave": "n2", "subgroup": "n1"},
     ]
     savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
-    warehouse.save(savings, run="r1", study="quick")
+    warehouse.save(concluded(*savings), run="r1", study="quick")
     shown = "subgroup, p_adjusted, adjustment, finding"
     assert of(warehouse, shown, "mps") == [
         (None, 0.02, "Benjamini-Hochberg, all cells (F1)", "biased")
@@ -280,6 +284,7 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
         {"wave": "n4", "statistic": "verdict_drift", "subgroup": "n1", "estimate": 0.5, **whole},
     ]
     of_replies = {"low": None, "high": None, "p_value": 0.5, "mode": "any", "perturbation": None}
+    of_replies["seed"] = 3
     later = {"wave": "n4", "base": "n3", "epoch": 2, "p_adjusted": 0.6, "state": "quiet"}
     drifts = [
         {"wave": "n2", "estimate": 0.4},
@@ -298,7 +303,6 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
         ("n3", "n1", 1, 0.41, 0.001, 0.002, None, None, "paired cluster t"),
         ("n4", "n3", 2, 0.04, 0.3, 0.6, 4, None, "paired cluster t"),
     ]
-    # The seed of a canary is the place of its wave.
     canary = ("drift", "n4", "n3", 2, 0.0, 0.5, 0.6, "Holm, all cells of the wave (F4)", 3)
     for name in ("verdict_drift", "text_drift", "token_drift"):
         found = of(
@@ -309,49 +313,10 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
         assert found == [canary]
 
 
-def test_the_floor_is_what_noise_gives(warehouse: Warehouse, make: Make) -> None:
-    rows = [
-        {},
-        {"statistic": "replicate_floor"},
-        {"statistic": "random_baseline"},
-        {"statistic": "mps_sham"},
-        {"statistic": "mps"},
-        {"statistic": "tie_rate"},
-        {"statistic": "e_value", "method": "betting, over control"},
-        {"statistic": "asr", "perturbation": "other"},
-    ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
-    # The ASR of `other` has no sham beside it.
-    assert of(warehouse, "perturbation, floor", "asr") == [("other", None), ("padding", "sham")]
-    floors = {
-        name: of(warehouse, "floor", name)[0][0]
-        for name in ("replicate_floor", "random_baseline", "mps_sham", "mps", "tie_rate", "e_value")
-    }
-    assert floors == {
-        "replicate_floor": "replicate",
-        "random_baseline": "random judge",
-        "mps_sham": "sham",
-        "mps": None,
-        "tie_rate": None,
-        "e_value": None,
-    }
-
-
-def test_seeds_are_those_of_the_statistics(warehouse: Warehouse, make: Make) -> None:
-    methods = {
-        "cluster bootstrap, 2000 draws": bootstrap.SEED,
-        "cluster bootstrap with refit, t": logistic.SEED,
-        "cluster linearisation, t; 9999 random swaps": permutation.SEED,
-        "betting, over the sham": question_order.SEED,
-        "O'Brien-Fleming, over control": question_order.SEED,
-        dasr_posterior.METHOD: dasr_posterior.SEED,
-        "exact binomial": None,
-    }
-    rows = [{"subgroup": method, "method": method} for method in methods]
-    crossed = {"subgroup": "crossed", "method": "cluster-adjusted Wilson", "boot_low": 0.1}
-    warehouse.save([make(Estimates, *rows, crossed)], run="r1", study="quick")
-    found = dict(of(warehouse, "subgroup, seed", "asr"))
-    assert found == {**methods, "crossed": bootstrap.SEED}
+def test_what_a_statistic_declares_stands_beside_its_rows(warehouse: Warehouse, make: Make) -> None:
+    declared = {"unit": "score", "null_value": 0.0, "floor": "sham", "seed": 7}
+    warehouse.save([make(Estimates, declared)], run="r1", study="quick")
+    assert of(warehouse, ", ".join(declared), "asr") == [(*declared.values(),)]
 
 
 def test_code_and_prompt_are_told_and_the_seed_of_the_study(
@@ -371,13 +336,15 @@ def test_code_and_prompt_are_told_and_the_seed_of_the_study(
     ]
 
 
-def test_a_judge_that_is_left_out_is_marked_on_its_rates(warehouse: Warehouse, make: Make) -> None:
+def test_a_judge_that_is_left_out_is_marked_on_its_rates(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     whole = {"perturbation": None, "kind": None, "n": 20, "clusters": 20}
     rows = [
         {},
         {"statistic": "mps"},
         {"statistic": "tie_rate", "estimate": 0.95, "low": 0.9, "high": 1.0, **whole},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     assert of(warehouse, "excluded", "asr") == [(True,)]
     assert of(warehouse, "excluded", "mps") == [(None,)]

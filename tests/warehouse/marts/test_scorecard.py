@@ -4,9 +4,10 @@ from schemas.results import Drifts, Estimates, Findings
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 
 
-def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
+def test_a_row_per_gate(warehouse: Warehouse, make: Make, concluded: Concluded) -> None:
     whole = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
     estimates = make(
         Estimates,
@@ -20,7 +21,9 @@ def test_a_row_per_gate(warehouse: Warehouse, make: Make) -> None:
         "statistic": "position_gap",
         "finding": "biased",
     }
-    warehouse.save([estimates, make(Findings, {}, position), drifts], run="r1", study="quick")
+    warehouse.save(
+        concluded(estimates, make(Findings, {}, position), drifts), run="r1", study="quick"
+    )
     sql = "select study, gate, perturbation, verdict from mart.scorecard order by gate"
     assert warehouse.query(sql).rows() == [
         ("quick", "bias", "padding", "fail"),

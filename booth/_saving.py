@@ -1,4 +1,4 @@
-"""Choices become votes in the warehouse, beside those of models, and change no more."""
+"""Save final choices as votes in the warehouse."""
 
 import getpass
 import os
@@ -19,19 +19,19 @@ from tasks.kit.code_digest import ALL_ROOMS, code_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 
-class Office:
+class VoteWriter:
     """Saves votes as one run of the flow ``booth``."""
 
     def __init__(self, warehouse: Warehouse, study: str, parameters: str) -> None:
         self.warehouse, self.study, self._parameters = warehouse, study, parameters
         self._run: str | None = None
         self._saved = 0
-        self._alone = threading.Lock()
+        self._lock = threading.Lock()
 
     def save(self, voter: str, ballots: pl.DataFrame, votes: pl.DataFrame) -> int:
-        """Save votes with all that they refer to, in one transaction; return how many are new."""
+        """Save votes and the rows they refer to in one transaction; return how many are new."""
         judge = judge_of(voter)
-        with self._alone:
+        with self._lock:
             if self._run is None:
                 run = str(uuid4())
                 self.warehouse.start_run(self._row(run))
@@ -72,12 +72,14 @@ class Office:
         }
 
 
-def seal(office: Office, seat: Seat, lock: threading.RLock, *, everything: bool = False) -> bool:
-    """Save the choices of a voter that are ripe, or all; what cannot be saved now stays."""
+def save_choices(
+    writer: VoteWriter, seat: Seat, lock: threading.RLock, *, everything: bool = False
+) -> bool:
+    """Save the final choices of a voter, or all; return whether they could be saved."""
     with lock:
-        ballots = seat.changeable if everything else seat.ripe()
+        ballots = seat.changeable if everything else seat.final_ballots()
         chosen = {ballot: seat.chosen[ballot] for ballot in ballots}
-        seat.sealing |= chosen.keys()
+        seat.saving |= chosen.keys()
     if not chosen:
         return True
     votes = pl.DataFrame(
@@ -96,16 +98,16 @@ def seal(office: Office, seat: Seat, lock: threading.RLock, *, everything: bool 
     )
     theirs = seat.every.filter(pl.col("ballot_id").is_in(ballots))
     try:
-        office.save(seat.voter, Ballots.of(theirs), Votes.of(votes))
+        writer.save(seat.voter, Ballots.of(theirs), Votes.of(votes))
     except WarehouseError as error:
         with lock:
-            seat.sealing -= chosen.keys()
+            seat.saving -= chosen.keys()
         click.echo(
-            f"{len(chosen)} votes of {seat.voter} are not in the warehouse yet, and safe beside "
-            f"it: {error}",
+            f"{len(chosen)} votes of {seat.voter} could not be saved in the warehouse yet, and are "
+            f"kept in the booth's journal: {error}",
             err=True,
         )
         return False
     with lock:
-        seat.seal(ballots)
+        seat.mark_saved(ballots)
     return True

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.engine.redaction import redact
+from tasks.kit.printable import redact
 from tasks.providers import Provider
 
 SECRET = "sk-abc123"
@@ -26,9 +26,9 @@ def test_what_is_named_like_a_key_is_not_told(monkeypatch: pytest.MonkeyPatch, n
 def test_what_a_provider_needs_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSPORT", SECRET)
     assert redact(SECRET) == SECRET
-    assert redact(SECRET, Provider(variables=["PASSPORT", "NOT_SET"])) == "[key]"
+    assert redact(SECRET, Provider(variables=["PASSPORT", "NOT_SET"]).secret_variables) == "[key]"
     monkeypatch.setenv("PASSPORT_KEY", SECRET)
-    assert redact(SECRET, Provider(key_variable="PASSPORT_KEY")) == "[key]"
+    assert redact(SECRET, Provider(key_variable="PASSPORT_KEY").secret_variables) == "[key]"
 
 
 def test_other_words_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Votes counted in the warehouse, their texts as numbers, are those counted in a frame."""
+"""Votes counted in the warehouse and votes counted in a frame give the same tallies."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,6 @@ from polars.testing import assert_frame_equal
 
 from schemas.judging import Tallies, VoteLog
 from tasks.aggregate import count_votes
-from tasks.counting.masks import count_masks, with_compared
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -36,7 +35,7 @@ BALLOTS = st.dictionaries(
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return Warehouse(Path(tmp_path_factory.mktemp("masks")) / "w.duckdb")
+    return Warehouse(Path(tmp_path_factory.mktemp("tallies")) / "w.duckdb")
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -62,8 +61,7 @@ def test_counts_are_those_of_a_frame(
         ]
     )
     shelf.save([Saving(VoteLog, log)], run="r", study="study")
-    masks, compared = shelf.masks("study")
-    found = Tallies.of(with_compared(count_masks(masks), compared))
+    found = Tallies.of(shelf.tallies("study"))
     order = [*list(KEYS)[:6], "perturbation"]
     assert_frame_equal(found.sort(order), count_votes(log).sort(order), check_column_order=False)
 

@@ -1,4 +1,4 @@
-"""What became of ballots is laid into masks and counted: as a plain loop over them counts."""
+"""The counts of the SQL aggregate equal those of a plain loop over the ballots."""
 
 from collections import Counter
 from collections.abc import Callable

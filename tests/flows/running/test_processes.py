@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from flows.running.process_identity import identity, noted, still_runs
+from flows.running.processes import identity, noted, still_runs
 
 
 def test_this_process_runs() -> None:

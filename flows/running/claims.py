@@ -1,0 +1,64 @@
+"""Claims: the ballots that this run asks and no other run does, until their votes are saved."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.running.counts import Counts
+from flows.running.recovery import journal_of
+from schemas.judging import Ballots, Votes
+from warehouse.store import Saving, Warehouse
+
+
+class Claims:
+    """Ballots that wait, are claimed, and get their votes in one run."""
+
+    def __init__(self, run: str, warehouse: Warehouse, counts: Counts) -> None:
+        self.run, self.warehouse, self.counts = run, warehouse, counts
+        self.journal = journal_of(warehouse, run)
+
+    def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Return the ballots that have not been cast, and count them all."""
+        cast = self.warehouse.read(Votes, among=ballots.select("ballot_id"))
+        waiting = Ballots.of(ballots.join(cast, on="ballot_id", how="anti"))
+        planned = ballots["ballot_id"].n_unique()
+        self.counts.numbers["planned"] = planned
+        self.counts.numbers["from_warehouse"] = planned - waiting["ballot_id"].n_unique()
+        return waiting
+
+    def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
+        """Return the ballots that are this run's to ask, and those that another one asks now."""
+        mine = self.warehouse.claim(ballots, self.run)
+        ours = ballots.join(mine, on="ballot_id", how="semi")
+        rest = ballots.join(mine, on="ballot_id", how="anti")
+        cast = self.warehouse.read(Votes, among=rest.select("ballot_id")) if rest.height else rest
+        self.counts.numbers["from_warehouse"] += cast.height
+        return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
+
+    async def save(
+        self,
+        votes: DataFrame[Votes],
+        errors: list[str],
+        *,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
+    ) -> None:
+        """Save a batch of votes as soon as it is there; the first vote of a ballot stays.
+
+        The claims on the ballots to ``release`` are given up. Nothing is counted that is not saved.
+        """
+        await asyncio.to_thread(
+            self.warehouse.save,
+            [Saving(Votes, votes, first_wins=True)],
+            run=self.run,
+            counts={**self.counts.columns(votes, errors), "seen_at": datetime.now(UTC)},
+            release=release,
+            patience_seconds=patience_seconds,
+        )
+        self.counts.add_votes(votes, errors)
+
+    def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
+        """Return the votes on ``ballots``."""
+        return self.warehouse.read(Votes, among=ballots.select("ballot_id"))

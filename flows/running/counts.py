@@ -1,0 +1,198 @@
+"""What a run counts: ballots, votes, costs, errors and gaps; and how it reports them."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+from prefect import get_run_logger
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.results.vote_summary import alike_line
+from flows.running.gaps import (
+    GAPS,
+    Gap,
+    complete_before,
+    not_ready_line,
+    partial_judges,
+    partial_line,
+)
+from flows.running.run_row import one_line
+from flows.studies import Study
+from schemas.curation import PerturbedAnswers
+from schemas.judging import Ballots, VoteLog, Votes
+from tasks.judging.sequential_stopping import probed
+from tasks.kit.printable import redact
+from tasks.perturb import NO_SHAM
+from warehouse.store import Warehouse
+
+COUNTED = ("planned", "from_warehouse", "asked", "failed", "prompt_tokens", "completion_tokens")
+NO_VOTES = Votes.empty()
+
+
+class Counts:
+    """The counts of one run of a study."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.numbers: Counter[str] = Counter()
+        self.cost_usd: float | None = 0.0
+        self.errors: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self.left_out: dict[str, list[str]] = {}
+        """Parameters that are not sent, by judge."""
+        self.unsaved: list[str] = []
+        """What earlier runs left and could not be saved."""
+        self.partial: dict[str, Gap] = {}
+        """Judges that lack more ballots than the study allows."""
+        self.kept: datetime | None = None
+        """When the complete results were saved that this run does not replace; null: it does."""
+        self.unwritten: list[str] = []
+        """What could not be written though the results are saved."""
+        self.stopped = 0
+        self.probed = ""
+        """Which judges were asked one vote per order, and why."""
+
+    def add_votes(self, votes: DataFrame[Votes], errors: Collection[str]) -> None:
+        """Count votes that are saved, and the errors of ballots that brought none."""
+        # In place: claims are counted in other threads.
+        self.cost_usd = self._cost_with(votes)
+        self.numbers.update(_numbers_of(votes, errors))
+        # Errors come from outside, and are printed, logged and shown.
+        redacted = {error: redact(error) for error in {*errors}}
+        self.errors.update(redacted[error] for error in errors)
+
+    def columns(
+        self, votes: DataFrame[Votes] = NO_VOTES, errors: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """Return columns of ``runs``: the counts as they will be with these votes and errors."""
+        numbers = self.numbers + _numbers_of(votes, errors)
+        return {**{name: numbers[name] for name in COUNTED}, "cost_usd": self._cost_with(votes)}
+
+    def _cost_with(self, votes: DataFrame[Votes]) -> float | None:
+        if self.cost_usd is None or votes["cost_usd"].has_nulls():
+            return None
+        return self.cost_usd + float(votes["cost_usd"].sum())
+
+    def count_dropped(self, perturbed: DataFrame[PerturbedAnswers]) -> None:
+        """Count what failed a validity check, and what has no sham though it should."""
+        failed = perturbed.filter(pl.col("failure").is_not_null())
+        shamless = perturbed.filter(
+            pl.col("failure").is_null(), pl.col("sham_failure").fill_null(NO_SHAM) != NO_SHAM
+        )
+        verb = "dropped" if self.study.checks == "drop" else "used despite a failed check"
+        self.notes = [*_tell(failed, verb), *_tell(shamless, "without a sham")]
+
+    def notes_line(self) -> str:
+        """Say what was dropped; empty if nothing was."""
+        return f"Answers {'; '.join(self.notes)}; reasons in mart.dropped" if self.notes else ""
+
+    def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
+        """Count the ballots that others made needless, and those that failed others kept back."""
+        self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
+        same = stops.filter(pl.col("stopped") == "deterministic").select("judge").unique()
+        if same.height:
+            asked = Ballots.of(
+                stops.join(same, on="judge", how="semi").select(Ballots.dtypes().keys())
+            )
+            self.probed = alike_line(probed(asked, votes).rows())
+        gaps = self.numbers["planned"] - votes.height - self.stopped
+        if (kept_back := gaps - self.numbers["failed"]) > 0:
+            self.errors["not asked: its pair's vote before it failed"] += kept_back
+        self.numbers["failed"] = gaps
+
+    def leave_gaps(
+        self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots], hindered: Mapping[str, str]
+    ) -> DataFrame[Ballots]:
+        """Count the waiting ballots of judges that cannot be asked; return the others.
+
+        Raises
+        ------
+        ValueError
+            If that leaves nothing to measure: no ballot of the study has a vote or can get one.
+        """
+        cannot = pl.col("judge").is_in(sorted(hindered))
+        rest = Ballots.of(waiting.filter(~cannot))
+        # Judges that ask the same share a vote.
+        left = waiting.filter(cannot).join(rest, on="ballot_id", how="anti")
+        if left.is_empty():
+            return rest
+        reasons = {judge: hindered[judge] for judge in left["judge"].unique().sort()}
+        if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
+            raise ValueError(
+                f"no judge can be asked, and no earlier vote is there. {not_ready_line(reasons)}. "
+                "Nothing was asked."
+            )
+        once = left.unique("ballot_id", keep="first")
+        for judge, count in once.group_by("judge").len().sort("judge").iter_rows():
+            self.errors[f"not asked: {reasons[judge]}"] += count
+        self.numbers["failed"] += once.height
+        get_run_logger().warning(f"Not asked, which leaves gaps: {not_ready_line(reasons)}")
+        return rest
+
+    def count_gaps(self, vote_log: DataFrame[VoteLog], warehouse: Warehouse) -> None:
+        """Find out which judges lack too many ballots, and whether complete results stand."""
+        self.partial = partial_judges(vote_log, self.study.gaps_allowed)
+        self.kept = complete_before(self.study, vote_log, warehouse)
+
+    def not_written(self, what: str, error: Exception, step: str) -> None:
+        """Note what could not be written, and the next step: the results are saved."""
+        note = f"the {what} was not written: {one_line(error)} ({step})"
+        get_run_logger().warning(note)
+        self.unwritten.append(note)
+
+    def summary(self) -> str:
+        """Say in one line what was asked."""
+        numbers = self.numbers
+        text = (
+            f"{numbers['planned']} ballots: {numbers['from_warehouse']} from the warehouse, "
+            f"{numbers['asked']} cast, {numbers['failed']} without a reply"
+        )
+        text = f"{text}, {self.stopped} not needed" if self.stopped else text
+        text = f"{text} ({self.probed})" if self.probed else text
+        invalid = numbers["invalid"]
+        text = (
+            f"{text}, {invalid} {'reply' if invalid == 1 else 'replies'} without a verdict"
+            if invalid
+            else text
+        )
+        text = f"{text} ({causes})" if (causes := self.causes()) else text
+        unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())
+        text = f"{text}. Not sent, as unsupported: {unsent}" if unsent else text
+        notes = self.notes_line()
+        return f"{text}. {notes}" if notes else text
+
+    def outcome(self) -> State[None]:
+        """Return the state of the flow run: completed, or completed with gaps."""
+        gaps = self.numbers["failed"] > 0
+        return Completed(name=GAPS if gaps else None, message=self.summary())
+
+    def causes(self) -> str | None:
+        """Return the most frequent errors and what else went wrong; null if nothing did."""
+        causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
+        more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
+        why = "; ".join([*causes, *more, *self.unsaved, *self.unwritten])
+        partial = partial_line(self.partial, self.study.gaps_allowed, self.kept)
+        return ". ".join(filter(None, [partial, why])) or None
+
+    def state(self) -> str:
+        """Return the state of a run that ended."""
+        return "completed with gaps" if self.numbers["failed"] else "completed"
+
+
+def _numbers_of(votes: DataFrame[Votes], errors: Collection[str]) -> Counter[str]:
+    return Counter(
+        asked=votes.height,
+        failed=len(errors),
+        invalid=votes.filter(choice="invalid").height,
+        **{name: int(votes[name].sum()) for name in ("prompt_tokens", "completion_tokens")},
+    )
+
+
+def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:
+    counts = Counter(perturbed["perturbation"].to_list())
+    listed = ", ".join(f"{n} {perturbation}" for perturbation, n in sorted(counts.items()))
+    return [f"{verb}: {listed}"] if listed else []

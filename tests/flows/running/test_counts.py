@@ -1,0 +1,68 @@
+"""What a run reports of its ballots, votes and errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows.running.counts import Counts
+from flows.studies import Study
+from tasks.judging.sequential_stopping import Schedule, mark_stops
+
+
+@pytest.fixture
+def counts() -> Counts:
+    return Counts(Study())
+
+
+def test_an_error_does_nothing_where_it_is_printed(
+    counts: Counts,
+    make_votes: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DESK_API_KEY", "sk-secret")
+    errors = ["its batch \x1b[2J\u202e was [bold]lost[/] sk-secret"] * 2
+    counts.add_votes(make_votes([]), errors)
+    told = "2 x its batch \\x1b[2J\\u202e was [bold]lost[/] [key]"
+    assert told in counts.summary()
+    assert counts.causes() == told
+
+
+def test_a_judge_that_repeats_itself_is_named(
+    counts: Counts,
+    make_ballots: Callable[..., Any],
+    make_votes: Callable[..., Any],
+) -> None:
+    ballots = make_ballots(
+        [
+            {
+                "ballot_id": f"{pair}-{shown}-{repeat}",
+                "pair_id": f"p{pair}",
+                "judge": "offline/x",
+                "shown_first": shown,
+                "repeat": repeat,
+            }
+            for pair in range(50)
+            for shown in ("anchor", "target")
+            for repeat in range(3)
+        ]
+    )
+    votes = make_votes(
+        [
+            {"ballot_id": b, "choice": "tie" if b == "0-anchor-1" else "first"}
+            for b in ballots.filter(pl.col("repeat") < 2)["ballot_id"]
+        ]
+    )
+    stops = mark_stops(ballots, votes, Schedule(6, probe=True))
+    counts.numbers["planned"] = 300
+    counts.count_stopped(stops, votes)
+    assert (
+        "100 not needed (offline/x answered alike in 99 of 100 probes: one vote per order was "
+        "asked)"
+    ) in counts.summary()
+
+
+def test_what_was_not_sent_is_told(counts: Counts) -> None:
+    counts.left_out = {"desk/one": ["seed", "temperature"]}
+    assert "Not sent, as unsupported: seed, temperature of desk/one" in counts.summary()

@@ -1,0 +1,133 @@
+"""What statistics declare of their rows, and what follows from other rows and from methods."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import polars as pl
+import pytest
+
+from schemas.results import FLOORS
+from tasks.counting import question_order
+from tasks.inference import bootstrap, logistic, permutation
+from tasks.statistics import (
+    STATISTICS,
+    Family,
+    Statistic,
+    Unit,
+    dasr_posterior,
+    statistic,
+    with_floors,
+)
+
+Make = Callable[..., Any]
+
+
+def test_every_row_has_a_family_and_a_unit() -> None:
+    rows = [row for entry in STATISTICS.values() for row in entry.rows.values()]
+    assert {row["family"] for row in rows} <= {*get_args(Family)}
+    assert {row["unit"] for row in rows} <= {*get_args(Unit)}
+    assert {row["floor"] for row in rows} >= {None, *FLOORS}
+
+
+def test_a_row_differs_where_it_says_so() -> None:
+    @statistic(
+        source="a test",
+        family="effect",
+        gives=("one", "two"),
+        floor="sham",
+        rows={"two": {"unit": "logit", "null": 0.0}},
+    )
+    def one(shifts: pl.DataFrame) -> Any:
+        """Do nothing."""
+        return shifts
+
+    assert one.rows == {
+        "one": {"family": "effect", "unit": "share", "null": None, "floor": "sham"},
+        "two": {"family": "effect", "unit": "logit", "null": 0.0, "floor": "sham"},
+    }
+
+
+FEW = "fewer than 10 independent questions"
+
+
+@pytest.mark.parametrize(
+    ("beside", "asked", "endpoint"),
+    [
+        ([], None, None),
+        ([{"statistic": "mps"}], None, None),
+        ([{"statistic": "mps_sham"}], "sham", "sham"),
+        ([{"statistic": "jury_mps_sham"}], "sham", "sham"),
+        # The primary endpoint is over the control where only that has enough questions,
+        ([{"statistic": "mps"}, {"statistic": "mps_sham", "too_few": FEW}], "sham", None),
+        (
+            [{"statistic": "mps", "too_few": FEW}, {"statistic": "mps_sham", "too_few": FEW}],
+            "sham",
+            "sham",
+        ),
+        # and pairs of judges tell over which arm all of them are.
+        ([{"statistic": "mps_sham"}, {"statistic": "mps_contrast"}], "sham", None),
+        (
+            [
+                {"statistic": "mps", "too_few": None},
+                {"statistic": "mps_sham", "too_few": FEW},
+                {"statistic": "mps_sham_contrast", "too_few": FEW},
+            ],
+            "sham",
+            "sham",
+        ),
+    ],
+)
+def test_a_floor_may_depend_on_other_rows(
+    beside: list[dict[str, Any]], asked: str | None, endpoint: str | None
+) -> None:
+    cell = {"dataset": "d", "prompt": "p", "wave": "", "mode": "balanced", "perturbation": "boast"}
+    rows = [
+        {"statistic": "asr", "floor": "sham if asked"},
+        {"statistic": "rank", "floor": "as the primary endpoint"},
+        {"statistic": "dasr", "floor": "sham"},
+        {"statistic": "tie_rate"},
+        {"statistic": "asr", "floor": "sham if asked", "perturbation": "other"},
+    ]
+    plain = {"floor": None, "too_few": None, **cell}
+    frame = pl.DataFrame(
+        [{**plain, **row} for row in (*rows, *beside)],
+        schema_overrides={"floor": pl.String, "too_few": pl.String},
+    )
+    found = with_floors(frame)
+    assert found.columns == frame.columns
+    assert found["floor"].to_list()[:5] == [asked, endpoint, "sham", None, None]
+
+
+@pytest.mark.parametrize(
+    ("row", "seed"),
+    [
+        ({"method": "cluster bootstrap, 2000 draws"}, bootstrap.SEED),
+        ({"method": "cluster-adjusted Wilson", "boot_low": 0.1}, bootstrap.SEED),
+        ({"method": "cluster bootstrap with refit, t"}, logistic.SEED),
+        ({"method": "cluster linearisation, t; 9999 random swaps"}, permutation.SEED),
+        ({"method": "cluster linearisation, t; all 8 swaps"}, None),
+        ({"method": "none; sign flips by cluster, over the sham"}, permutation.FLIP_SEED),
+        ({"method": "wild cluster bootstrap"}, permutation.FLIP_SEED),
+        ({"method": "exact binomial"}, None),
+        ({"method": "a method of its own", "seed": 7}, 7),
+    ],
+)
+def test_the_seed_is_that_of_what_is_drawn(
+    make_estimates: Make, row: dict[str, Any], seed: int | None
+) -> None:
+    def measure(shifts: pl.DataFrame) -> Any:
+        return shifts
+
+    own = Statistic("asr", {"asr": {}}, ("shifts",), "a test", measure, "")
+    found = own.draft(shifts=make_estimates([{"statistic": "asr", **row}]))
+    assert found["seed"].to_list() == [seed]
+
+
+def test_sequences_and_posteriors_have_seeds_of_their_own(make_shifts: Make) -> None:
+    rows = [{"control": "anchor", "sham": "anchor", "experimental": "target"}] * 12
+    shifts = make_shifts(rows)
+    for name in ("e_process", "sequential_looks"):
+        found = STATISTICS[name](shifts=shifts)
+        assert set(found["seed"]) == {question_order.SEED}
+        assert set(found["floor"]) == {"sham"}
+    assert set(STATISTICS["dasr_posterior"](shifts=shifts)["seed"]) == {dasr_posterior.SEED}

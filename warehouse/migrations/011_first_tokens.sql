@@ -1,2 +1,0 @@
-alter table votes add column first_token varchar;
-alter table votes add column first_probability double;
