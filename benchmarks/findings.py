@@ -26,7 +26,7 @@ from tasks.conclude import conclude
 from tasks.conclusions.position_bias import position_findings
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.judge import Traits
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 BATCH = 100
 READ = ("mps", "mps_sham", "sham_shift", "los", "detection_power", "dasr", "unanimous_rate")
@@ -126,7 +126,7 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
     tallies = count_votes(log)
     frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
     with formulas_only():
-        rows = pl.concat([STATISTICS[name].draft(**frames) for name in study.read])
+        rows = with_floors(pl.concat([STATISTICS[name].draft(**frames) for name in study.read]))
     # In a family of one the adjusted p-value is the raw one.
     alone = dict.fromkeys(("benjamini_hochberg", "benjamini_yekutieli", "holm"), pl.Series.clone)
     if study.read == POSITION:

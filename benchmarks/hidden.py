@@ -18,7 +18,7 @@ from tasks.conclusions import cautions
 from tasks.conclusions.cautions import worst_cases
 from tasks.inference import bootstrap
 from tasks.simulation.judge import Traits
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, with_floors
 
 TRAITS = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
 NEEDED = (
@@ -84,7 +84,7 @@ def found(log: pl.DataFrame) -> pl.DataFrame:
     # are flipped all the same.
     with patch.object(bootstrap, "MOST_CLUSTERS", 0):
         drafts = [STATISTICS[name].draft(**given) for name in NEEDED]
-    rows = pl.concat([*drafts, worst_cases(**given)])
+    rows = with_floors(pl.concat([*drafts, worst_cases(**given)]))
     with ExitStack() as stack:
         # Each study is a family of its own: one cell, two tests of mixed, two other arms.
         for module, name, adjust in (

@@ -181,12 +181,8 @@ def _run(
                 server.wait(_show_line)
             elif access:
                 require_answer(access)
-    with ballot_bars(CONSOLE) as listen:
-        progress.listeners.append(listen)
-        progress.readers.append(_show_line)
+    with ballot_bars(CONSOLE) as listen, progress.shown_by(listen, _show_line):
         state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
-        progress.readers.remove(_show_line)
-        progress.listeners.remove(listen)
     missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
     # What is missing stands on the last line.
     _show(study, path, state.message.replace(f" ({missing})", ""))

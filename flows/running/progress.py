@@ -1,7 +1,8 @@
 """Progress of the ballots, for listeners and in the Prefect UI."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from uuid import UUID
 
@@ -17,6 +18,18 @@ listeners: list[Listener] = []
 
 readers: list[Callable[[str], None]] = []
 """Who shows a line that tells why nothing moves for a while."""
+
+
+@contextmanager
+def shown_by(listener: Listener, reader: Callable[[str], None]) -> Iterator[None]:
+    """Show the progress of a run, and its lines, while the run goes on."""
+    listeners.append(listener)
+    readers.append(reader)
+    try:
+        yield
+    finally:
+        readers.remove(reader)
+        listeners.remove(listener)
 
 
 def notices() -> Callable[[str], None]:

@@ -25,8 +25,8 @@ Point = dict[str, Any]
     title="Does the position of an answer decide?",
     reading=(
         "Horizontal: the share of pairs judged alike in both orders. Vertical: which slot wins when"
-        " the orders disagree (above 0 the second, below 0 the first). Lines are 95 % intervals."
-        " A judge without position bias lies at the right end near 0. The grey corners cannot be"
+        " the orders disagree (above 0 the second, below 0 the first), with 95 % intervals."
+        " A judge without position bias lies at the right end near 0; the grey corners cannot be"
         " reached. Some disagreement is noise and not position bias."
     ),
 )

@@ -49,7 +49,7 @@ def test_two_voters_at_once_cast_all_their_votes(
         expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
     code, said = booth.stop()
     assert code == 0, booth.errors.read_text()
-    assert "ann: 6 of 6\nben: 6 of 6\nAll votes are in the warehouse" in said
+    assert "ann: 6 of 6\nben: 6 of 6\nAll votes are saved in the warehouse" in said
     rows = warehouse.query(VOTES).rows()
     for judge, first in (("people/ann", 0), ("people/ben", 1)):
         of_judge = [row for row in rows if row[0] == judge]

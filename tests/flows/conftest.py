@@ -23,6 +23,7 @@ from aiohttp import web
 from click.testing import CliRunner
 from prefect.context import refresh_global_settings_context
 from prefect.logging.handlers import APILogWorker
+from rich.console import Console
 
 import flows.cli.audit
 import flows.running.processes
@@ -302,6 +303,8 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         adapted = {k: v for k, v in before.items() if k.startswith("LITELLM_")}
         os.environ.clear()
         os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
+        # Its width is what the environment says when it is made.
+        patch.setattr(flows.cli.audit, "CONSOLE", Console())
         refresh_global_settings_context()
         try:
             with _own_entries():

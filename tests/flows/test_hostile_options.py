@@ -98,7 +98,7 @@ def nothing_runs(
         (audit, "_audit", end),
         (measure, "results_of_file", end),
         (calibrate, "calibrate_labels", end),
-        (remeasure, "measure_all", end),
+        (remeasure, "results_of", end),
         (query, "stored_page", lambda *_: "<p>"),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server),

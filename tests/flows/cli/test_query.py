@@ -3,16 +3,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.cli.query import show_numbers, show_query
+from schemas.frame import Frame
 from schemas.judging import Shifts, VoteLog
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
+from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
+
+
+def save(warehouse: Warehouse, estimates: Any, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
+    """Save estimates and all that is concluded from them."""
+    findings = conclude(estimates)
+    drawn = conclusions_of(estimates, findings, Drifts.empty()).tables()
+    saved = ((Estimates, estimates), (Findings, findings), *drawn, *frames)
+    warehouse.save([Saving(*frame) for frame in saved], run="r1", study="quick")
 
 
 def test_judges_that_share_no_perturbation_get_one_clear_answer(
@@ -31,8 +42,7 @@ def test_judges_that_share_no_perturbation_get_one_clear_answer(
     shifts = make_shifts(rows, control_score=0.5)
     estimates = mps(shifts=shifts)
     warehouse = Warehouse(tmp_path / "v.duckdb")
-    frames = (Estimates, estimates), (Findings, conclude(estimates)), (Shifts, shifts)
-    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    save(warehouse, estimates, (Shifts, shifts))
     show_numbers(warehouse, "quick")
     printed = capsys.readouterr().out
     assert "ada" in printed
@@ -56,10 +66,7 @@ def test_one_number_is_printed_with_what_it_hides(
     shifts = make_shifts(rows, simulated=True)
     estimates = mps(shifts=shifts)
     warehouse = Warehouse(tmp_path / "v.duckdb")
-    found = Saving(Findings, conclude(estimates))
-    warehouse.save(
-        [Saving(Estimates, estimates), found, Saving(Shifts, shifts)], run="r1", study="quick"
-    )
+    save(warehouse, estimates, (Shifts, shifts))
     show_numbers(warehouse, "quick")
     printed = capsys.readouterr().out
     assert "ada (simulated)" in printed
@@ -86,14 +93,8 @@ def test_people_of_a_file_narrow_no_models(
     shifts = make_shifts(rows, control_score=0.5)
     estimates = mps(shifts=shifts)
     log = make_vote_log([{"judge": "Mary", "human": True}, {"judge": "ada", "human": False}])
-    frames = (
-        (Estimates, estimates),
-        (Findings, conclude(estimates)),
-        (Shifts, shifts),
-        (VoteLog, log),
-    )
     warehouse = Warehouse(tmp_path / "v.duckdb")
-    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="quick")
+    save(warehouse, estimates, (Shifts, shifts), (VoteLog, log))
     show_numbers(warehouse, "quick")
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     chances = {line[0]: line[-1] for line in lines if line and line[0] in {"ada", "bea", "Mary"}}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,7 @@ from flows.running.counts import Counts
 from flows.running.run_row import RunRow
 from flows.studies import Study
 from schemas.judging import VoteLog
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings, Gates
 from tasks.conclude import conclude
 from tasks.readers.votes import read_votes
 from tasks.results import results_of_file
@@ -155,9 +156,8 @@ def test_what_fails_leaves_nothing(
     assert (result.exit_code, place.exists()) == (2, False)
     assert "Rename the file." in result.output
     # The last frame to be saved breaks its schema.
-    monkeypatch.setattr(
-        "flows.results.saved_votes.drift_in", lambda *_: pl.DataFrame({"judge": ["ada"]})
-    )
+    broken = SimpleNamespace(tables=lambda: [(Gates, pl.DataFrame({"judge": ["ada"]}))])
+    monkeypatch.setattr("flows.results.saved_votes.conclusions_of", lambda *_: broken)
     result = voirdire("measure", named.rename(votes), "--warehouse", place)
     assert result.exit_code == 2
     assert Warehouse(place).read(Estimates).is_empty()
