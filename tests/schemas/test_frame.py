@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandera.errors import SchemaErrors
 
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Fact, Frame, FrameError, Result
@@ -225,3 +226,44 @@ def test_a_draft_with_a_broken_rule_is_refused_by_the_check_of_the_whole() -> No
     draft = Answers.draft(pl.DataFrame([{**ANSWER, "slot": 3}]))
     with pytest.raises(FrameError, match="slot"):
         Answers.of(pl.concat([draft, Answers.empty()]))
+
+
+CANDIDATES: dict[Any, list[Any]] = {
+    pl.String: ["", "x", "control", "pair", "paper", "promote", "first", "anchor", "pass", "mps"],
+    pl.Float64: [-1.5, -1.0, 0.0, 0.5, 1.0, 1.5, 3.0],
+    pl.Boolean: [False, True],
+}
+
+
+def refused(model: type[Frame], rows: pl.DataFrame) -> dict[str, set[int]]:
+    """Second implementation: pandera's own validation; the rows that each column refuses."""
+    try:
+        model.to_schema().validate(rows, lazy=True)
+    except SchemaErrors as errors:
+        cases = errors.failure_cases.select("column", "index").unique()
+        return {str(c): {*group["index"]} for (c,), group in cases.group_by("column")}
+    return {}
+
+
+@given(st.data())
+def test_a_row_is_refused_where_pandera_refuses_it(data: st.DataObject) -> None:
+    model = data.draw(st.sampled_from(FRAMES))
+    dtypes = model.dtypes()
+    numbers = range(-2, 4)
+    tried = {name: [None, *CANDIDATES.get(t, numbers)][:10] for name, t in dtypes.items()}
+    tried = {name: values + values[-1:] * (10 - len(values)) for name, values in tried.items()}
+    table = pl.DataFrame(tried, schema_overrides=dtypes, strict=False)
+    bad = refused(model, table)
+    row = {name: data.draw(st.sampled_from(range(10))) for name in dtypes}
+    # All values but one are allowed where a column allows any of them.
+    odd = data.draw(st.sampled_from([*dtypes]))
+    for name in dtypes:
+        allowed = [index for index in range(10) if index not in bad.get(name, ())]
+        if name != odd and allowed and row[name] not in allowed:
+            row[name] = allowed[0]
+    typed = pl.DataFrame([table[name].gather([index]) for name, index in row.items()])
+    if refused(model, typed):
+        with pytest.raises(FrameError):
+            model.of(typed)
+    else:
+        assert model.of(typed).equals(typed)
