@@ -27,7 +27,7 @@ from tasks.conclusions.jury_findings import jury_findings
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
-from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
 from tasks.statistics import STATISTICS, with_floors
 
 
@@ -79,12 +79,13 @@ def conclusions_of(
     thresholds: Thresholds = DEFAULTS,
 ) -> Conclusions:
     """Conclude on judges, pairs of judges and the jury."""
-    return Conclusions(
-        exclude(estimates, thresholds),
-        contrasts(estimates, thresholds),
-        jury_findings(estimates, detects_at_of(findings), thresholds),
-        scorecard(estimates, findings, drifts, thresholds),
-    )
+    with limited_by(thresholds):
+        return Conclusions(
+            exclude(estimates),
+            contrasts(estimates),
+            jury_findings(estimates, detects_at_of(findings)),
+            scorecard(estimates, findings, drifts),
+        )
 
 
 def results_of(

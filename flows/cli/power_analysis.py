@@ -11,7 +11,7 @@ from flows.cli.terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.inference.linearised_errors import correction, too_few
+from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
     SPREADS,
@@ -24,7 +24,7 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.kit.defaults import ALPHA, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, TOO_UNEVEN
+from tasks.kit.defaults import ALPHA, limits
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -96,7 +96,7 @@ def detectable_effects(
     study: Study, samples: int, spreads: dict[str, Spread]
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
-    votes = study.votes_per_pair
+    votes, minimum = study.votes_per_pair, study.thresholds.minimum_shift
     found = []
     for judge in study.judges:
         spread = spreads.get(judge, Spread(shift_sigma(votes), "typical judge"))
@@ -110,7 +110,7 @@ def detectable_effects(
                 judge,
                 spread,
                 smallest_effect(samples, spread.sigma) or 1.0,
-                samples_needed(MINIMUM, spread.sigma) or 0,
+                samples_needed(minimum, spread.sigma) or 0,
                 seen[SCREEN] or 1.0,
                 seen[PAPER] or 1.0,
             )
@@ -173,7 +173,7 @@ def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
         "spread",
         "known from",
         "smallest",
-        f"needs for {_plain(MINIMUM)}",
+        f"needs for {_plain(limits().minimum_shift)}",
         f"{SCREEN} votes",
         f"{PAPER} votes",
     )
@@ -257,34 +257,35 @@ def advice(
     if not samples:
         yield "The study has no samples."
         return
+    minimum, fewest = study.thresholds.minimum_shift, study.thresholds.fewest_questions
     if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
         why = (
-            f"below {FEWEST_CLUSTERS} independent questions nothing is concluded, and the "
+            f"below {fewest} independent questions nothing is concluded, and the "
             f"perturbation with fewest has {questions}"
-            if questions < FEWEST_CLUSTERS
+            if questions < fewest
             else f"{TOO_UNEVEN}, which leaves {df:.1f} degrees of freedom where a finding "
-            f"takes {LEAST_DF:.0f}"
+            f"takes {least_df():.0f}"
         )
         yield (
             f"No shift can be seen, however large: {why}. The smallest "
-            f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
+            f"shift that matters ({_plain(minimum)}) takes about {needed} samples of a "
             f"perturbation with {study.votes_per_pair} votes per pair (80 % power; of the judge "
             "that takes most)."
         )
         return
-    blind = [row for row in rows if row.smallest > MINIMUM]
+    blind = [row for row in rows if row.smallest > minimum]
     if not blind:
-        yield f"The design can detect the smallest shift that matters ({_plain(MINIMUM)})."
+        yield f"The design can detect the smallest shift that matters ({_plain(minimum)})."
     else:
         whom = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The smallest shift that matters ({_plain(MINIMUM)}) cannot be seen of {whom}: with "
+            f"The smallest shift that matters ({_plain(minimum)}) cannot be seen of {whom}: with "
             f"{study.votes_per_pair} votes per pair that takes about "
             f"{max(row.needed for row in blind)} samples."
         )
     text = (
-        f"Needs: samples of a perturbation to see a shift of {_plain(MINIMUM)}. {SCREEN} votes, "
+        f"Needs: samples of a perturbation to see a shift of {_plain(minimum)}. {SCREEN} votes, "
         f"{PAPER} votes: the smallest shift if the same number of calls went to so many votes per "
         "pair."
     )

@@ -29,7 +29,8 @@ async def save_results(
         thresholds=study.thresholds,
         steps=stages.RESULTS,
     )
-    missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
+    fewest = study.thresholds.fewest_questions
+    missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
     findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(study, row.warehouse, stages.measure_wave)
     row.save(

@@ -74,8 +74,8 @@ def drift_of(
         return Drifts.empty()
     tallies, shifts = shifts_of_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
-    nights = study.thresholds.nights_per_false_alert
-    return watch(tallies, shifts, texts, tokens, waves=waves, nights=nights, measure=measure)
+    limits = study.thresholds
+    return watch(tallies, shifts, texts, tokens, waves=waves, thresholds=limits, measure=measure)
 
 
 def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:

@@ -90,7 +90,7 @@ def _replace(
             thresholds=parameters.thresholds,
             steps=steps,
         )
-    missing = open_ballots(pairs, people)
+    missing = open_ballots(pairs, people, parameters.thresholds.fewest_questions)
     findings = with_open_ballots(results.findings, missing)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, JuryFindings
 from tasks.conclude import cells_with_findings
-from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
+from tasks.kit.defaults import DETECTS_AT
 
 FAMILY = ("dataset", "judge", "prompt", "wave", "mode")
 PREFIX = "jury_"
@@ -14,9 +14,7 @@ NUMBERS = r": (MPS|sham_shift|it has no) [^;]*"
 
 
 def jury_findings(
-    estimates: DataFrame[Estimates],
-    detects_at: float = DETECTS_AT,
-    thresholds: Thresholds = DEFAULTS,
+    estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
 ) -> DataFrame[JuryFindings]:
     """Conclude on the jury as on a judge (:func:`tasks.conclude.conclude`).
 
@@ -27,7 +25,7 @@ def jury_findings(
     whole = estimates.filter(members & pl.col("perturbation").is_not_null())
     renamed = whole.with_columns(pl.col("statistic").str.strip_prefix(PREFIX))
     families = [
-        cells_with_findings(rows, detects_at, thresholds)
+        cells_with_findings(rows, detects_at)
         for rows in renamed.partition_by(FAMILY)
         if rows["statistic"].is_in(["mps", "mps_sham"]).any()
     ]

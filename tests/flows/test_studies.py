@@ -152,6 +152,9 @@ def test_what_an_earlier_version_stored_stays_readable() -> None:
     assert found == STUDIES["quick"].study
     del earlier["thresholds"]
     assert Study.stored(json.dumps(earlier)) == STUDIES["quick"].study
+    first = ("minimum_shift", "most_ties", "nights_per_false_alert")  # there before the others
+    limits = {name: now["thresholds"][name] for name in first}
+    assert Study.stored(json.dumps({**now, "thresholds": limits})) == STUDIES["quick"].study
     limits = {**now["thresholds"], "most_ties": 0.5, "renamed_since": 3}
     assert Study.stored(json.dumps({**now, "thresholds": limits})).thresholds.most_ties == 0.5
     with pytest.raises(ValueError, match="renamed_since"):

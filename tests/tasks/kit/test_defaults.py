@@ -41,28 +41,35 @@ def test_no_other_module_has_its_own() -> None:
 def test_defaults_are_those_of_the_methods() -> None:
     told = (
         defaults.ALPHA,
-        defaults.MINIMUM,
-        defaults.LOG_ODDS_MINIMUM,
-        defaults.MINIMA["dasr_drift"],
         defaults.BOOTSTRAPS,
         defaults.PERMUTATIONS,
-        defaults.BUDGET / defaults.NIGHTS,
-        defaults.FEWEST_CLUSTERS,
-        defaults.LEAST_DF,
+        defaults.BUDGET / defaults.DEFAULTS.nights_per_false_alert,
     )
-    assert told == (0.05, 0.05, 0.25, 0.10, 2000, 9999, 1 / 90, 10, 9)
+    assert told == (0.05, 2000, 9999, 1 / 90)
 
 
 def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
     limits = Thresholds()
     assert limits.model_dump() == {
+        "fewest_questions": 10,
         "minimum_shift": 0.05,
         "minimum_log_odds": 0.25,
         "minimum_asr_difference": 0.10,
+        "most_unanimous": 0.80,
+        "overlooks_below": 0.20,
+        "least_floor": 0.10,
+        "minimum_lost": 0.05,
+        "most_lost": 0.10,
+        "minimum_spread": 0.10,
+        "spread_alpha": 0.10,
         "most_position_gap": 0.15,
         "most_ties": 0.80,
         "most_invalid": 0.10,
         "most_agreement_lost": 0.10,
+        "minimum_shift_drift": 0.05,
+        "minimum_dasr_drift": 0.10,
+        "minimum_position_drift": 0.05,
+        "minimum_agreement_drift": 0.05,
         "nights_per_false_alert": 90,
     }
 
