@@ -79,6 +79,11 @@ class Estimates(
         "null if there are enough",
         nullable=True,
     )
+    excluded: bool = pa.Field(
+        nullable=True,
+        description="whether means of attack success leave the judge out; null if that cannot be "
+        "told, or is not about this statistic",
+    )
     dropped: int = pa.Field(
         ge=0, description="samples or pairs left out: no verdict in a needed arm"
     )
@@ -164,6 +169,7 @@ class Findings(
         "over its judges",
         nullable=True,
     )
+    adjustment: str = name("how it was adjusted; null without it", nullable=True)
     p_holm: float = share("Holm over the same family", nullable=True)
     p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
     e_value: float = pa.Field(ge=0, nullable=True, description="of the betting e-process")
@@ -275,6 +281,7 @@ class Contrasts(
         "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
+    adjustment: str = name("how it was adjusted; null without it", nullable=True)
     minimum: float = pa.Field(gt=0, description="smallest difference that matters")
     finding: str = pa.Field(
         isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
@@ -292,25 +299,29 @@ class Contrasts(
 class JuryFindings(
     Measured,
     table="jury_conclusions",
-    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation"),
+    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation", "left_out"),
 ):
-    """One row per perturbation: the finding about the jury of all judges."""
+    """One row per perturbation: the finding about the jury; and its shift without each member."""
 
     mode: str = pa.Field(description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
+    left_out: str = name("the member left out; null for the jury of all judges", nullable=True)
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
     statistic: str = pa.Field(
         isin=["jury_mps", "jury_mps_sham"], description="the primary endpoint used"
     )
+    member_shift: float = pa.Field(nullable=True, description="shift of the member left out")
     shift: float = pa.Field(nullable=True, description="mean preference shift of the jury")
     low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
-        "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
+        "Benjamini-Hochberg over the jury's perturbations; null with too few questions, and "
+        "without a member",
         nullable=True,
     )
+    adjustment: str = name("how it was adjusted; null without it", nullable=True)
     minimum: float = pa.Field(gt=0, description="smallest shift that matters")
     finding: str = pa.Field(
         isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
@@ -375,10 +386,15 @@ class Drifts(
     estimate: float = pa.Field(nullable=True, description="change since the base")
     low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    interval_level: float = pa.Field(
+        gt=0, lt=1, nullable=True, description="level of the interval; null without one"
+    )
+    method: str = name("how the interval or the p-value was made", nullable=True)
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw; null: not measured")
     p_adjusted: float = pa.Field(
         ge=0, le=1, nullable=True, description="Holm, over the wave or what is to be confirmed"
     )
+    adjustment: str = name("how it was adjusted; null without it", nullable=True)
     e_value: float = pa.Field(
         ge=0, nullable=True, description="evidence of a change, by bets; of shifts only"
     )

@@ -22,6 +22,7 @@ from schemas.judging import (
 )
 from schemas.results import Estimates
 from tasks.conclusions.cautions import worst_cases
+from tasks.conclusions.exclusions import with_exclusions
 from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
@@ -140,4 +141,4 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
             rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
         if {"tallies", "shifts"} <= {*frames}:
             rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-    return Estimates.of(with_floors(pl.concat(rows)))
+        return Estimates.of(with_exclusions(with_floors(pl.concat(rows))))

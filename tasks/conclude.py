@@ -39,6 +39,7 @@ ASIDE = (
 BY_PART = ("category_shift", "lost_rate")
 """Further statistics by category, and by arm."""
 
+ADJUSTMENT = "Benjamini-Hochberg, all cells (F1)"
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
@@ -114,6 +115,7 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
             },
             control_p="mps_p_value",
+            adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(told).then("word"),
             detected="detected_estimate",

@@ -130,7 +130,7 @@ def report(
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
         contrasts=contrast_groups(concluded.contrasts, estimates),
-        models=model_rows(estimates),
+        models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
         jury_cost=_jury_cost(facts, estimates),
         charts=drawings(estimates=estimates, findings=cells, drifts=drifts),

@@ -8,6 +8,7 @@ import duckdb
 
 from schemas.batches import BatchedBallots, Batches
 from schemas.calibration import Advantages, AltTests
+from schemas.conclusions import PanelMembers, ReplyChanges, Waves, WinChecks
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
@@ -60,6 +61,10 @@ FRAMES: tuple[type[Frame], ...] = (
     JuryFindings,
     Drifts,
     Gates,
+    PanelMembers,
+    WinChecks,
+    Waves,
+    ReplyChanges,
     AltTests,
     Advantages,
     Runs,

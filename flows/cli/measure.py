@@ -39,7 +39,6 @@ ADDED = (
     "e_rejected",
     "shrunk",
     "shrunk_error",
-    "excluded",
     "votes",
     "invalid_rate",
     "design",
@@ -133,7 +132,7 @@ def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
 def _bias(results: Results) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _shelved(
-        _savings(results),
+        _savings(results, Drifts.empty()),
         "select * from mart.bias "
         "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
@@ -141,17 +140,18 @@ def _bias(results: Results) -> pl.DataFrame:
 
 def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFrame:
     """Return what ``mart.numbers`` adds to each estimate."""
-    savings = [*_savings(results), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
     found = _shelved(
-        savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
+        _savings(results, drift_in(log, mode)),
+        "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers",
     )
     return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
 
 
-def _savings(results: Results) -> list[Saving]:
+def _savings(results: Results, drifts: DataFrame[Drifts]) -> list[Saving]:
     estimates, findings = results.estimates, results.findings
-    concluded = conclusions_of(estimates, findings, Drifts.empty()).tables()
+    concluded = conclusions_of(estimates, findings, drifts, tallies=results.tallies).tables()
     return [
+        Saving(Drifts, drifts),
         Saving(Estimates, estimates),
         Saving(Findings, findings),
         *(Saving(model, frame) for model, frame in concluded),

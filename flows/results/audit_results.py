@@ -4,8 +4,9 @@ from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
-from flows.results.drift import drift_line, drift_of
+from flows.results.drift import drift_line, drift_of, reply_changes_of
 from flows.running.run_row import RunRow
+from schemas.conclusions import ReplyChanges
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
@@ -42,7 +43,10 @@ async def save_results(
         (Estimates, results.estimates),
         (Findings, findings),
         (Drifts, drifts),
-        *conclusions_of(results.estimates, findings, drifts, study.thresholds).tables(),
+        (ReplyChanges, reply_changes_of(study, row.warehouse)),
+        *conclusions_of(
+            results.estimates, findings, drifts, study.thresholds, results.tallies
+        ).tables(),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)

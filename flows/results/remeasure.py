@@ -10,11 +10,12 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.drift import drift_of
+from flows.results.drift import drift_of, reply_changes_of
 from flows.results.people import left_out_line, of_people, people_in
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
+from schemas.conclusions import ReplyChanges
 from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations, Drifts, Estimates, Findings
@@ -98,10 +99,11 @@ def _replace(
             Saving(Estimates, results.estimates),
             Saving(Findings, findings),
             Saving(Drifts, drifts),
+            Saving(ReplyChanges, reply_changes_of(parameters, warehouse)),
             *(
                 Saving(model, frame)
                 for model, frame in conclusions_of(
-                    results.estimates, findings, drifts, parameters.thresholds
+                    results.estimates, findings, drifts, parameters.thresholds, results.tallies
                 ).tables()
             ),
             *(_results_of_people(people, mode) if voted else ()),

@@ -83,7 +83,7 @@ def save_file(
             *(
                 Saving(model, frame)
                 for model, frame in conclusions_of(
-                    results.estimates, results.findings, drifts
+                    results.estimates, results.findings, drifts, tallies=results.tallies
                 ).tables()
             ),
         ],

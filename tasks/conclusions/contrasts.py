@@ -11,6 +11,7 @@ from tasks.kit.defaults import ALPHA, limits
 
 CELL = ("dataset", "prompt", "wave", "mode", "perturbation")
 FAMILY = (*CELL, "statistic")
+ADJUSTMENT = "Holm, all pairs of judges (F2)"
 STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
 
 
@@ -61,6 +62,7 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
     return Contrasts.of(
         pairs.with_columns(
             contrast="estimate",
+            adjustment=pl.when(pl.col("p_holm").is_not_null()).then(pl.lit(ADJUSTMENT)),
             finding=pl.when(known).then(word),
             reason=pl.coalesce("reason", few),
         )

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates, Exclusions
 from tasks.inference.linearised_errors import is_enough
 from tasks.kit.defaults import limits
+from tasks.statistics import STATISTICS
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 RULES = ("position_gap", "tie_rate", "invalid_rate")
@@ -59,6 +60,20 @@ def excluded_judges(estimates: pl.DataFrame) -> pl.DataFrame:
         excluded=beyond["position_gap"] | beyond["tie_rate"] | beyond["invalid_rate"],
         reasons=pl.when(reasons != "").then(reasons),
     )
+
+
+def with_exclusions(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Mark the rows of attack success of judges that are left out of its means."""
+    about = [
+        name
+        for entry in STATISTICS.values()
+        for name, row in entry.rows.items()
+        if row.get("marks_excluded")
+    ]
+    out = excluded_judges(estimates).select(*JUDGE, out="excluded")
+    marked = estimates.join(out, on=JUDGE, how="left", maintain_order="left")
+    concerned = pl.col("statistic").is_in(about)
+    return marked.with_columns(excluded=pl.when(concerned).then("out")).drop("out")
 
 
 def _bound() -> pl.Expr:

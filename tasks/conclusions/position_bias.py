@@ -10,6 +10,7 @@ from tasks.kit.defaults import ALPHA, limits
 JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
 STATISTICS = (GAP, EFFECT, CONSISTENCY)
+ADJUSTMENT = "Benjamini-Hochberg, all judges"
 POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are about the control arm."""
 
@@ -91,6 +92,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         minimum=pl.when("one_order")
         .then(limits().minimum_log_odds)
         .otherwise(limits().minimum_shift),
+        adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
         finding=pl.when(told).then(word.otherwise(pl.lit("inconclusive"))),
         reason=pl.when(told).then(note).otherwise("refused"),
     )

@@ -11,6 +11,7 @@ from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.results import Drifts
 from tasks.drift.canary import canary, first_token_canary
 from tasks.drift.changes import JUDGE, TWICE, changes
+from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm, rejected_by_e_values
 from tasks.inference.quantiles import normal_quantile
@@ -23,6 +24,8 @@ REPEATS = 8
 """Votes on each fixed prompt in the baseline, pooled over as many waves as needed."""
 
 CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+ADJUSTMENT = "Holm, all cells of the wave (F4)"
+PERMUTED = "permutation of repeats within prompts"
 OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")
 
 
@@ -262,12 +265,20 @@ def _with_states(
     ).fill_null(value=False)
     crossed = ((pl.col("first") < level) & large).fill_null(value=False)
     least = level / pl.col("cells").clip(lower_bound=1)
+    adjusted = pl.when(awaited).then("second").otherwise("first")
     with limited_by(thresholds):
         few, why = ~is_enough(), why_not_enough()
     return rows.with_columns(
         minimum=minimum,
         level=pl.lit(level),
-        p_adjusted=pl.when(awaited).then("second").otherwise("first"),
+        interval_level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        method=pl.when(pl.col("measure").is_in([*minima]))
+        .then("method")
+        .when(pl.col("p_value").is_not_null())
+        .then(pl.lit(PERMUTED))
+        .otherwise(pl.lit("none")),
+        p_adjusted=adjusted,
+        adjustment=pl.when(adjusted.is_not_null()).then(pl.lit(ADJUSTMENT)),
         reason=pl.when(few & pl.col("p_value").is_not_null()).then(why).otherwise("reason"),
         state=pl.when(few | pl.col("p_value").is_null())
         .then(pl.lit("not measured"))

@@ -1,17 +1,5 @@
 -- One row per study, prompt, wave, mode, perturbation (null: its verdicts on control pairs) and member left out (null: none): the jury of all judges.
-with lone as (
-    select
-        study, dataset, judge as left_out, prompt, wave, mode, perturbation,
-        -- over the control where shams are a handful (tasks/counting/primary_endpoint.py)
-        if(
-            bool_and(too_few is not null) filter (statistic = 'mps_sham')
-                and bool_or(too_few is null) filter (statistic = 'mps'),
-            max(estimate) filter (statistic = 'mps'), arg_max(estimate, statistic)
-        ) as member_shift,
-    from estimates
-    where statistic in ('mps', 'mps_sham') and subgroup = ''
-    group by all
-),
+with
 -- What a vote of a judge costs in the mean; null where a price is unknown.
 prices as (
     select
@@ -20,19 +8,10 @@ prices as (
     from votes as v join ballots as b using (ballot_id) join pairs as p using (pair_id)
     group by all
 ),
--- A formula is a member only where all are.
 members as (
-    select
-        study, dataset, judge, prompt, wave, mode, perturbation,
-        votes_per_pair * vote_usd as verdict_usd,
-    from (
-        from estimates where statistic = 'mps' and subgroup = '' and n > 0
-        qualify simulated is not true
-            or bool_and(simulated is true) over (
-                partition by study, dataset, prompt, wave, mode, perturbation
-            )
-    )
-    left join prices using (dataset, judge, prompt, wave)
+    select m.*, votes_per_pair * vote_usd as verdict_usd,
+    from panel_members as m left join prices using (dataset, judge, prompt, wave)
+    where juror
 ),
 costs as (
     select
@@ -50,9 +29,9 @@ costs as (
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
     nullif(left_out, '') as left_out,
-    max(estimate) filter (statistic = endpoint) as shift,
-    max(low) filter (statistic = endpoint) as low,
-    max(high) filter (statistic = endpoint) as high,
+    any_value(shift) as shift,
+    any_value(shift_low) as low,
+    any_value(shift_high) as high,
     any_value(member_shift) as member_shift,
     max(estimate) filter (statistic = 'jury_mps') as mps,
     max(low) filter (statistic = 'jury_mps') as mps_low,
@@ -133,25 +112,12 @@ select
     max(votes_per_pair) as votes_per_pair,
     -- of one verdict of all its members; null where a price is unknown
     any_value(cost_usd) as cost_usd,
-from (
-    select
-        *, subgroup as left_out,
-        bool_or(statistic = 'jury_mps_sham') over cell
-            and (
-                bool_or(statistic = 'jury_mps_sham' and too_few is null) over cell
-                or not bool_or(statistic = 'jury_mps' and too_few is null) over cell
-            ) as shammed,
-        if(shammed, 'jury_mps_sham', 'jury_mps') as endpoint,
-    from estimates
-    where starts_with(statistic, 'jury_')
-    window cell as (partition by study, dataset, judge, prompt, wave, mode, perturbation, subgroup)
-)
-left join lone using (study, dataset, prompt, wave, mode, perturbation, left_out)
+from (select *, subgroup as left_out from estimates where starts_with(statistic, 'jury_')) as e
 left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join (
     select
-        study, dataset, judge, prompt, wave, mode, perturbation, '' as left_out, p_adjusted, finding,
-        reason as why,
-    from mart.jury_findings
+        study, dataset, judge, prompt, wave, mode, perturbation, coalesce(left_out, '') as left_out,
+        shift, low as shift_low, high as shift_high, member_shift, p_adjusted, finding, reason as why,
+    from jury_conclusions
 ) using (study, dataset, judge, prompt, wave, mode, perturbation, left_out)
 group by all
