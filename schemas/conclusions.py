@@ -20,8 +20,7 @@ class Waves(Measured, table="waves", key=("dataset", "judge", "prompt", "wave"))
     epoch: int = pa.Field(
         ge=1,
         nullable=True,
-        description="number of the epoch that the wave belongs to, which a confirmed alert begins; "
-        "null without drift",
+        description="number of the epoch; a confirmed alert begins one",
     )
 
 

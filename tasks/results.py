@@ -25,13 +25,13 @@ from tasks.conclude import conclude, endpoints
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.jury_findings import jury_findings
-from tasks.conclusions.panel_members import panel_members
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
-from tasks.conclusions.waves import waves_of
 from tasks.conclusions.win_checks import win_checks
 from tasks.drift.alerts import fresh_votes
+from tasks.drift.waves import waves_of
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
+from tasks.panels.members import panel_members
 from tasks.panels.panels import people_of
 from tasks.statistics import STATISTICS, with_floors
 

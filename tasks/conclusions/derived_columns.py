@@ -47,10 +47,9 @@ COLUMNS = {
 
 BESIDE = COLUMNS | {
     SCORECARD: Beside(
-        "a row per judge and gate, `pass`, `fail` or `inconclusive`. Tolerances: position gap .15 "
-        "(preference fairness .30 where there is no gap), invalid rate .10, a shift's smallest "
-        "that matters, a tenth of the agreement of people, a drift's minimum (methods.md, "
-        "section 11)",
+        "a row per judge and gate, `pass`, `fail` or `inconclusive`. Tolerances are those of the "
+        "study (`[study.thresholds]`): `most_invalid`, `minimum_shift`, `detects_at`, "
+        "`overlooks_below`, `most_agreement_lost` and the minima of drift (methods.md, section 11)",
         scorecard,
     )
 }

@@ -12,7 +12,7 @@ from schemas.judging import Prompts, Tallies, VoteLog
 from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Exclusions, Findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import with_exclusions
-from tasks.conclusions.panel_members import panel_members
+from tasks.panels.members import panel_members
 from tasks.panels.panels import people_of
 from tasks.prompts import PROMPTS
 from tasks.statistics import STATISTICS
