@@ -451,6 +451,9 @@ PICKED = re.compile(
 )
 """How a mart picks one number of one statistic as a column of its own."""
 
+PIVOTED = re.compile(r"'(\w+)' as (\w+)")
+"""How a mart that pivots names the columns of a statistic: its estimate, `_low` and `_high`."""
+
 MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
     (REPO / "scripts" / "mart_columns.toml").read_text(encoding="utf-8")
 )
@@ -461,9 +464,15 @@ def _picked(mart: str) -> dict[str, str]:
     """Return what the columns are that a mart picks from the rows of statistics."""
     texts = [file.read_text(encoding="utf-8") for file in _mart_files() if file.stem == mart]
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    text = "\n".join(texts)
+    pivoted = [
+        (number, row, column + end)
+        for row, column in PIVOTED.findall(text)
+        for number, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
+    ]
     return {
         column: f"`{number}` of [`{row}`](statistics.md#{makers[row]})"
-        for number, row, column in PICKED.findall("\n".join(texts))
+        for number, row, column in (*PICKED.findall(text), *pivoted)
         if row in makers
     }
 

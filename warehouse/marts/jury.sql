@@ -25,94 +25,59 @@ costs as (
     ) using (study, dataset, prompt, wave, mode, perturbation)
     where m.judge <> left_out
     group by all
+),
+wide as (
+    from (
+        select
+            study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup as left_out,
+            statistic, estimate, low, high, n, clusters, dropped, reason,
+            max(votes_per_pair) over (
+                partition by study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup
+            ) as votes_per_pair,
+        from estimates where starts_with(statistic, 'jury_')
+    )
+    pivot (
+        max(estimate) as estimate, max(low) as low, max(high) as high,
+        max(n) as n, max(clusters) as clusters, max(dropped) as dropped, max(reason) as reason
+        for statistic in (
+            'jury_mps' as mps, 'jury_asr' as asr, 'jury_sham_floor' as sham_floor, 'jury_dasr' as dasr,
+            'jury_sham_shift' as sham_shift, 'jury_detection_gain' as detection_gain,
+            'jury_detection_power' as detection_power, 'jury_detection_share' as detection_share,
+            'jury_size' as size, 'jury_correlation' as correlation, 'jury_flips_up' as up_rate,
+            'jury_flips_down' as down_rate, 'jury_flip_direction' as direction,
+            'jury_robustness_rate' as robustness_rate, 'jury_consistency_rate' as consistency_rate,
+            'jury_excess_flips' as excess_flips, 'jury_accuracy' as accuracy,
+            'jury_position_consistency' as position_consistency, 'jury_error_size' as error_size,
+            'jury_error_correlation' as error_correlation
+        )
+        group by
+            study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out, votes_per_pair
+    )
+),
+numbers as (
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out,
+        columns('^(.+?)(?:_estimate|(_low|_high))$') as '\1\2',
+        coalesce(mps_n, position_consistency_n) as n,
+        coalesce(mps_clusters, position_consistency_clusters) as clusters,
+        coalesce(mps_dropped, position_consistency_dropped) as dropped,
+        mps_reason, position_consistency_reason, votes_per_pair,
+    from wide
 )
 select
-    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
-    nullif(left_out, '') as left_out,
-    any_value(shift) as shift,
-    any_value(shift_low) as low,
-    any_value(shift_high) as high,
-    any_value(member_shift) as member_shift,
-    max(estimate) filter (statistic = 'jury_mps') as mps,
-    max(low) filter (statistic = 'jury_mps') as mps_low,
-    max(high) filter (statistic = 'jury_mps') as mps_high,
-    max(estimate) filter (statistic = 'jury_asr') as asr,
-    max(low) filter (statistic = 'jury_asr') as asr_low,
-    max(high) filter (statistic = 'jury_asr') as asr_high,
-    max(estimate) filter (statistic = 'jury_sham_floor') as sham_floor,
-    max(low) filter (statistic = 'jury_sham_floor') as sham_floor_low,
-    max(high) filter (statistic = 'jury_sham_floor') as sham_floor_high,
-    max(estimate) filter (statistic = 'jury_dasr') as dasr,
-    max(low) filter (statistic = 'jury_dasr') as dasr_low,
-    max(high) filter (statistic = 'jury_dasr') as dasr_high,
-    max(estimate) filter (statistic = 'jury_sham_shift') as sham_shift,
-    max(low) filter (statistic = 'jury_sham_shift') as sham_shift_low,
-    max(high) filter (statistic = 'jury_sham_shift') as sham_shift_high,
-    max(estimate) filter (statistic = 'jury_detection_gain') as detection_gain,
-    max(low) filter (statistic = 'jury_detection_gain') as detection_gain_low,
-    max(high) filter (statistic = 'jury_detection_gain') as detection_gain_high,
-    max(estimate) filter (statistic = 'jury_detection_power') as detection_power,
-    max(low) filter (statistic = 'jury_detection_power') as detection_power_low,
-    max(high) filter (statistic = 'jury_detection_power') as detection_power_high,
-    max(estimate) filter (statistic = 'jury_detection_share') as detection_share,
-    max(low) filter (statistic = 'jury_detection_share') as detection_share_low,
-    max(high) filter (statistic = 'jury_detection_share') as detection_share_high,
-    max(estimate) filter (statistic = 'jury_size') as size,
-    max(low) filter (statistic = 'jury_size') as size_low,
-    max(high) filter (statistic = 'jury_size') as size_high,
-    max(estimate) filter (statistic = 'jury_correlation') as correlation,
-    max(low) filter (statistic = 'jury_correlation') as correlation_low,
-    max(high) filter (statistic = 'jury_correlation') as correlation_high,
-    max(estimate) filter (statistic = 'jury_flips_up') as up_rate,
-    max(low) filter (statistic = 'jury_flips_up') as up_rate_low,
-    max(high) filter (statistic = 'jury_flips_up') as up_rate_high,
-    max(estimate) filter (statistic = 'jury_flips_down') as down_rate,
-    max(low) filter (statistic = 'jury_flips_down') as down_rate_low,
-    max(high) filter (statistic = 'jury_flips_down') as down_rate_high,
-    max(estimate) filter (statistic = 'jury_flip_direction') as direction,
-    max(low) filter (statistic = 'jury_flip_direction') as direction_low,
-    max(high) filter (statistic = 'jury_flip_direction') as direction_high,
-    max(estimate) filter (statistic = 'jury_robustness_rate') as robustness_rate,
-    max(low) filter (statistic = 'jury_robustness_rate') as robustness_rate_low,
-    max(high) filter (statistic = 'jury_robustness_rate') as robustness_rate_high,
-    max(estimate) filter (statistic = 'jury_consistency_rate') as consistency_rate,
-    max(low) filter (statistic = 'jury_consistency_rate') as consistency_rate_low,
-    max(high) filter (statistic = 'jury_consistency_rate') as consistency_rate_high,
-    max(estimate) filter (statistic = 'jury_excess_flips') as excess_flips,
-    max(low) filter (statistic = 'jury_excess_flips') as excess_flips_low,
-    max(high) filter (statistic = 'jury_excess_flips') as excess_flips_high,
-    max(estimate) filter (statistic = 'jury_accuracy') as accuracy,
-    max(low) filter (statistic = 'jury_accuracy') as accuracy_low,
-    max(high) filter (statistic = 'jury_accuracy') as accuracy_high,
-    max(estimate) filter (statistic = 'jury_position_consistency') as position_consistency,
-    max(low) filter (statistic = 'jury_position_consistency') as position_consistency_low,
-    max(high) filter (statistic = 'jury_position_consistency') as position_consistency_high,
-    max(estimate) filter (statistic = 'jury_error_size') as error_size,
-    max(low) filter (statistic = 'jury_error_size') as error_size_low,
-    max(high) filter (statistic = 'jury_error_size') as error_size_high,
-    max(estimate) filter (statistic = 'jury_error_correlation') as error_correlation,
-    max(low) filter (statistic = 'jury_error_correlation') as error_correlation_low,
-    max(high) filter (statistic = 'jury_error_correlation') as error_correlation_high,
-    coalesce(
-        max(n) filter (statistic = 'jury_mps'), max(n) filter (statistic = 'jury_position_consistency')
-    ) as n,
-    coalesce(
-        max(clusters) filter (statistic = 'jury_mps'), max(clusters) filter (statistic = 'jury_position_consistency')
-    ) as clusters,
-    coalesce(
-        max(dropped) filter (statistic = 'jury_mps'), max(dropped) filter (statistic = 'jury_position_consistency')
-    ) as dropped,
+    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, nullif(left_out, '') as left_out,
+    shift, shift_low as low, shift_high as high, member_shift,
+    numbers.* exclude (
+        study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out,
+        mps_reason, position_consistency_reason, votes_per_pair
+    ),
     -- of the whole jury only
-    any_value(p_adjusted) as p_adjusted,
-    any_value(finding) as finding,
-    coalesce(
-        max(reason) filter (statistic = 'jury_mps'), any_value(why),
-        max(reason) filter (statistic = 'jury_position_consistency')
-    ) as reason,
-    max(votes_per_pair) as votes_per_pair,
+    p_adjusted, finding,
+    coalesce(mps_reason, why, position_consistency_reason) as reason,
+    votes_per_pair,
     -- of one verdict of all its members; null where a price is unknown
-    any_value(cost_usd) as cost_usd,
-from (select *, subgroup as left_out from estimates where starts_with(statistic, 'jury_')) as e
+    cost_usd,
+from numbers
 left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join (
     select
@@ -120,4 +85,3 @@ left join (
         shift, low as shift_low, high as shift_high, member_shift, p_adjusted, finding, reason as why,
     from jury_conclusions
 ) using (study, dataset, judge, prompt, wave, mode, perturbation, left_out)
-group by all
