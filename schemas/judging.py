@@ -74,6 +74,7 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     )
     system: str = pa.Field(description="system message")
     user: str = name("user message with places for question and answers")
+    digest: str = name("digest of its wording; null if not known", nullable=True)
 
 
 class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "questions"}):

@@ -16,6 +16,7 @@ from schemas.results import Findings
 from tasks.aggregate import text_sizes
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.random_numbers import shuffle, uniform
+from tasks.prompts import wording_digest
 
 ASKED_ARMS = ("control", "experimental", "sham")
 COUNTED = ("first", "second", "tie")
@@ -73,7 +74,8 @@ def people_table(judges: Sequence[str]) -> DataFrame[Judges]:
 
 def people_prompt() -> DataFrame[Prompts]:
     """Return what people are asked, as a frame of one judge prompt."""
-    return Prompts.of(pl.DataFrame([PROMPT]))
+    wording = [PROMPT[name] for name in ("kind", "verdict", "system", "user")]
+    return Prompts.of(pl.DataFrame([{**PROMPT, "digest": wording_digest(*wording)}]))
 
 
 def both_orders(pairs: DataFrame[Pairs], judge: str) -> DataFrame[Ballots]:

@@ -45,8 +45,7 @@ ballots as (
 audited as (select distinct study from runs where flow <> 'measure'),
 -- Of a file of votes a prompt is but a name.
 texts as (
-    select study, prompt, left(sha256(concat_ws(chr(31), kind, verdict, system, "user")), 12) as prompt_digest
-    from prompts, audited
+    select study, prompt, digest as prompt_digest from prompts, audited
 ),
 concluded as (
     select

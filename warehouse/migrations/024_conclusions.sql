@@ -1,5 +1,8 @@
 -- What marts decided is kept with the results. Of results from before, this fills what mart.numbers shows;
 -- panel_members, win_checks, reply_changes and juries without a member are filled when a study is measured again.
+alter table prompts add column digest varchar;
+update prompts set digest = left(sha256(concat_ws(chr(31), kind, verdict, system, "user")), 12);
+
 alter table estimates add column excluded boolean;
 update estimates set excluded = x.excluded
 from excluded_judges as x
