@@ -6,7 +6,6 @@ from pathlib import Path
 
 import duckdb
 
-from schemas.batches import BatchedBallots, Batches
 from schemas.calibration import Advantages, AltTests
 from schemas.conclusions import PanelMembers, ReplyChanges, Waves, WinChecks
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
@@ -33,7 +32,7 @@ from schemas.results import (
     Gates,
     JuryFindings,
 )
-from schemas.runs import Runs
+from schemas.runs import BatchedBallots, Batches, Runs
 
 FRAMES: tuple[type[Frame], ...] = (
     Questions,

@@ -14,10 +14,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
-from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
 from schemas.judging import TALLIES
-from schemas.runs import Runs
+from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._closed import REFUSED, is_refusal, lock_down
 from warehouse._coded import Coded
 from warehouse._copying import copy_file, log_of, require_target
