@@ -46,36 +46,28 @@ class Estimates(
         description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(
-        "name of the perturbation; null if the statistic is about the whole judge or its "
-        "control arm",
+        "null if the statistic is about the whole judge or its control arm",
         nullable=True,
     )
     subgroup: str = pa.Field(
         description="part of the cell, such as the other judge; empty for the whole cell"
     )
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    estimate: float = pa.Field(
-        nullable=True, description="the estimate; null if there is none (see reason)"
-    )
+    estimate: float = pa.Field(nullable=True, description="null if there is none, see reason")
     low: float = pa.Field(nullable=True, description="lower bound of the interval")
     high: float = pa.Field(nullable=True, description="upper bound of the interval")
-    level: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="confidence level of the intervals"
-    )
+    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
     boot_low: float = pa.Field(
         nullable=True, description="lower bound by cluster bootstrap, as a cross-check"
     )
     boot_high: float = pa.Field(
         nullable=True, description="upper bound by cluster bootstrap, as a cross-check"
     )
-    standard_error: float = pa.Field(
-        ge=0, nullable=True, description="cluster-robust standard error"
-    )
+    standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
     df: float = pa.Field(
         ge=0,
         nullable=True,
-        description="Satterthwaite degrees of freedom; number of clusters minus 1 if all have the "
-        "same size",
+        description="Satterthwaite degrees of freedom; clusters - 1 if all have the same size",
     )
     p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw two-sided p-value")
     hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
@@ -93,7 +85,7 @@ class Estimates(
     method: str = name("method of the interval")
     seed: int = pa.Field(
         nullable=True,
-        description="seed of random draws, or of the order of questions; null if nothing is random",
+        description="seed of draws, or of the order of questions; null if nothing is random",
     )
     reason: str = name(
         "why the estimate or the interval is missing; null if neither is", nullable=True
@@ -149,8 +141,7 @@ class Findings(
     )
     estimate: float = pa.Field(
         nullable=True,
-        description="mean preference shift; for position the position gap, or the effect of the "
-        "first slot in logits",
+        description="mean preference shift; for position the gap, or the effect in logits",
     )
     low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
@@ -168,32 +159,28 @@ class Findings(
         ge=0,
         le=1,
         nullable=True,
-        description="raw two-sided p-value; of the log-odds shift if the pairs are too easy to "
-        "move the mean",
+        description="raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
     )
     p_adjusted: float = share(
         "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
         "F1), for position over its judges",
         nullable=True,
     )
-    p_holm: float = share("p-value adjusted by Holm over the same family", nullable=True)
-    p_by: float = share(
-        "p-value adjusted by Benjamini-Yekutieli over the same family", nullable=True
-    )
+    p_holm: float = share("p-value by Holm over the same family", nullable=True)
+    p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
     e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
     e_rejected: bool = pa.Field(
         nullable=True, description="true if e-BH over the same family rejects at .05"
     )
     shrunk: float = pa.Field(
         nullable=True,
-        description="empirical Bayes estimate, shrunk toward the mean of the judges under this "
-        "perturbation",
+        description="empirical Bayes estimate, shrunk toward the mean of the judges",
     )
     shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
     finding: str = pa.Field(
         isin=FINDINGS,
         nullable=True,
-        description="the conclusion; null if there is none (see reason)",
+        description="the conclusion; null if there is none, see reason",
     )
     detected: float = pa.Field(
         nullable=True, description="share of flaws detected, which decides a detract finding"
@@ -203,8 +190,7 @@ class Findings(
     detected_by: str = pa.Field(
         isin=["detection_power", "detection_share"],
         nullable=True,
-        description="statistic in detected: computed from verdicts, or from scores if that is "
-        "unstable",
+        description="statistic in detected: of verdicts, or of scores if that is unstable",
     )
     shift_spread: float = pa.Field(
         ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"
@@ -225,13 +211,12 @@ class Findings(
         ge=-1,
         le=1,
         nullable=True,
-        description="share of unreadable votes in the experimental arm minus the share in "
-        "lost_over",
+        description="share of unreadable experimental votes minus the share in lost_over",
     )
     lost_over: str = pa.Field(
         isin=["sham", "control"],
         nullable=True,
-        description="arm that lost_difference compares with: the one with the smaller p-value",
+        description="arm compared with: the one with the smaller p",
     )
     lost_p: float = share(
         "p-value of the hypothesis that the shares are equal; Holm over both arms of all cells",
@@ -240,13 +225,13 @@ class Findings(
     lost_finding: str = pa.Field(
         isin=[LOST],
         nullable=True,
-        description="separate finding about unreadable votes; null if there is none",
+        description="finding about unreadable votes, if any",
     )
     detects_at: float = pa.Field(
         gt=0,
         lt=1,
         nullable=True,
-        description="share of flaws that a judge must detect for the finding detects",
+        description="share of flaws that `detects` requires",
     )
     reason: str = name(
         "why there is no conclusion, or what limits the finding; else null", nullable=True
@@ -264,11 +249,9 @@ class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "pr
     simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
     excluded: bool = pa.Field(
         nullable=True,
-        description="true if a bound exceeds its limit; null if the data do not suffice to tell",
+        description="true if a bound exceeds its limit; null if unknown",
     )
-    reasons: str = name(
-        "the rates whose bounds exceed their limits; null if none does", nullable=True
-    )
+    reasons: str = name("rates whose bounds exceed their limits; null if none", nullable=True)
     position_gap: float = pa.Field(nullable=True, description="share of first picks minus 1/2")
     position_gap_low: float = pa.Field(nullable=True, description="lower bound of its interval")
     position_gap_high: float = pa.Field(nullable=True, description="upper bound of its interval")
@@ -299,22 +282,19 @@ class Contrasts(
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     simulated: bool = pa.Field(nullable=True, description="true if one of the two is simulated")
     statistic: str = name("name of the contrast")
-    contrast: float = pa.Field(
-        nullable=True, description="value of the judge minus the other judge's value"
-    )
+    contrast: float = pa.Field(nullable=True, description="the judge's value minus the other's")
     low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
     high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_holm: float = share(
-        "p-value adjusted by Holm over all pairs of judges under the perturbation (family "
-        "F2); null with too few questions",
+        "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
     minimum: float = pa.Field(gt=0, description="smallest relevant difference")
     finding: str = pa.Field(
         isin=FINDINGS,
         nullable=True,
-        description="the conclusion; null if there is none (see reason)",
+        description="the conclusion; null if there is none, see reason",
     )
     judge_value: float = pa.Field(nullable=True, description="the judge's own estimate")
     other_value: float = pa.Field(nullable=True, description="the other judge's own estimate")
@@ -336,9 +316,7 @@ class JuryFindings(
     mode: str = pa.Field(description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    simulated: bool = pa.Field(
-        nullable=True, description="true if a member of the jury is simulated"
-    )
+    simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
     statistic: str = pa.Field(
         isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
     )
@@ -347,15 +325,14 @@ class JuryFindings(
     high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
-        "p-value adjusted by Benjamini-Hochberg over the jury's perturbations; null with "
-        "too few questions",
+        "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
         nullable=True,
     )
     minimum: float = pa.Field(gt=0, description="smallest relevant shift")
     finding: str = pa.Field(
         isin=FINDINGS,
         nullable=True,
-        description="the conclusion; null if there is none (see reason)",
+        description="the conclusion; null if there is none, see reason",
     )
     n: int = pa.Field(ge=0, description="samples used")
     clusters: int = pa.Field(ge=0, description="questions used")
@@ -385,8 +362,8 @@ class Gates(
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
     margin: float = pa.Field(
         nullable=True,
-        description="share of the tolerance left at the worse end of the interval; below 0 if it "
-        "is exceeded; null if unknown",
+        description="share of the tolerance left at the worse end of the interval; below 0 if "
+        "exceeded",
     )
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
@@ -432,29 +409,29 @@ class Drifts(
         ge=0,
         le=1,
         nullable=True,
-        description="p-value adjusted by Holm over the wave, or over the suspects to be confirmed",
+        description="Holm over the wave, or over the suspects to be confirmed",
     )
     e_value: float = pa.Field(
         ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
     )
     e_rejected: bool = pa.Field(
         nullable=True,
-        description="true if e-BH over the wave's e-values rejects; for information only",
+        description="true if e-BH over the wave rejects; for information only",
     )
     level: float = pa.Field(
         gt=0,
         lt=1,
-        description="level that p_adjusted must be below: budget of false alerts per night",
+        description="budget of false alerts per night, the level of p_adjusted",
     )
     minimum: float = pa.Field(ge=0, description="smallest change that counts as an alert")
     detectable: float = pa.Field(
         ge=0,
         nullable=True,
-        description="change detectable with 80 % power at that level, adjusted over all cells",
+        description="change detectable with 80 % power at that level",
     )
     n: int = pa.Field(ge=0, description="number of samples, or of fixed prompts, compared")
     clusters: int = pa.Field(ge=0, description="number of questions compared")
-    state: str = pa.Field(isin=STATES, description="outcome: quiet, suspect, alert or not measured")
+    state: str = pa.Field(isin=STATES, description="quiet, suspect, alert or not measured")
     floor: str = pa.Field(isin=FLOORS, nullable=True, description="noise floor; null if none")
     seed: int = pa.Field(
         nullable=True, description="seed of the permutations; null if there are none"
