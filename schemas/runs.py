@@ -15,29 +15,44 @@ class Runs(Frame, table="runs", key=("run",)):
 
     run: str = name("id of the flow run")
     flow: str = name("the flow")
-    study: str = name("the study's name, under which its results are kept")
-    user: str = name("who started it")
+    study: str = name("name of the study")
+    user: str = name("user who started the run")
     process: str = name("host and process id, as in lab-3/4711")
     parameters: str = name("JSON of the study")
-    fingerprint: str = name("digest of parameters, data and code: equal ones ask nothing new")
+    fingerprint: str = name(
+        "digest of parameters, data and code; a run with the digest of a completed "
+        "run asks nothing new"
+    )
     code_version: str = name("version of voirdire and digest of its code")
-    started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when it began")
+    started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="start of the run")
     ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it ended; null while it runs, or if it was killed"
+        nullable=True, description="end of the run; null while it runs, or if it was killed"
     )
     seen_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it last gave a sign of life"
+        nullable=True, description="time of the last heartbeat"
     )
-    state: str = pa.Field(isin=STATES, description="how it ended")
-    error: str = pa.Field(nullable=True, description="why it failed, or has gaps")
-    planned: int = pa.Field(ge=0, nullable=True, description="different ballots the study needs")
-    from_warehouse: int = pa.Field(ge=0, nullable=True, description="of these, cast before")
-    asked: int = pa.Field(ge=0, nullable=True, description="of these, cast in this run")
-    failed: int = pa.Field(ge=0, nullable=True, description="of these, without a reply")
-    prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported, this run")
-    completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported, this run")
+    state: str = pa.Field(isin=STATES, description="state of the run")
+    error: str = pa.Field(
+        nullable=True, description="why the run failed or has gaps; null if neither"
+    )
+    planned: int = pa.Field(
+        ge=0, nullable=True, description="number of distinct ballots that the study needs"
+    )
+    from_warehouse: int = pa.Field(
+        ge=0, nullable=True, description="number of these that were cast earlier"
+    )
+    asked: int = pa.Field(
+        ge=0, nullable=True, description="number of these that were cast in this run"
+    )
+    failed: int = pa.Field(ge=0, nullable=True, description="number of these without a reply")
+    prompt_tokens: int = pa.Field(
+        ge=0, nullable=True, description="prompt tokens of this run, as reported"
+    )
+    completion_tokens: int = pa.Field(
+        ge=0, nullable=True, description="completion tokens of this run, as reported"
+    )
     cost_usd: float = pa.Field(
-        ge=0, nullable=True, description="of this run; null if a price is unknown"
+        ge=0, nullable=True, description="cost of this run; null if a price is unknown"
     )
 
 
@@ -48,24 +63,28 @@ ENDED = ["completed", "failed", "expired", "cancelled", "never sent", "lost"]
 class Batches(Frame, table="batches", key=("batch",)):
     """One row per batch: ballots that a provider answers together, within a day."""
 
-    batch: str = name("key of our own, which the provider keeps in the batch's metadata")
-    judge: str = name("who is asked")
-    provider: str = name("who runs the judge")
-    provider_batch: str = name("the provider's id; null until it is known", nullable=True)
-    run: str = name("id of the run that made it, and pays for it")
+    batch: str = name("key chosen by voirdire, stored in the provider's metadata of the batch")
+    judge: str = name("the judge that is asked")
+    provider: str = name("the provider of the judge")
+    provider_batch: str = name("the provider's id of the batch; null until known", nullable=True)
+    run: str = name("id of the run that created the batch, to which its cost is counted")
     state: str = pa.Field(
         isin=[*UNFINISHED, *ENDED],
-        description="intended: may be at the provider or not; sent: there; else how it ended",
+        description="intended: recorded, perhaps not yet sent; sent: accepted by the provider; "
+        "else the final state",
     )
     dropped_params: str = pa.Field(
-        nullable=True, description="JSON of parameters the model does not take, so not sent"
+        nullable=True,
+        description="JSON of parameters that were not sent because the model does not accept them",
     )
-    error: str = pa.Field(nullable=True, description="why it ended otherwise than completed")
+    error: str = pa.Field(
+        nullable=True, description="why the batch did not complete; null if it did"
+    )
     created_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        description="when it was intended, which is before it was sent"
+        description="when the batch was recorded, before it was sent"
     )
     ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when its votes were in the warehouse; null until then"
+        nullable=True, description="when its votes were saved; null until then"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import PanelMembers, Waves, WinChecks
+from schemas.conclusions import JuryFindings, PanelMembers, Waves, WinChecks
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
 from schemas.results import (
@@ -17,7 +17,6 @@ from schemas.results import (
     Exclusions,
     Findings,
     Gates,
-    JuryFindings,
 )
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate

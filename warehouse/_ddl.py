@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from schemas.calibration import Advantages, AltTests
-from schemas.conclusions import PanelMembers, ReplyChanges, Waves, WinChecks
+from schemas.conclusions import JuryFindings, PanelMembers, ReplyChanges, Waves, WinChecks
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.frame import Fact, Frame, Result
 from schemas.judging import (
@@ -30,7 +30,6 @@ from schemas.results import (
     Exclusions,
     Findings,
     Gates,
-    JuryFindings,
 )
 from schemas.runs import BatchedBallots, Batches, Runs
 

@@ -15,7 +15,7 @@ from tasks.inference.multiplicity import (
 )
 
 
-class Beside(NamedTuple):
+class DerivedColumn(NamedTuple):
     """A derived column or table, and the function that computes it."""
 
     about: str
@@ -23,34 +23,40 @@ class Beside(NamedTuple):
     """The function that computes it; its docstring has the formula and the source."""
 
 
-F1 = "of the primary endpoint (`mps_sham`, else `mps`), over all cells of the study (family F1)"
-SHRUNK = "of the primary endpoint, toward the mean of the judges under the same perturbation"
+F1 = "of the primary endpoint (`mps_sham`, else `mps`) over all cells of the study (family F1)"
+SHRUNK = "of the primary endpoint, shrunk to the mean of the judges under the same perturbation"
 SCORECARD = "scorecard"
 COLUMNS = {
-    "finding": Beside(
-        "`biased`, `no relevant bias`, `mixed` or `inconclusive`; where an answer was made worse "
-        "`detects`, `detects some`, `overlooks`, `rewards` or `inconclusive`",
+    "finding": DerivedColumn(
+        "promote perturbations: `biased`, `no relevant bias`, `mixed` or `inconclusive`; detract "
+        "perturbations: `detects`, `detects some`, `overlooks`, `rewards` or `inconclusive`",
         conclude,
     ),
-    "p_adjusted": Beside(
-        f"Benjamini-Hochberg {F1}, which decides; elsewhere `adjustment` says how",
+    "p_adjusted": DerivedColumn(
+        f"p-value that findings use: Benjamini-Hochberg {F1}; `adjustment` names other methods",
         benjamini_hochberg,
     ),
-    "p_holm": Beside(f"Holm {F1}", holm),
-    "p_by": Beside(f"Benjamini-Yekutieli {F1}", benjamini_yekutieli),
-    "e_rejected": Beside(f"whether e-BH rejects, at .05: by `e_value` {F1}", rejected_by_e_values),
-    "shrunk": Beside(f"empirical Bayes estimate {SHRUNK}", shrunk),
-    "shrunk_error": Beside(f"standard error of the empirical Bayes estimate {SHRUNK}", shrunk),
-    "excluded": Beside("whether a judge is left out of means of attack success", exclude),
+    "p_holm": DerivedColumn(f"Holm-adjusted p-value {F1}", holm),
+    "p_by": DerivedColumn(f"p-value adjusted by Benjamini-Yekutieli {F1}", benjamini_yekutieli),
+    "e_rejected": DerivedColumn(
+        f"whether e-BH rejects at .05, using the `e_value` {F1}", rejected_by_e_values
+    ),
+    "shrunk": DerivedColumn(f"empirical Bayes estimate {SHRUNK}", shrunk),
+    "shrunk_error": DerivedColumn(
+        f"standard error of the empirical Bayes estimate {SHRUNK}", shrunk
+    ),
+    "excluded": DerivedColumn(
+        "whether the judge is excluded from mean attack success rates", exclude
+    ),
 }
 """Columns that ``voirdire measure`` and ``mart.numbers`` add to the estimate's own columns."""
 
-BESIDE = COLUMNS | {
-    SCORECARD: Beside(
-        "a row per judge and gate, `pass`, `fail` or `inconclusive`. Tolerances are those of the "
+DERIVED = COLUMNS | {
+    SCORECARD: DerivedColumn(
+        "a row per judge and gate: `pass`, `fail` or `inconclusive`. Tolerances are those of the "
         "study (`[study.thresholds]`): `most_invalid`, `minimum_shift`, `detects_at`, "
         "`overlooks_below`, `most_agreement_lost` and the minima of drift (methods.md, section 11)",
         scorecard,
     )
 }
-"""The derived columns, and derived tables."""
+"""The derived columns, and the scorecard."""

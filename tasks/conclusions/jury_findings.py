@@ -3,7 +3,8 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, JuryFindings
+from schemas.conclusions import JuryFindings
+from schemas.results import Estimates
 from tasks.conclude import cells_with_findings
 from tasks.counting.primary_endpoint import primary
 from tasks.kit.defaults import DETECTS_AT, limits

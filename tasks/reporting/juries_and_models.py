@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import WinChecks
+from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
-from schemas.results import Estimates, JuryFindings
+from schemas.results import Estimates
 from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
 from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
 
