@@ -147,7 +147,7 @@ def test_what_takes_the_place_of_ours_is_refused(
     ):
         with pytest.raises(WarehouseError) as raised:
             visit()
-        assert "was not written by voirdire alone" in str(raised.value)
+        assert "definitions that voirdire did not write" in str(raised.value)
         assert named in str(raised.value).lower()
         assert SECRET not in str(raised.value)
 
