@@ -57,7 +57,7 @@ def test_no_query_reaches_out_of_the_warehouse(query: str, elsewhere: Path) -> N
     with pytest.raises(WarehouseError) as raised:
         Warehouse(elsewhere).query(query.format(folder=elsewhere.parent))
     told = str(raised.value)
-    assert "a query reads and writes nothing outside this warehouse" in told
+    assert "a query must not use anything outside this warehouse" in told
     assert "voirdire sql QUERY --format parquet --output FILE" in told
     assert "voirdire export --output FOLDER" in told
     assert "private.txt" not in told
