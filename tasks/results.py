@@ -58,6 +58,14 @@ class Results(NamedTuple):
     estimates: DataFrame[Estimates]
     findings: DataFrame[Findings]
 
+    def concluded(
+        self, drifts: DataFrame[Drifts], thresholds: Thresholds = DEFAULTS
+    ) -> list[tuple[type[Frame], pl.DataFrame]]:
+        """Return estimates, findings, drifts and what follows from them, each with its model."""
+        found = conclusions_of(self.estimates, self.findings, drifts, thresholds, self.tallies)
+        frames = ((Estimates, self.estimates), (Findings, self.findings), (Drifts, drifts))
+        return [*frames, *found.tables()]
+
 
 PLAIN = Steps()
 

@@ -9,10 +9,10 @@ from flows.running.run_row import RunRow
 from schemas.conclusions import ReplyChanges
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import Annotations
 from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import conclusions_of, results_of
+from tasks.results import results_of
 
 
 async def save_results(
@@ -32,7 +32,7 @@ async def save_results(
     )
     fewest = study.thresholds.fewest_questions
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
-    findings = with_open_ballots(results.findings, missing)
+    results = results._replace(findings=with_open_ballots(results.findings, missing))
     drifts = drift_of(study, row.warehouse, stages.measure_wave)
     row.save(
         (StudyPairs, pairs),
@@ -40,14 +40,9 @@ async def save_results(
         (Verdicts, results.verdicts),
         (Shifts, results.shifts),
         (Annotations, results.annotations),
-        (Estimates, results.estimates),
-        (Findings, findings),
-        (Drifts, drifts),
         (ReplyChanges, reply_changes_of(study, row.warehouse)),
-        *conclusions_of(
-            results.estimates, findings, drifts, study.thresholds, results.tallies
-        ).tables(),
+        *results.concluded(drifts, study.thresholds),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
-    await publish(row, results.estimates, findings, perturbed, drifts)
+    await publish(row, results.estimates, results.findings, perturbed, drifts)

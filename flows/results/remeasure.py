@@ -18,12 +18,12 @@ from flows.studies import PATIENCE_SECONDS, Study
 from schemas.conclusions import ReplyChanges
 from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.keys import PEOPLE
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import Annotations
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import Steps, conclusions_of, results_of
+from tasks.results import Steps, results_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -93,19 +93,12 @@ def _replace(
         )
     missing = open_ballots(pairs, people, parameters.thresholds.fewest_questions)
     findings = with_open_ballots(results.findings, missing)
+    results = results._replace(findings=findings)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [
-            Saving(Estimates, results.estimates),
-            Saving(Findings, findings),
-            Saving(Drifts, drifts),
             Saving(ReplyChanges, reply_changes_of(parameters, warehouse)),
-            *(
-                Saving(model, frame)
-                for model, frame in conclusions_of(
-                    results.estimates, findings, drifts, parameters.thresholds, results.tallies
-                ).tables()
-            ),
+            *(Saving(*each) for each in results.concluded(drifts, parameters.thresholds)),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],
