@@ -12,11 +12,12 @@ from tasks.conclusions.rules import (
     Rule,
     excludes_zero,
     half_width,
+    refusal_reason,
     ruled,
     shown,
 )
 from tasks.counting.primary_endpoint import primary
-from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -139,7 +140,7 @@ def cells_with_findings(rows: pl.DataFrame, detects_at: float) -> Cells:
     for statistic in SUPPORTING:
         cells = _beside(cells, rows, statistic)
     cells = _with_tested(_with_detected(cells))
-    cells = _adjusted(cells).with_columns(refused=_refused())
+    cells = _adjusted(cells).with_columns(refused=refusal_reason("half"))
     return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
 
 
@@ -239,20 +240,6 @@ def _adjusted(cells: Cells) -> Cells:
         rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
         half_width(cells, "tested_").alias("half"),
         p_value="tested_p_value",
-    )
-
-
-def _refused() -> pl.Expr:
-    """Give the reason why nothing is concluded about a cell; null if something is."""
-    silent = pl.col("half").is_null() & pl.col("p_value").is_null()
-    why = pl.coalesce("reason", pl.lit("no interval and no p-value"))
-    return (
-        pl.when(pl.col("estimate").is_null())
-        .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(~is_enough())
-        .then(why_not_enough())
-        .when(silent)
-        .then(why)
     )
 
 

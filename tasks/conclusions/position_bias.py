@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tasks.conclusions.rules import half_width
-from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.conclusions.rules import half_width, refusal_reason
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from tasks.kit.defaults import ALPHA, limits
 
@@ -64,7 +63,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         half_width(cells, f"{GAP}_"),
         half_width(cells, f"{EFFECT}_"),
         simulated=pl.col(f"{GAP}_simulated"),
-        refused=_refusal_reason(),
+        refused=refusal_reason("low"),
     )
     raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
     cells = cells.with_columns(
@@ -101,19 +100,6 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
 def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
     return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in NUMBERS))
-
-
-def _refusal_reason() -> pl.Expr:
-    """Give the reason why no conclusion is drawn about a judge; null if one is."""
-    silent = pl.col("low").is_null() & pl.col("p_value").is_null()
-    return (
-        pl.when(pl.col("estimate").is_null())
-        .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(~is_enough())
-        .then(why_not_enough())
-        .when(silent)
-        .then(pl.coalesce("reason", pl.lit("no interval and no p-value")))
-    )
 
 
 def _is_biased() -> pl.Expr:
