@@ -57,6 +57,7 @@ wide as (
 numbers as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out,
+        -- NAME_estimate, NAME_low and NAME_high as NAME, NAME_low and NAME_high
         columns('^(.+?)(?:_estimate|(_low|_high))$') as '\1\2',
         coalesce(mps_n, position_consistency_n) as n,
         coalesce(mps_clusters, position_consistency_clusters) as clusters,
