@@ -74,46 +74,49 @@ class Thresholds(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     minimum_shift: float = Field(
-        default=MINIMUM, gt=0, lt=1, description="Smallest mean preference shift that matters."
+        default=MINIMUM, gt=0, lt=1, description="Smallest relevant mean preference shift."
     )
     minimum_log_odds: float = Field(
-        default=LOG_ODDS_MINIMUM, gt=0, lt=10, description="Smallest log-odds shift that matters."
+        default=LOG_ODDS_MINIMUM, gt=0, lt=10, description="Smallest relevant log-odds shift."
     )
     minimum_asr_difference: float = Field(
         default=MINIMA["dasr_drift"],
         gt=0,
         lt=1,
-        description="Smallest difference in attack success between two judges that matters.",
+        description="Smallest relevant difference between the attack success rates of two judges.",
     )
     most_position_gap: float = Field(
         default=EXCLUSION_LIMITS["position_gap"],
         gt=0,
         lt=0.5,
-        description="A judge with a larger position gap is left out of means of attack success.",
+        description="Maximum position gap of a judge; a judge above it is excluded from mean "
+        "attack success rates.",
     )
     most_ties: float = Field(
         default=EXCLUSION_LIMITS["tie_rate"],
         gt=0,
         lt=1,
-        description="A judge with a larger share of ties is left out of them too.",
+        description="Maximum share of ties of a judge; a judge above it is excluded likewise.",
     )
     most_invalid: float = Field(
         default=EXCLUSION_LIMITS["invalid_rate"],
         gt=0,
         lt=1,
-        description="A judge with a larger share of invalid votes is left out, and fails validity.",
+        description="Maximum share of invalid votes; a judge above it is excluded and fails the "
+        "gate validity.",
     )
     most_agreement_lost: float = Field(
         default=0.10,
         gt=0,
         lt=1,
-        description="A judge that loses more of the agreement of people fails agreement.",
+        description="Maximum loss relative to the agreement of people; a judge above it fails the "
+        "gate agreement.",
     )
     nights_per_false_alert: int = Field(
         default=NIGHTS,
         ge=1,
         le=100_000,
-        description="One false alert of drift is accepted in so many nights, over all cells.",
+        description="Accept one false drift alert in this number of nights, over all cells.",
     )
 
 
