@@ -45,10 +45,10 @@ class Thresholds(BaseModel):
         description="With fewer independent questions, or with fewer Satterthwaite degrees of "
         "freedom than so many questions of equal size have, estimates are shown without a finding.",
     )
-    minimum_shift: float = _limit(0.05, "Smallest mean preference shift that matters.")
-    minimum_log_odds: float = _limit(0.25, "Smallest log-odds shift that matters.", below=10)
+    minimum_shift: float = _limit(0.05, "Smallest relevant mean preference shift.")
+    minimum_log_odds: float = _limit(0.25, "Smallest relevant log-odds shift.", below=10)
     minimum_asr_difference: float = _limit(
-        0.10, "Smallest difference in attack success between two judges that matters."
+        0.10, "Smallest relevant difference between the attack success rates of two judges."
     )
     most_unanimous: float = _limit(
         0.80,
@@ -64,7 +64,7 @@ class Thresholds(BaseModel):
         0.10, "Below this sham floor, the share of flaws detected is computed from mean scores."
     )
     minimum_lost: float = _limit(
-        0.05, "Smallest difference between arms in the share of unreadable votes that matters."
+        0.05, "Smallest relevant difference between arms in the share of unreadable votes."
     )
     most_lost: float = _limit(
         0.10,
@@ -80,15 +80,21 @@ class Thresholds(BaseModel):
     )
     most_position_gap: float = _limit(
         0.15,
-        "A judge with a larger position gap is left out of means of attack success.",
+        "Maximum position gap of a judge; a judge above it is excluded from mean attack success "
+        "rates.",
         below=0.5,
     )
-    most_ties: float = _limit(0.80, "A judge with a larger share of ties is left out of them too.")
+    most_ties: float = _limit(
+        0.80, "Maximum share of ties of a judge; a judge above it is excluded likewise."
+    )
     most_invalid: float = _limit(
-        0.10, "A judge with a larger share of invalid votes is left out, and fails validity."
+        0.10,
+        "Maximum share of invalid votes; a judge above it is excluded and fails the gate validity.",
     )
     most_agreement_lost: float = _limit(
-        0.10, "A judge that loses more of the agreement of people fails agreement."
+        0.10,
+        "Maximum loss relative to the agreement of people; a judge above it fails the gate "
+        "agreement.",
     )
     minimum_shift_drift: float = _limit(
         0.05, "Smallest change of the mean preference shift that raises an alert of drift."
@@ -106,7 +112,7 @@ class Thresholds(BaseModel):
         default=90,
         ge=1,
         le=100_000,
-        description="One false alert of drift is accepted in so many nights, over all cells.",
+        description="Accept one false drift alert in this number of nights, over all cells.",
     )
 
 

@@ -70,8 +70,8 @@ def test_blank_lines_and_a_byte_order_mark_are_no_votes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "rule"),
     [
-        ("ada,,,control,s,c,anchor,0", "line 3 has 8 fields, the header 9"),
-        ("ada,,,control,s,c,anchor,0,first,more", "line 3 has 10 fields, the header 9"),
+        ("ada,,,control,s,c,anchor,0", "line 3 has 8 fields, but the header has 9"),
+        ("ada,,,control,s,c,anchor,0,first,more", "line 3 has 10 fields, but the header has 9"),
         ('"ada,,,control,s,c,anchor,0,first', "is not CSV in UTF-8 after line"),
         (b"\xe9,,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
         ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
@@ -99,8 +99,12 @@ def test_a_column_twice_in_csv(tmp_path: Path) -> None:
         ("own.jsonl", b"\n \n", "own.jsonl holds no votes"),
         ("own.csv", ",".join(COLUMNS).encode(), "own.csv holds no votes"),
         ("own.parquet", b"PAR1 no parquet", "own.parquet cannot be read as Parquet"),
-        ("own.xlsx", b"x", "files of kind '.xlsx' are not read. Allowed: .jsonl, .csv, .parquet"),
-        ("own", b"x", "files of kind '' are not read"),
+        (
+            "own.xlsx",
+            b"x",
+            "the file type '.xlsx' is not supported. Allowed: .jsonl, .csv, .parquet",
+        ),
+        ("own", b"x", "the file type '' is not supported"),
     ],
 )
 def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rule: str) -> None:
