@@ -270,5 +270,5 @@ def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
         rate = sums.sum(axis=0) / total
         u = ((sums - rate * den) / total).mean(axis=1) * size
         columns[name] = rate.mean() * size
-        columns["squares" if name == "num" else f"{name}_squares"] = (known.weight * u**2).sum()
+        columns["squares" if name == "num" else f"{name}_squares"] = float(known.variance(u))
     return columns

@@ -125,8 +125,8 @@ def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> D
         clusters=pl.Series(_many(groups, both)),
         more=pl.Series(more),
         df=pl.Series(sizes.df),
-        squares=pl.Series(groups.of_cells(sizes.weight * apart**2)),
-        gaps=pl.Series(groups.of_cells(sizes.weight * gap**2)),
+        squares=pl.Series(sizes.variance(apart)),
+        gaps=pl.Series(sizes.variance(gap)),
     )
     return Estimates.draft(_solve(name, cells, simple=simple))
 
