@@ -15,15 +15,13 @@ from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.verdicts import beside_sham, may_win, wins
 from tasks.inference.bootstrap import (
     BOOT,
-    MOST_CLUSTERS,
-    by_chance,
     formulas_only,
-    percentiles,
+    is_resampled,
     resampled,
+    widened_percentiles,
 )
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction
-from tasks.inference.quantiles import widened
 from tasks.panels.panels import GROUP, Panel, of_models, panels, primary_shift
 from tasks.statistics import statistic
 from tasks.statistics.first_pick_share import first_pick_share
@@ -199,7 +197,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
     """Add the bootstrap intervals to the means of a panel, all with the same draws."""
     some = [mean for mean in means if mean.sums]
     clusters = len(some[0].sums[0]) if some else 0
-    if not by_chance() or not 2 <= clusters <= MOST_CLUSTERS:
+    if not is_resampled(clusters):
         return means
     drawn = resampled(np.concatenate([part for mean in some for part in mean.sums], axis=1))
     ends = np.cumsum([part.shape[1] for mean in some for part in mean.sums])[:-1]
@@ -207,7 +205,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
     every = np.array([_mean_ratio(*both) for both in zip(parts[::2], parts[1::2], strict=True)])
     point = np.array([_mean_ratio(*(part.sum(axis=0) for part in mean.sums)) for mean in some])
     counted = 1 + np.nan_to_num([mean.moments["freedom"] for mean in some])
-    low, high = percentiles(point, every.T, widened(LEVEL, np.maximum(counted, 2)))
+    low, high = widened_percentiles(point, every.T, counted)
     for at in np.flatnonzero((counted > 1) & np.isfinite(low)):
         some[at].row.update(zip(BOOT, (float(low[at]), float(high[at])), strict=True))
     return means
