@@ -27,7 +27,6 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
@@ -132,7 +131,7 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     threads = AT_ONCE if many else 1
-    with excluded_beyond(thresholds), measured_together(), ThreadPoolExecutor(threads) as pool:
+    with excluded_beyond(thresholds), ThreadPoolExecutor(threads) as pool:
         drafts = [
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS

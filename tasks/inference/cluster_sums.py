@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.kit.memo import once
-
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
@@ -131,12 +129,6 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     votes = pl.Series("votes_per_pair", most_common(cell, items["votes"], len(first)))
     texts = pl.col(*keys, "kind").cast(pl.String)
     return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
-
-
-@once
-def groups_of(items: pl.DataFrame) -> Groups:
-    """Return the groups of items, memoized because several statistics use the same items."""
-    return grouped(items)
 
 
 def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:

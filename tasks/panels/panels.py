@@ -17,7 +17,6 @@ from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, combined, first_of, most_common, numbered
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import FEWEST_CLUSTERS
-from tasks.kit.memo import once
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -142,7 +141,6 @@ def panels(
         )
 
 
-@once
 def _plans(shifts: pl.DataFrame) -> list[_Plan]:
     numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
     group, present = combined([numbers[name] for name in GROUP])
@@ -208,7 +206,6 @@ ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
 
-@once
 def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return each jury member's score on each control pair, in total and by order.
 

@@ -7,7 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.verdicts import beside_sham, with_sham
-from tasks.inference.cluster_sums import groups_of
+from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -58,7 +58,7 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     shammed = with_sham(shifts)
     items = beside_sham(shammed)
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
-    groups = groups_of(shammed)
+    groups = grouped(shammed)
     above = ratios(
         "dasr",
         items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),

@@ -11,7 +11,6 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import planned
-from tasks.kit.memo import measured_together
 from tasks.panels.error_correlation import correlation, products, size_rows, untold
 from tasks.panels.panels import Panel, of_models, panels
 from tasks.statistics import statistic
@@ -139,12 +138,10 @@ def jury_of(
     derived = pl.concat(_derived(panel, chosen, name, clusters) for panel, chosen in juries)
     whole = derived.filter(pl.col("subgroup").cast(pl.String) == "")
     evaluated = (*((each, derived) for each in EVALUATED), (net_flips, whole))
-    # These memoized values are large and of no use to other statistics.
-    with measured_together():
-        found = [
-            evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
-            for evaluate, some in evaluated
-        ]
+    found = [
+        evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
+        for evaluate, some in evaluated
+    ]
     sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
     return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
 
