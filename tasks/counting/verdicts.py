@@ -154,11 +154,6 @@ def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
     return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
 
 
-def beside_sham(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return :func:`symmetric` with the sham as base, memoized for all statistics."""
-    return symmetric(shifts, "sham")
-
-
 def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
     """Add each sample's terms of the ASR and of its floor, symmetric in control and ``base``.
 

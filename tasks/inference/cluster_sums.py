@@ -137,12 +137,7 @@ def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbered(column: pl.Series) -> tuple[Numbers, int]:
-    """Return the rank of each value, null first, and the number of ranks.
-
-    For an ``Enum`` the rank is the physical code, and all categories count.
-    """
-    if isinstance(column.dtype, pl.Enum):
-        return _of_enum(column, len(column.dtype.categories))
+    """Return the rank of each value, null first, and the number of ranks."""
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
@@ -168,15 +163,6 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
 def _all_zero(items: int) -> Numbers:
     """Return 0 for each item, as a broadcast view of one number."""
     return np.broadcast_to(np.int64(0), items)
-
-
-def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
-    if values == 1 and not column.null_count():
-        return _all_zero(len(column)), 1
-    codes = column.to_physical().cast(pl.Int64)
-    if column.null_count():
-        return (codes.fill_null(-1) + 1).to_numpy(), values + 1
-    return codes.to_numpy(), values
 
 
 def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:

@@ -121,17 +121,14 @@ class _Plan(NamedTuple):
         return table.reshape(self.samples, len(self.judges))
 
 
-def panels(
-    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], of: pl.DataFrame | None = None
-) -> Iterator[Panel]:
+def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Panel]:
     """Yield a panel per dataset, prompt, wave, mode and perturbation, in sorted order.
 
-    ``values`` are expressions for each row's numbers, null where the judge has none. If ``shifts``
-    only adds columns to another frame, pass that as ``of``: its layout is memoized and shared.
+    ``values`` are expressions for each row's numbers, null where the judge has none.
     """
     if shifts.is_empty():
         return
-    plans = _plans(shifts if of is None else of)
+    plans = _plans(shifts)
     known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
     told = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
     for plan in plans:

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
-from tasks.counting.verdicts import beside_sham, with_sham
+from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
@@ -56,7 +56,7 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     s_sham = s_ctrl = 0, so dASR = 1 over a floor of 0.
     """
     shammed = with_sham(shifts)
-    items = beside_sham(shammed)
+    items = symmetric(shammed, "sham")
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
     groups = grouped(shammed)
     above = ratios(

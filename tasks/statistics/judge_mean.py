@@ -12,7 +12,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
-from tasks.counting.verdicts import beside_sham, may_win, wins
+from tasks.counting.verdicts import may_win, symmetric, wins
 from tasks.inference.bootstrap import (
     BOOT,
     formulas_only,
@@ -105,7 +105,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     both judges or neither, the mean is no more precise than one judge.
     """
     models = _without_simulated(of_models(shifts, tallies))
-    samples = beside_sham(models)
+    samples = symmetric(models, "sham")
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
@@ -121,7 +121,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     out = _left_out(tallies)
     means = [
         mean
-        for panel in panels(samples, values | counted, models)
+        for panel in panels(samples, values | counted)
         for mean in _bounded(list(_means(panel, out)))
     ]
     silent = [mean.row for mean in means if not mean.moments]
