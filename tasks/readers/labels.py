@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from tasks.readers.bounded import Limits, Problems, known_suffix
+
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
@@ -16,6 +18,7 @@ LIKE = (
 MIB = 1 << 20
 LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
 """Bytes that are read; all labels are in memory at once."""
+FEWER = "Leave out items that judge and people do not share; a .parquet file holds more."
 MOST = 20_000_000
 """Labels that are read."""
 
@@ -32,22 +35,9 @@ def read_labels(path: Path) -> pl.DataFrame:
         Naming the file, what is wrong with it, and what is allowed.
     """
     readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file. {LIKE}")
-    if suffix not in readers:
-        raise ValueError(f"{path.name}: files of kind {suffix!r} are not read. {LIKE}")
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{path.name} is empty. {LIKE}")
-    if size > LARGEST[suffix]:
-        more = "A .parquet file holds more. " if suffix != ".parquet" else ""
-        raise ValueError(
-            f"{path.name} has {size // MIB} MiB; {suffix} files are read up to "
-            f"{LARGEST[suffix] // MIB} MiB. {more}"
-            "Leave out items that judge and people do not share."
-        )
-    labels = readers[suffix](path)
+    size = LARGEST.get(path.suffix.lower(), 0)
+    problems = Problems(path.name, LIKE, Limits(size, todo=FEWER))
+    labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
         raise ValueError(f"{path.name} holds no labels. {LIKE}")
     return labels

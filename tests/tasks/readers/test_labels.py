@@ -115,7 +115,7 @@ def test_parquet(tmp_path: Path, labels: list[Any], read: list[Any]) -> None:
         ("x.csv", "annotator,item,label\nA,1,a\n,2,b\n", "row 2 has no annotator"),
         ("x.csv", "annotator,item,label\nA,,a\n", "row 1 has no item"),
         ("x.parquet", "PAR1", "cannot be read as Parquet"),
-        ("x.txt", "a", "files of kind '.txt' are not read"),
+        ("x.txt", "a", "the suffix '.txt' is unknown"),
     ],
 )
 def test_what_is_refused(write: Any, name: str, content: str | bytes, says: str) -> None:
@@ -134,7 +134,7 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is not a file"):
+    with pytest.raises(ValueError, match="is a folder, not a file"):
         read_labels(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_file_of_a_gigabyte(tmp_path: Path, suffix: str, most: int) -> None:
     file = tmp_path / f"x{suffix}"
     with file.open("wb") as large:
         large.truncate(1 << 30)  # takes no room
-    with pytest.raises(ValueError, match=f"has 1024 MiB; {suffix} files are read up to {most} MiB"):
+    with pytest.raises(ValueError, match=f"has {1 << 30} bytes; at most {most << 20} are allowed"):
         read_labels(file)
 
 
