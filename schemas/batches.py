@@ -5,7 +5,7 @@ from typing import Annotated
 import pandera.polars as pa
 import polars as pl
 
-from schemas.frame import Fact, Frame, name
+from schemas.frame import Fact, Frame, name, optional
 
 UNFINISHED = ["intended", "sent"]
 ENDED = ["completed", "failed", "expired", "cancelled", "never sent", "lost"]
@@ -23,15 +23,13 @@ class Batches(Frame, table="batches", key=("batch",)):
         isin=[*UNFINISHED, *ENDED],
         description="intended: may be at the provider or not; sent: there; else how it ended",
     )
-    dropped_params: str = pa.Field(
-        nullable=True, description="JSON of parameters the model does not take, so not sent"
-    )
-    error: str = pa.Field(nullable=True, description="why it ended otherwise than completed")
+    dropped_params: str = optional("JSON of parameters the model does not take, so not sent")
+    error: str = optional("why it ended otherwise than completed")
     created_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
         description="when it was intended, which is before it was sent"
     )
-    ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when its votes were in the warehouse; null until then"
+    ended_at: Annotated[pl.Datetime, "us", "UTC"] = optional(
+        "when its votes were in the warehouse; null until then"
     )
 
 

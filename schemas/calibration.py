@@ -2,7 +2,7 @@
 
 import pandera.polars as pa
 
-from schemas.frame import counted, name, share
+from schemas.frame import counted, name, optional, share
 from schemas.judging import Measured
 
 KINDS_OF_EPSILON = ["additive", "multiplicative"]
@@ -26,7 +26,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
     winning_rate: float = share(
         "share of annotators whom the judge replaces at no loss beyond epsilon", nullable=True
     )
-    passed: bool = pa.Field(nullable=True, description="whether that is .5 or more")
+    passed: bool = optional("whether that is .5 or more")
     advantage_probability: float = share(
         "chance, averaged over annotators, that the judge fits at least as well", nullable=True
     )
@@ -41,9 +41,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
     dropped: int = counted("other instances that someone labelled")
     unreadable: int = counted("labels of the judge that cannot be read")
     reason: str = name("why there is no winning rate, or why to doubt it", nullable=True)
-    simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
-    )
+    simulated: bool = optional("true for an offline judge; null if unknown")
 
 
 class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
@@ -71,11 +69,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
     p_adjusted: float = share(
         "Benjamini-Yekutieli over the annotators of the judge at this margin", nullable=True
     )
-    rejected: bool = pa.Field(
-        nullable=True, description="whether the judge is not worse by epsilon, at .05"
-    )
+    rejected: bool = optional("whether the judge is not worse by epsilon, at .05")
     unreadable: int = counted("labels of the annotator that cannot be read")
     reason: str = name("why there is no p, or what is odd about it", nullable=True)
-    simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
-    )
+    simulated: bool = optional("true for an offline judge; null if unknown")

@@ -2,7 +2,7 @@
 
 import pandera.polars as pa
 
-from schemas.frame import Fact, name
+from schemas.frame import Fact, name, share
 
 KINDS = ["promote", "detract"]
 
@@ -74,8 +74,6 @@ class PerturbedAnswers(
     sham_ratio: float = pa.Field(
         gt=0, nullable=True, description="characters of the sham over the perturbed text's"
     )
-    words_kept: float = pa.Field(
-        ge=0, le=1, nullable=True, description="share of the original's words kept, in order"
-    )
+    words_kept: float = share("share of the original's words kept, in order", nullable=True)
     failure: str = name("first validity check that failed; null if valid", nullable=True)
     sham_failure: str = name("why there is no valid sham; null if there is", nullable=True)

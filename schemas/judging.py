@@ -7,7 +7,7 @@ import pandera.polars as pa
 import polars as pl
 
 from schemas.curation import KINDS
-from schemas.frame import Fact, Frame, Result, counted, name
+from schemas.frame import Fact, Frame, Result, counted, name, optional, share
 
 ARMS = ["control", "experimental", "sham", "replicate"]
 """A replicate is control shown again; its repeats continue the numbering of control."""
@@ -85,9 +85,7 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
-    kind: str = pa.Field(
-        isin=KINDS, nullable=True, description="promote or detract; null in control"
-    )
+    kind: str = optional("promote or detract; null in control", isin=KINDS)
     question: str = name("the question's text")
     anchor: str = name("text of A1, never perturbed")
     target: str = name("text of A2 in this arm")
@@ -119,7 +117,7 @@ class Ballots(
     prompt: str = name("how")
     wave: str = pa.Field(description="label of a measurement in time; empty if there is one only")
     shown_first: str = pa.Field(isin=SIDES, description="which answer stands first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat")
+    repeat: int = counted("number of the repeat")
 
 
 class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "ballots"}):
@@ -128,24 +126,17 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     ballot_id: str = name("the ballot")
     choice: str = pa.Field(isin=CHOICES, description="what the parser read in the reply")
     raw: str = pa.Field(description="the reply, verbatim")
-    model: str = pa.Field(nullable=True, description="model string as the provider reported it")
-    fingerprint: str = pa.Field(nullable=True, description="system fingerprint as reported")
-    finish_reason: str = pa.Field(nullable=True, description="why the reply ended, as reported")
+    model: str = optional("model string as the provider reported it")
+    fingerprint: str = optional("system fingerprint as reported")
+    finish_reason: str = optional("why the reply ended, as reported")
     seconds: float = pa.Field(ge=0, description="from request to reply")
     prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
     completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
     cost_usd: float = pa.Field(ge=0, nullable=True, description="null if the price is unknown")
     attempts: int = pa.Field(ge=1, description="requests made for this reply")
-    dropped_params: str = pa.Field(
-        nullable=True, description="JSON of parameters the model does not take, so not sent"
-    )
-    first_token: str = pa.Field(
-        nullable=True,
-        description="first token of the reply, where log probabilities were asked for",
-    )
-    first_probability: float = pa.Field(
-        ge=0, le=1, nullable=True, description="chance that the model gave to that token"
-    )
+    dropped_params: str = optional("JSON of parameters the model does not take, so not sent")
+    first_token: str = optional("first token of the reply, where log probabilities were asked for")
+    first_probability: float = share("chance that the model gave to that token", nullable=True)
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
 
 
@@ -180,11 +171,8 @@ class Compared(Measured):
     target_bold: int = size("bold words of the target")
     anchor_markup: int = size("all markup of the anchor: these, table rows, code blocks, emoji")
     target_markup: int = size("all markup of the target: these, table rows, code blocks, emoji")
-    human_score: float = pa.Field(
-        ge=0,
-        le=1,
-        nullable=True,
-        description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
+    human_score: float = share(
+        "what people said of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
     label_chance: float = pa.Field(
         gt=0,
@@ -215,25 +203,15 @@ class VoteLog(
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control, which serves every perturbation", nullable=True)
-    kind: str = pa.Field(
-        isin=KINDS, nullable=True, description="promote or detract; null in control"
-    )
+    kind: str = optional("promote or detract; null in control", isin=KINDS)
     shown_first: str = pa.Field(isin=SIDES, description="which answer stood first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat")
-    choice: str = pa.Field(isin=CHOICES, nullable=True, description="the vote; null if not cast")
-    stopped: str = pa.Field(
-        isin=STOPS,
-        nullable=True,
-        description="rule by which the ballot was not needed; null if it was",
-    )
-    simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
-    )
-    cached: bool = pa.Field(nullable=True, description="cast in an earlier run; null if unknown")
-    label: str = pa.Field(
-        isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
-    )
-    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    repeat: int = counted("number of the repeat")
+    choice: str = optional("the vote; null if not cast", isin=CHOICES)
+    stopped: str = optional("rule by which the ballot was not needed; null if it was", isin=STOPS)
+    simulated: bool = optional("true for an offline judge; null if unknown")
+    cached: bool = optional("cast in an earlier run; null if unknown")
+    label: str = optional("the right verdict on the pair; null if unknown", isin=VERDICTS)
+    human: bool = optional("whether the judge is a person")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
 
 
@@ -252,8 +230,8 @@ class Tallies(
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    kind: str = optional("null in control", isin=KINDS)
+    simulated: bool = optional("true for an offline judge")
     planned: int = counted("ballots")
     stopped: int = counted("ballots that a stopping rule made needless")
     voted: int = counted("votes, valid or not")
@@ -283,8 +261,8 @@ class Tallies(
     once_21: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, target first")
     voted_12: int = counted("votes, valid or not, anchor first")
     voted_21: int = counted("votes, valid or not, target first")
-    label: str = pa.Field(isin=VERDICTS, nullable=True, description="the right verdict")
-    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    label: str = optional("the right verdict", isin=VERDICTS)
+    human: bool = optional("whether the judge is a person")
     matched_right: int = pa.Field(
         ge=0, nullable=True, description="matches with two right votes; null without a label"
     )
@@ -301,22 +279,16 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     sample: str = name("a question with its anchor and target")
     cluster: str = name("what is independent of what: the question")
     votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
-    score: float = pa.Field(
-        ge=0,
-        le=1,
+    score: float = share(
+        "0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
         nullable=True,
-        description="0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
     )
-    score_12: float = pa.Field(
-        ge=0, le=1, nullable=True, description="the same of the votes with the anchor first"
-    )
-    score_21: float = pa.Field(
-        ge=0, le=1, nullable=True, description="the same of the votes with the target first"
-    )
+    score_12: float = share("the same of the votes with the anchor first", nullable=True)
+    score_21: float = share("the same of the votes with the target first", nullable=True)
     shown_first: str = only_order("its votes")
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = optional("true for an offline judge")
 
 
 class Verdicts(
@@ -330,18 +302,14 @@ class Verdicts(
     cluster: str = name("what is independent of what: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in control", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
+    kind: str = optional("null in control", isin=KINDS)
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
     votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
-    valid_votes: int = pa.Field(ge=0, description="votes for first, second or tie")
-    score: float = pa.Field(
-        ge=0, le=1, nullable=True, description="0 anchor, 1 target, mean of the valid votes"
-    )
-    verdict: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="null if it cannot be told"
-    )
+    valid_votes: int = counted("votes for first, second or tie")
+    score: float = share("0 anchor, 1 target, mean of the valid votes", nullable=True)
+    verdict: str = optional("null if it cannot be told", isin=["anchor", "tie", "target"])
     shown_first: str = only_order("its votes")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = optional("true for an offline judge")
 
 
 class Shifts(
@@ -360,18 +328,14 @@ class Shifts(
     control_votes: int = ballots("control")
     sham_votes: int = ballots("sham")
     replicate_votes: int = ballots("replicate")
-    control: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
-    experimental: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="verdict"
-    )
-    sham: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
-    control_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    replicate: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="verdict, control asked again"
-    )
+    control: str = optional("verdict", isin=["anchor", "tie", "target"])
+    experimental: str = optional("verdict", isin=["anchor", "tie", "target"])
+    sham: str = optional("verdict", isin=["anchor", "tie", "target"])
+    control_score: float = share("score", nullable=True)
+    experimental_score: float = share("score", nullable=True)
+    sham_score: float = share("score", nullable=True)
+    replicate: str = optional("verdict, control asked again", isin=["anchor", "tie", "target"])
     shown_first: str = only_order("the experimental pair")
     has_sham: bool = pa.Field(description="whether a sham was asked about")
     has_replicate: bool = pa.Field(description="whether control was asked about again")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = optional("true for an offline judge")

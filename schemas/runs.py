@@ -5,7 +5,7 @@ from typing import Annotated
 import pandera.polars as pa
 import polars as pl
 
-from schemas.frame import Frame, name
+from schemas.frame import Frame, name, optional
 
 STATES = ["running", "completed", "completed with gaps", "failed", "cancelled", "killed"]
 
@@ -22,14 +22,12 @@ class Runs(Frame, table="runs", key=("run",)):
     fingerprint: str = name("digest of parameters, data and code: equal ones ask nothing new")
     code_version: str = name("version of voirdire and digest of its code")
     started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when it began")
-    ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it ended; null while it runs, or if it was killed"
+    ended_at: Annotated[pl.Datetime, "us", "UTC"] = optional(
+        "when it ended; null while it runs, or if it was killed"
     )
-    seen_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it last gave a sign of life"
-    )
+    seen_at: Annotated[pl.Datetime, "us", "UTC"] = optional("when it last gave a sign of life")
     state: str = pa.Field(isin=STATES, description="how it ended")
-    error: str = pa.Field(nullable=True, description="why it failed, or has gaps")
+    error: str = optional("why it failed, or has gaps")
     planned: int = pa.Field(ge=0, nullable=True, description="different ballots the study needs")
     from_warehouse: int = pa.Field(ge=0, nullable=True, description="of these, cast before")
     asked: int = pa.Field(ge=0, nullable=True, description="of these, cast in this run")

@@ -99,20 +99,16 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     rates = _prepared(rows)
     if rates.is_empty():
         return Estimates.empty()
-    found = _rectified(rates)
+    found, alone = _rectified(rates), _rectified(rates, use_judge=False)
     frames = [
         _rows("ppi_win_rate", _with_boot(found, rates), low=0.0),
-        _rows("human_win_rate", _human(rates), low=0.0),
+        _rows("human_win_rate", _with_boot(alone, rates, use_judge=False), low=0.0),
         *_about_labels(found),
     ]
     pairs = _prepared(differences(rows))
     if not pairs.is_empty():
         frames.append(_rows("ppi_difference", _with_boot(_rectified(pairs), pairs), low=-1.0))
     return Estimates.draft(pl.concat(frames))
-
-
-def _human(rates: pl.DataFrame) -> pl.DataFrame:
-    return _with_boot(_rectified(rates, use_judge=False), rates, use_judge=False)
 
 
 def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
