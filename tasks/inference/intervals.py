@@ -102,7 +102,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
     return _frame(
-        estimate=_over(num, den),
+        estimate=over(num, den),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
         df=np.where(known, df, np.nan),
@@ -133,8 +133,8 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     num, den, clusters, squares, freedom = _columns(
         moments, "num", "den", "clusters", "squares", "freedom"
     )
-    ratio = _over(num, den)
-    error = np.sqrt(squares) * _over(np.ones_like(den), den)
+    ratio = over(num, den)
+    error = np.sqrt(squares) * over(np.ones_like(den), den)
     several = (den > 0) & (clusters > 1)
     alike = several & (error < ROUNDING)
     known = several & ~alike
@@ -234,7 +234,7 @@ def _moments(
     }
     for name in sums:
         if name not in {"den", "counted"}:
-            rate = np.nan_to_num(_over(found[name], found["den"]))
+            rate = np.nan_to_num(over(found[name], found["den"]))
             squares = "squares" if name == "num" else f"{name}_squares"
             found[squares] = sizes.variance(each(rate) * den - sums[name])
     return pl.DataFrame(found)
@@ -244,7 +244,7 @@ def _part(moments: pl.DataFrame, part: str, level: float) -> Sums:
     """Return the proportion of a part of a difference and its Wilson interval, (3, cells)."""
     num, den = _columns(moments, part, "den")
     hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
-    return np.stack([_over(num, den), *wilson(hits, size, level)])
+    return np.stack([over(num, den), *wilson(hits, size, level)])
 
 
 def _effective(
@@ -253,25 +253,18 @@ def _effective(
     """Return the hits of ``part`` at the effective sample size, and that size."""
     num, residual = _columns(moments, part, squares)
     den, df, den_squares = _columns(moments, "den", "freedom", "den_squares")
-    rate = np.clip(_over(num, den), 0.0, 1.0)
-    variance = residual * _over(np.ones_like(den), den) ** 2
-    spread = np.maximum(least, _over(variance * den, rate * (1 - rate)))
-    edge = np.maximum(1.0, _over(den_squares, den))
+    rate = np.clip(over(num, den), 0.0, 1.0)
+    variance = residual * over(np.ones_like(den), den) ** 2
+    spread = np.maximum(least, over(variance * den, rate * (1 - rate)))
+    edge = np.maximum(1.0, over(den_squares, den))
     deff: Sums = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
     if least < 1.0:
         middle = (1 + level) / 2
         far = t_quantile(np.nan_to_num(df, nan=1.0), middle) / normal_quantile(middle)
         deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
-    n = np.where(den > 0, _over(den, deff), 1.0)
+    n = np.where(den > 0, over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
     return np.where(np.isfinite(rate), rate, 0.0) * n, n
-
-
-def _over(numerator: Sums, denominator: Sums) -> Sums:
-    """Divide; NaN where the denominator is not positive."""
-    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
 
 
 def _columns(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
