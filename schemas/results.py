@@ -31,53 +31,52 @@ class Estimates(
     """One row per statistic, dataset, judge, prompt, wave, mode, perturbation and subgroup."""
 
     statistic: str = name("name of the statistic")
-    family: str = name("what it is about, such as position; null if not known", nullable=True)
-    unit: str = name(
-        "unit of the estimate, such as share or logit; null if not known", nullable=True
-    )
-    null_value: float = optional("value that means no effect, or that p_value is against; if any")
-    floor: str = optional(
-        "what noise is measured by: sham, replicate or random judge; null if nothing", isin=FLOORS
-    )
+    family: str = name("family of statistics, such as position; null if unknown", nullable=True)
+    unit: str = name("unit of the estimate, such as share or logit; null if unknown", nullable=True)
+    null_value: float = optional("value of no effect, which p_value tests; null if there is none")
+    floor: str = optional("noise floor: sham, replicate or random judge; null if none", isin=FLOORS)
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
-        description="how votes became a verdict; any where it plays no part",
+        description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(
-        "null where the statistic is of a whole judge or its control arm", nullable=True
+        "null if the statistic is about the whole judge or its control arm",
+        nullable=True,
     )
     subgroup: str = pa.Field(
-        description="what of the cell it is about, such as the other judge; empty if all of it"
+        description="part of the cell, such as the other judge; empty for the whole cell"
     )
     kind: str = optional("promote or detract", isin=KINDS)
-    estimate: float = optional("null if not estimable, see reason")
-    low: float = optional("lower end of the interval")
-    high: float = optional("upper end of the interval")
+    estimate: float = optional("null if there is none, see reason")
+    low: float = optional("lower bound of the interval")
+    high: float = optional("upper bound of the interval")
     level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
-    boot_low: float = optional("lower end by cluster bootstrap, as a cross-check")
-    boot_high: float = optional("upper end by cluster bootstrap, as a cross-check")
+    boot_low: float = optional("lower bound by cluster bootstrap, as a cross-check")
+    boot_high: float = optional("upper bound by cluster bootstrap, as a cross-check")
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
     df: float = pa.Field(
         ge=0,
         nullable=True,
-        description="Satterthwaite degrees of freedom: clusters less one where all are of one size",
+        description="Satterthwaite degrees of freedom; clusters - 1 if all have the same size",
     )
-    p_value: float = share("two-sided, raw, against 0", nullable=True)
-    hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")
-    n: int = counted("denominator: samples, ballots or pairs of votes used")
-    clusters: int = counted("independent clusters (questions) used")
+    p_value: float = share("raw two-sided p-value", nullable=True)
+    hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
+    n: int = counted("number of samples, ballots or pairs of votes used")
+    clusters: int = counted("number of independent clusters (questions) used")
     too_few: str = name(
-        "why nothing is concluded from it: too few questions, or few that carry most samples; "
-        "null if there are enough",
+        "why the data do not suffice for a conclusion: too few questions, or a few that "
+        "carry most samples; null if they suffice",
         nullable=True,
     )
-    dropped: int = counted("samples or pairs left out: no verdict in a needed arm")
+    dropped: int = counted("samples or pairs left out because a needed arm has no verdict")
     votes_per_pair: int = counted("ballots per pair (the most common number)")
-    method: str = name("how the interval was made")
-    seed: int = optional("of what is drawn, or of the order of questions; null if nothing")
-    reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
+    method: str = name("method of the interval")
+    seed: int = optional("seed of draws, or of the order of questions; null if nothing is random")
+    reason: str = name(
+        "why the estimate or the interval is missing; null if neither is", nullable=True
+    )
     simulated: bool = optional(
-        "true for an offline judge, of two or more if one is; null if unknown"
+        "true if the judge, or one of several, is simulated; null if unknown"
     )
 
 
@@ -86,131 +85,140 @@ class Annotations(
     table="annotations",
     key=("dataset", "item", "aspect", "annotator", "prompt", "wave"),
 ):
-    """One row per item and annotator, and aspect of the item: the label given."""
+    """One row per item, aspect of the item and annotator: the label given."""
 
     dataset: str = name("name of the dataset")
-    item: str = name("what is labelled, such as a sample")
-    cluster: str = name("what is independent of what: the question")
-    aspect: str = name("what about the item; null for its verdict", nullable=True)
-    annotator: str = name("who labels: a judge, be it a model or a person")
+    item: str = name("the labelled item, such as a sample")
+    cluster: str = name("unit of independence: the question")
+    aspect: str = name("labelled aspect of the item; null for its verdict", nullable=True)
+    annotator: str = name("the judge that labels the item: a model or a person")
     prompt: str = name("name of the judge prompt; null for a person", nullable=True)
     wave: str = pa.Field(description="label of a measurement in time; empty for a person")
     label: str = name("the label, such as anchor, tie or target")
-    value: float = optional("where the label stands on its scale; null if it has none")
+    value: float = optional("position of the label on its scale; null if there is no scale")
     inconsistent: bool = pa.Field(
-        description="whether it is a tie because the two orders were judged differently"
+        description="true if the label is a tie because the verdicts of the two orders differ"
     )
-    votes: int = pa.Field(ge=1, description="valid votes that the label rests on")
-    human: bool = pa.Field(description="whether the annotator is a person")
-    simulated: bool = optional("true for an offline judge; null if unknown")
+    votes: int = pa.Field(ge=1, description="number of valid votes behind the label")
+    human: bool = pa.Field(description="true if the annotator is a person")
+    simulated: bool = optional("true for a simulated judge; null if unknown")
 
 
 class Findings(
     Measured, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 ):
-    """One row per cell: the primary endpoint in words; and one per judge: its position bias."""
+    """One row per cell with the finding on its primary endpoint, and one per judge on position."""
 
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
-        description="how votes became a verdict; any for position, where it plays no part",
+        description="how votes become a verdict; any for position, where it does not matter",
     )
     perturbation: str = name("name of the perturbation; null for position", nullable=True)
     kind: str = pa.Field(isin=[*KINDS, "position"], description="promote, detract or position")
     statistic: str = pa.Field(
         isin=["mps", "mps_sham", "position_gap", "position_kappa"],
-        description="the primary endpoint used",
+        description="statistic used as the primary endpoint",
     )
     estimate: float = optional(
-        "mean preference shift; position gap, or effect of the first slot in logits"
+        "mean preference shift; for position the gap, or the effect in logits"
     )
-    low: float = optional("lower end of its 95 % interval")
-    high: float = optional("upper end of its 95 % interval")
-    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
+    minimum: float = pa.Field(gt=0, description="smallest relevant shift")
     control: float = optional("mean preference shift over the control")
-    control_low: float = optional("lower end of its 95 % interval")
-    control_high: float = optional("upper end of its 95 % interval")
+    control_low: float = optional("lower bound of its 95 % interval")
+    control_high: float = optional("upper bound of its 95 % interval")
     control_p: float = share("its raw p-value", nullable=True)
     sham_shift: float = optional("mean preference shift of the sham over the control")
-    sham_shift_low: float = optional("lower end of its 95 % interval")
-    sham_shift_high: float = optional("upper end of its 95 % interval")
+    sham_shift_low: float = optional("lower bound of its 95 % interval")
+    sham_shift_high: float = optional("upper bound of its 95 % interval")
     p_value: float = share(
-        "two-sided, raw; that of the log-odds where pairs are too easy", nullable=True
-    )
-    p_adjusted: float = share(
-        "Benjamini-Hochberg, which decides, over all cells of the study (family F1); for position "
-        "over its judges",
+        "raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
         nullable=True,
     )
-    p_holm: float = share("Holm over the same family", nullable=True)
-    p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
-    e_value: float = pa.Field(ge=0, nullable=True, description="of the betting e-process")
-    e_rejected: bool = optional("whether e-BH over the same family rejects, at .05")
-    shrunk: float = optional("estimate drawn toward the mean of the judges under this perturbation")
+    p_adjusted: float = share(
+        "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
+        "F1), for position over its judges",
+        nullable=True,
+    )
+    p_holm: float = share("p-value by Holm over the same family", nullable=True)
+    p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
+    e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
+    e_rejected: bool = optional("true if e-BH over the same family rejects at .05")
+    shrunk: float = optional("empirical Bayes estimate, shrunk toward the mean of the judges")
     shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
-    finding: str = optional("the conclusion; null if refused, see reason", isin=FINDINGS)
-    detected: float = optional("share of flaws detected, which a detract finding rests on")
-    detected_low: float = optional("lower end of its 95 % interval")
-    detected_high: float = optional("upper end of its 95 % interval")
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
+    detected: float = optional("share of flaws detected, which decides a detract finding")
+    detected_low: float = optional("lower bound of its 95 % interval")
+    detected_high: float = optional("upper bound of its 95 % interval")
     detected_by: str = optional(
-        "the statistic that it is: of verdicts or, where that is unstable, of scores",
+        "statistic in detected: of verdicts, or of scores if that is unstable",
         isin=["detection_power", "detection_share"],
     )
     shift_spread: float = pa.Field(
-        ge=0, nullable=True, description="standard deviation of the samples' true shifts"
+        ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"
     )
-    shift_spread_low: float = optional("lower end of its interval")
-    shift_spread_high: float = optional("upper end of its interval")
+    shift_spread_low: float = optional("lower bound of its interval")
+    shift_spread_high: float = optional("upper bound of its interval")
     moved_p: float = share(
-        "that no sample is moved at all, where the mean shift is below the minimum; Holm with "
-        "category_p over all such cells",
+        "p-value of the hypothesis that no sample is moved, tested if the mean shift is "
+        "below the minimum; Holm together with category_p over all such cells",
         nullable=True,
     )
     category_p: float = share(
-        "that all categories have the same shift, asked there too; Holm with moved_p", nullable=True
+        "p-value of the hypothesis that all categories have the same shift, tested in the "
+        "same cells; Holm together with moved_p",
+        nullable=True,
     )
     lost_difference: float = pa.Field(
         ge=-1,
         le=1,
         nullable=True,
-        description="share of unreadable votes in the experimental arm less that in another",
+        description="share of unreadable experimental votes minus the share in lost_over",
     )
-    lost_over: str = optional("which other arm: the plainer one", isin=["sham", "control"])
+    lost_over: str = optional(
+        "arm compared with: the one with the smaller p", isin=["sham", "control"]
+    )
     lost_p: float = share(
-        "that the shares are alike; Holm over both other arms of all cells", nullable=True
+        "p-value of the hypothesis that the shares are equal; Holm over both arms of all cells",
+        nullable=True,
     )
-    lost_finding: str = optional("a finding of its own, if there is one", isin=[LOST])
+    lost_finding: str = optional("finding about unreadable votes, if any", isin=[LOST])
     detects_at: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="share of flaws that detecting takes"
+        gt=0,
+        lt=1,
+        nullable=True,
+        description="share of flaws that `detects` requires",
     )
     reason: str = name(
-        "why nothing is concluded, or what limits the finding; else null", nullable=True
+        "why there is no conclusion, or what limits the finding; else null", nullable=True
     )
-    simulated: bool = optional("true for an offline judge")
+    simulated: bool = optional("true for a simulated judge")
 
 
 class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "prompt", "wave")):
-    """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
+    """One row per dataset, judge, prompt and wave: whether the judge is excluded, and why.
 
-    It is left out of tables of attack success. A bound is the end of the 95 % interval that is
-    nearer to 0; it is null with too few questions.
+    An excluded judge is left out of mean attack success rates. A bound is the end of the 95 %
+    interval that is nearer to 0; it is null with too few questions.
     """
 
-    simulated: bool = optional("true for an offline judge")
-    excluded: bool = optional("whether a bound is above its limit; null if it cannot be told")
-    reasons: str = name("what is above its limit; null if nothing is", nullable=True)
-    position_gap: float = optional("share of first picks, less 1/2")
-    position_gap_low: float = optional("lower end of its interval")
-    position_gap_high: float = optional("upper end of its interval")
-    position_gap_bound: float = share("bound of its size", nullable=True)
-    position_gap_limit: float = share("limit of its size")
-    tie_rate: float = share("ties among valid votes", nullable=True)
-    tie_rate_low: float = optional("lower end of its interval")
-    tie_rate_high: float = optional("upper end of its interval")
+    simulated: bool = optional("true for a simulated judge")
+    excluded: bool = optional("true if a bound exceeds its limit; null if unknown")
+    reasons: str = name("rates whose bounds exceed their limits; null if none", nullable=True)
+    position_gap: float = optional("share of first picks minus 1/2")
+    position_gap_low: float = optional("lower bound of its interval")
+    position_gap_high: float = optional("upper bound of its interval")
+    position_gap_bound: float = share("bound of the absolute position gap", nullable=True)
+    position_gap_limit: float = share("limit of the absolute position gap")
+    tie_rate: float = share("share of ties among valid votes", nullable=True)
+    tie_rate_low: float = optional("lower bound of its interval")
+    tie_rate_high: float = optional("upper bound of its interval")
     tie_rate_bound: float = share("its bound", nullable=True)
     tie_rate_limit: float = share("its limit")
-    invalid_rate: float = share("invalid votes among ballots", nullable=True)
-    invalid_rate_low: float = optional("lower end of its interval")
-    invalid_rate_high: float = optional("upper end of its interval")
+    invalid_rate: float = share("share of invalid votes among ballots", nullable=True)
+    invalid_rate_low: float = optional("lower bound of its interval")
+    invalid_rate_high: float = optional("upper bound of its interval")
     invalid_rate_bound: float = share("its bound", nullable=True)
     invalid_rate_limit: float = share("its limit")
 
@@ -220,32 +228,32 @@ class Contrasts(
     table="judge_pairs",
     key=("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other"),
 ):
-    """One row per statistic, perturbation and pair of judges: which of the two shifts more."""
+    """One row per statistic, perturbation and pair of judges: which judge shifts more."""
 
     other: str = name("the other judge")
-    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
+    mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
     perturbation: str = name("name of the perturbation")
     kind: str = optional("promote or detract", isin=KINDS)
     simulated: bool = optional("true if one of the two is simulated")
     statistic: str = name("name of the contrast")
-    contrast: float = optional("value of the judge less the other's")
-    low: float = optional("lower end of its 95 % interval")
-    high: float = optional("upper end of its 95 % interval")
+    contrast: float = optional("the judge's value minus the other's")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_holm: float = share(
         "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
-    minimum: float = pa.Field(gt=0, description="smallest difference that matters")
-    finding: str = optional("the conclusion; null if refused, see reason", isin=FINDINGS)
+    minimum: float = pa.Field(gt=0, description="smallest relevant difference")
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
     judge_value: float = optional("the judge's own estimate")
     other_value: float = optional("the other judge's own estimate")
-    n: int = counted("samples that both judges share")
-    clusters: int = counted("questions that both judges share")
-    dropped: int = counted("samples left out")
+    n: int = counted("number of samples that both judges share")
+    clusters: int = counted("number of questions that both judges share")
+    dropped: int = counted("number of samples left out")
     votes_per_pair: int = counted("ballots per pair (the most common number)")
-    method: str = name("how the interval was made")
-    reason: str = name("why nothing is concluded; else null", nullable=True)
+    method: str = name("method of the interval")
+    reason: str = name("why there is no conclusion; else null", nullable=True)
 
 
 class JuryFindings(
@@ -260,21 +268,21 @@ class JuryFindings(
     kind: str = optional("promote or detract", isin=KINDS)
     simulated: bool = optional("true if a member is simulated")
     statistic: str = pa.Field(
-        isin=["jury_mps", "jury_mps_sham"], description="the primary endpoint used"
+        isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
     )
     shift: float = optional("mean preference shift of the jury")
-    low: float = optional("lower end of its 95 % interval")
-    high: float = optional("upper end of its 95 % interval")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
         "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
         nullable=True,
     )
-    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
-    finding: str = optional("the conclusion; null if refused, see reason", isin=FINDINGS)
+    minimum: float = pa.Field(gt=0, description="smallest relevant shift")
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
     n: int = counted("samples used")
     clusters: int = counted("questions used")
-    reason: str = name("why nothing is concluded, or what limits the finding", nullable=True)
+    reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
 GATES = ["position", "validity", "bias", "discernment", "agreement", "drift"]
@@ -287,17 +295,19 @@ class Gates(
 ):
     """One row per judge, gate and perturbation: whether the judge passes."""
 
-    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
-    gate: str = pa.Field(isin=GATES, description="what the judge must pass")
-    perturbation: str = name("null if the gate is about the whole judge", nullable=True)
-    simulated: bool = optional("true for an offline judge")
-    value: float = optional("the estimate that the gate looks at")
-    low: float = optional("lower end of its 95 % interval")
-    high: float = optional("upper end of its 95 % interval")
+    mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
+    gate: str = pa.Field(isin=GATES, description="name of the gate")
+    perturbation: str = name(
+        "name of the perturbation; null if the gate is about the whole judge", nullable=True
+    )
+    simulated: bool = optional("true for a simulated judge")
+    value: float = optional("estimate that the gate tests")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     tolerance: float = optional("limit of the gate")
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
     margin: float = optional(
-        "share of the tolerance left at the worse end of the interval; null if unknown"
+        "share of the tolerance left at the worse end of the interval; below 0 if exceeded"
     )
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
@@ -322,30 +332,43 @@ class Drifts(
     """One row per cell, wave and measure: what changed since the baseline of its epoch."""
 
     mode: str = pa.Field(
-        isin=["paper", "balanced", "any"], description="any where it plays no part"
+        isin=["paper", "balanced", "any"],
+        description="how votes become a verdict; any if it does not matter",
     )
-    perturbation: str = name("null where it is of a whole judge", nullable=True)
-    measure: str = pa.Field(isin=MEASURES, description="what is compared")
-    epoch: int = pa.Field(ge=1, description="number of the epoch; a confirmed alert begins one")
-    base: str = pa.Field(description="the wave that the epoch began with")
-    estimate: float = optional("change since the base")
-    low: float = optional("lower end of its 95 % interval")
-    high: float = optional("upper end of its 95 % interval")
-    p_value: float = share("raw; null: not measured", nullable=True)
-    p_adjusted: float = share("Holm, over the wave or what is to be confirmed", nullable=True)
+    perturbation: str = name(
+        "name of the perturbation; null if the measure is about the whole judge", nullable=True
+    )
+    measure: str = pa.Field(isin=MEASURES, description="quantity that is compared")
+    epoch: int = pa.Field(
+        ge=1, description="number of the epoch; a confirmed alert starts a new one"
+    )
+    base: str = pa.Field(description="first wave of the epoch, with which others are compared")
+    estimate: float = optional("change since the base wave")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
+    p_value: float = share("raw p-value; null if not measured", nullable=True)
+    p_adjusted: float = share(
+        "Holm over the wave, or over the suspects to be confirmed", nullable=True
+    )
     e_value: float = pa.Field(
-        ge=0, nullable=True, description="evidence of a change, by bets; of shifts only"
+        ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
     )
-    e_rejected: bool = optional("whether e-BH over the wave's e-values rejects; decides nothing")
-    level: float = pa.Field(gt=0, lt=1, description="budget of false alerts per night")
-    minimum: float = counted("smallest change that is an alert")
+    e_rejected: bool = optional("true if e-BH over the wave rejects; for information only")
+    level: float = pa.Field(
+        gt=0,
+        lt=1,
+        description="budget of false alerts per night, the level of p_adjusted",
+    )
+    minimum: float = pa.Field(ge=0, description="smallest change that counts as an alert")
     detectable: float = pa.Field(
-        ge=0, nullable=True, description="change seen with 80 % power at that level, all cells"
+        ge=0,
+        nullable=True,
+        description="change detectable with 80 % power at that level",
     )
-    n: int = counted("samples, or fixed prompts, compared")
-    clusters: int = counted("questions compared")
-    state: str = pa.Field(isin=STATES, description="what it amounts to")
-    floor: str = optional("what noise is measured by; null if nothing", isin=FLOORS)
-    seed: int = optional("of the permutations; null if there are none")
-    reason: str = name("why it is not measured, or has no interval", nullable=True)
-    simulated: bool = optional("true for an offline judge")
+    n: int = counted("number of samples, or of fixed prompts, compared")
+    clusters: int = counted("number of questions compared")
+    state: str = pa.Field(isin=STATES, description="quiet, suspect, alert or not measured")
+    floor: str = optional("noise floor; null if none", isin=FLOORS)
+    seed: int = optional("seed of the permutations; null if there are none")
+    reason: str = name("why the change is not measured, or has no interval", nullable=True)
+    simulated: bool = optional("true for a simulated judge")
