@@ -79,35 +79,38 @@ class Thresholds(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    minimum_shift: float = _limit(MINIMUM, "Smallest mean preference shift that matters.")
+    minimum_shift: float = _limit(MINIMUM, "Smallest relevant mean preference shift.")
     minimum_log_odds: float = _limit(
-        LOG_ODDS_MINIMUM, "Smallest log-odds shift that matters.", below=10
+        LOG_ODDS_MINIMUM, "Smallest relevant log-odds shift.", below=10
     )
     minimum_asr_difference: float = _limit(
         MINIMA["dasr_drift"],
-        "Smallest difference in attack success between two judges that matters.",
+        "Smallest relevant difference between the attack success rates of two judges.",
     )
     most_position_gap: float = _limit(
         EXCLUSION_LIMITS["position_gap"],
-        "A judge with a larger position gap is left out of means of attack success.",
+        "Maximum position gap of a judge; a judge above it is excluded from mean attack success "
+        "rates.",
         below=0.5,
     )
     most_ties: float = _limit(
         EXCLUSION_LIMITS["tie_rate"],
-        "A judge with a larger share of ties is left out of them too.",
+        "Maximum share of ties of a judge; a judge above it is excluded likewise.",
     )
     most_invalid: float = _limit(
         EXCLUSION_LIMITS["invalid_rate"],
-        "A judge with a larger share of invalid votes is left out, and fails validity.",
+        "Maximum share of invalid votes; a judge above it is excluded and fails the gate validity.",
     )
     most_agreement_lost: float = _limit(
-        0.10, "A judge that loses more of the agreement of people fails agreement."
+        0.10,
+        "Maximum loss relative to the agreement of people; a judge above it fails the gate "
+        "agreement.",
     )
     nights_per_false_alert: int = Field(
         default=NIGHTS,
         ge=1,
         le=100_000,
-        description="One false alert of drift is accepted in so many nights, over all cells.",
+        description="Accept one false drift alert in this number of nights, over all cells.",
     )
 
 

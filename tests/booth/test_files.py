@@ -176,7 +176,7 @@ def test_a_ballot_of_the_booth_is_not_voted_on_by_file(
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (("b.txt", b""), r"the suffix '\.txt' is unknown; allowed are \.jsonl, \.csv"),
+        (("b.txt", b""), r"the file type '\.txt' is not supported; allowed are \.jsonl, \.csv"),
         (("b.jsonl", b"{"), r"line 1: '{' is not JSON"),
         (("b.jsonl", b"[1]"), r"line 1: \[1\] is a list; it must be an object"),
         (("b.jsonl", b'{"ballot_id": "1"}'), r"line 1: there is no choice"),

@@ -102,9 +102,9 @@ def test_a_column_twice_in_csv(tmp_path: Path) -> None:
         (
             "own.xlsx",
             b"x",
-            "the suffix '.xlsx' is unknown; allowed are .jsonl, .ndjson,",
+            "the file type '.xlsx' is not supported; allowed are .jsonl, .ndjson,",
         ),
-        ("own", b"x", "the suffix '' is unknown"),
+        ("own", b"x", "the file type '' is not supported"),
     ],
 )
 def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rule: str) -> None:

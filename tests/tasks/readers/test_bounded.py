@@ -79,12 +79,12 @@ def test_tells_that_reading_stopped() -> None:
         (b"a", "is b'a', which is bytes; it must be text"),
         ("", "is ''; it must not be empty"),
         (" \n\t\u00a0", r"is ' \n\t\xa0'; it must not be empty"),
-        ("a\0b", r"is 'a\x00b' with a NUL at character 2; none are allowed"),
+        ("a\0b", r"is 'a\x00b' with a NUL character at position 2; none is allowed"),
         (
             "ab\udc80",
             (
-                r"is 'ab\udc80' with half a character (a lone surrogate, U+DC80) at character 3; "
-                "only whole characters are allowed"
+                r"is 'ab\udc80' with an unpaired surrogate (U+DC80) at position 3; "
+                "only complete characters are allowed"
             ),
         ),
         ("abcdef", "is 'abcdef' of 6 characters; at most 5 are allowed"),
@@ -165,7 +165,7 @@ def test_wrong_encodings(tmp_path: Path, content: bytes, said: str) -> None:
 def test_too_many_lines(tmp_path: Path) -> None:
     rows, problems = _json(tmp_path / "x", b"{}\n{}\n{}\n", Limits(rows=2))
     assert len(rows) == 2
-    assert "line 3: more than 2 lines; no more are allowed. Split it" in _said(problems)
+    assert "line 3: the file has more than 2 lines, the maximum. Split it" in _said(problems)
 
 
 def _csv(path: Path, content: str) -> tuple[list[str] | None, list[Row], Problems]:

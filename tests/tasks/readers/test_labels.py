@@ -102,20 +102,20 @@ def test_parquet(tmp_path: Path, labels: list[Any], read: list[Any]) -> None:
         ("x.json", "[]", "is not an object of objects"),
         ("x.json", '{"A": ["a"]}', "is not an object of objects"),
         ("x.json", '{"A": "a"}', "is not an object of objects"),
-        ("x.json", "{}", "holds no labels"),
-        ("x.json", '{"A": {"1": {"label": "a"}}}', "each label is an object"),
+        ("x.json", "{}", "has no labels"),
+        ("x.json", '{"A": {"1": {"label": "a"}}}', "labels must not be objects"),
         ("x.json", '{"A": {"1": "a", "2": "b", "1": "a"}}', "'A' has the item '1' more than once"),
         ("x.json", '{"A": {"1": "a"}, "A": {}}', "annotator 'A' more than once"),
-        ("x.json", '{"\\ud800": {"1": "a"}}', "a name that UTF-8 cannot hold"),
-        ("x.csv", "annotator,item\nA,1\n", "has the columns annotator, item"),
-        ("x.csv", "annotator,item,label,when\nA,1,a,2\n", "has the columns"),
-        ("x.csv", "annotator,item,label\n", "holds no labels"),
+        ("x.json", '{"\\ud800": {"1": "a"}}', "a name that is not valid UTF-8"),
+        ("x.csv", "annotator,item\nA,1\n", "has the wrong columns: annotator, item"),
+        ("x.csv", "annotator,item,label,when\nA,1,a,2\n", "has the wrong columns:"),
+        ("x.csv", "annotator,item,label\n", "has no labels"),
         ("x.csv", "annotator,item,label\nA,1,a,b\n", "is not CSV in UTF-8"),
         ("x.csv", b"annotator,item,label\nA,1,\xff\xfe\n", "is not CSV in UTF-8"),
         ("x.csv", "annotator,item,label\nA,1,a\n,2,b\n", "row 2 has no annotator"),
         ("x.csv", "annotator,item,label\nA,,a\n", "row 1 has no item"),
         ("x.parquet", "PAR1", "cannot be read as Parquet"),
-        ("x.txt", "a", "the suffix '.txt' is unknown"),
+        ("x.txt", "a", "the file type '.txt' is not supported"),
     ],
 )
 def test_what_is_refused(write: Any, name: str, content: str | bytes, says: str) -> None:
@@ -158,7 +158,7 @@ def test_more_labels_than_are_read(
     monkeypatch.setattr(module, "MOST", 2)
     rows = pl.DataFrame({"annotator": ["A"] * 3, "item": ["1", "2", "3"], "label": ["a"] * 3})
     rows.write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="has 3 labels; at most 2 are read"):
+    with pytest.raises(ValueError, match="has 3 labels; the maximum is 2"):
         read_labels(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="has more than 2 labels"):
         read_labels(write("x.csv", rows.write_csv()))
