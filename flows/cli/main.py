@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from flows.running.processes import clear_errors, warn_of_providers
-from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, warehouse_option
+from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, port_option, warehouse_option
 
 FORMATS = click.Choice(["table", "json", "csv"])
 FILES = click.Choice(["table", "json", "csv", "parquet"])
@@ -300,11 +300,13 @@ def remeasure(
     prepare_for_millions()
     from flows.cli.ranking_table import show_ranked
     from flows.cli.terminal import say
-    from flows.results.remeasure import measure_anew
+    from flows.results.remeasure import remeasure_study
 
-    told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
+    message = remeasure_study(
+        study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds
+    )
     show_ranked(study, warehouse)
-    say(told)
+    say(message)
 
 
 @main.command()
@@ -394,13 +396,7 @@ def list_(name: str | None) -> None:
 
 
 @main.command()
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=4200,
-    show_default=True,
-    help="Port of the Prefect server.",
-)
+@port_option(4200, "Port of the Prefect server.")
 @click.option(
     "--no-auth",
     is_flag=True,

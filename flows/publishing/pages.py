@@ -80,7 +80,7 @@ def with_vote_facts(
         # Of a file nobody knows why a person's vote is invalid.
         persons=frozenset(warehouse.query(PERSONS, [study.name])["judge"]),
         people="" if facts.from_file else people_line(warehouse, study),
-        probed=_sentence(probed_line(warehouse, study.name)),
+        probed=f"{probed}." if (probed := probed_line(warehouse, study.name)) else "",
     )
 
 
@@ -168,7 +168,3 @@ def _perturbed(
     return PerturbedAnswers.of(
         rows.filter(pl.col("question_id").str.split("/").list.first().is_in(datasets))
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text}." if text else ""

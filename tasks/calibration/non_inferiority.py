@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.calibration.label_values import Kind as LabelKind
+from tasks.inference.quantiles import normal_below, t_below
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -47,8 +48,6 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
     equal the margin, as for a judge that copies a person at epsilon 0, t is 0 / 0 and there is no
     p-value.
     """
-    from scipy.special import stdtr
-
     gain, loss, tie, margin = (
         (1.0, -1.0, 0.0, epsilon) if kind == "additive" else (1 - epsilon, -1.0, -epsilon, 0.0)
     )
@@ -59,7 +58,7 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
             better * (gain - mean) ** 2 + worse * (loss - mean) ** 2 + tied * (tie - mean) ** 2
         )
         t = (mean - margin) / np.sqrt(squares / (n - 1) / n)
-        p: Floats = stdtr(n - 1.0, t)
+        p: Floats = t_below(n - 1.0, t)
     at_margin = np.where(mean == margin, np.nan, np.where(mean > margin, 1.0, 0.0))
     p = np.where(is_constant(n, better, worse), at_margin, p)
     return np.where(n < 2, np.nan, p)
@@ -72,8 +71,6 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
     (methods: the probability of E without F is epsilon + (1 - epsilon) x, of F without E x; the
     likelihood is greatest at the root of a quadratic).
     """
-    from scipy.special import ndtr
-
     e = epsilon
     n, b, c = (counts.astype(np.float64) for counts in (items, better, worse))
     tied = n - b - c
@@ -86,7 +83,7 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
             x = _root(n * (1 - e) * (2 - e), linear, -c * e * (1 - e))
             lead = e + (1 - e) * x
             off, variance = b - (1 - e) * c - n * e, lead + (1 - e) ** 2 * x - e * e
-        p: Floats = np.where(variance > 0, ndtr(off / np.sqrt(n * variance)), np.nan)
+        p: Floats = np.where(variance > 0, normal_below(off / np.sqrt(n * variance)), np.nan)
     return np.where(n < 1, np.nan, p)
 
 

@@ -5,7 +5,7 @@ import json
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +38,20 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
 
+class Limits(NamedTuple):
+    """Maximum size of a file."""
+
+    size: int = MAX_FILE
+    """Maximum size in bytes."""
+    rows: int = MAX_ROWS
+    """Maximum number of lines."""
+    todo: str = SPLIT
+    """Next step for a file that is too large."""
+
+
+LIMITS = Limits()
+
+
 class Row(NamedTuple):
     """One row of a file: its place and its fields."""
 
@@ -60,10 +74,12 @@ class Fault(NamedTuple):
 
 
 class Problems:
-    """Problems of one file, raised as one error."""
+    """Problems of one file, raised as one error; ``hint`` is the last sentence of the message."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, hint: str = "", limits: Limits = LIMITS) -> None:
         self.file = file
+        self.limits = limits
+        self._hint = f" {hint}" if hint else ""
         self._places: dict[tuple[str, str], list[str]] = {}
         """Places of each problem, by problem and next step."""
         self._count = 0
@@ -90,11 +106,11 @@ class Problems:
             return
         lines = [self._line(*problem) for problem in list(self._places)[:SHOWN]]
         if len(self._places) == 1:
-            raise ValueError(lines[0])
+            raise ValueError(lines[0] + self._hint)
         number = f"{ENOUGH} or more" if self.full else self._count
         first = f" The first {SHOWN}:" if len(self._places) > SHOWN else ""
         listed = "\n  ".join(lines)
-        raise ValueError(f"{self.file} has {number} problems.{first}\n  {listed}")
+        raise ValueError(f"{self.file} has {number} problems.{first}\n  {listed}{self._hint}")
 
     def _line(self, what: str, todo: str) -> str:
         where, *others = self._places[what, todo]
@@ -134,6 +150,31 @@ def text_fault(value: object, limit: int = MAX_TEXT) -> Fault | None:
     return None
 
 
+Reader = Callable[[Path, Problems], Table]
+
+
+def open_table(path: Path, problems: Problems, readers: Mapping[str, Reader]) -> Table:
+    """Open a file with the reader of its suffix.
+
+    Raises
+    ------
+    ValueError
+        If it is no file, of an unknown kind, empty or too large.
+    """
+    return readers[known_suffix(path, problems, readers)](path, problems)
+
+
+def known_suffix(path: Path, problems: Problems, suffixes: Collection[str]) -> str:
+    """Return the suffix of a file that can be read, in lower case."""
+    suffix = path.suffix.lower()
+    if suffix not in suffixes and not path.is_dir():
+        what = f"the file type {suffix!r} is not supported; allowed are {', '.join(suffixes)}"
+        problems.add("", what, "Convert the file or correct its name.")
+        problems.check()
+    existing_file(path, problems)
+    return suffix
+
+
 def existing_file(path: Path, problems: Problems) -> Path:
     """Return ``path`` if it is a file of a size that can be read."""
     if path.is_dir():
@@ -141,16 +182,16 @@ def existing_file(path: Path, problems: Problems) -> Path:
     elif not path.is_file():
         problems.add("", f"there is no such file at {clip(str(path))}", "Check the path.")
     else:
-        _check_size(path.stat().st_size, problems)
+        _check_size(path.stat().st_size, problems, problems.limits)
     problems.check()
     return path
 
 
-def _check_size(size: int, problems: Problems) -> None:
+def _check_size(size: int, problems: Problems, limits: Limits) -> None:
     if size == 0:
-        problems.add("", "is empty", "Write at least one question.")
-    elif size > MAX_FILE:
-        problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", SPLIT)
+        problems.add("", "is empty", "Write at least one row.")
+    elif size > limits.size:
+        problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
 
 
 def json_lines(path: Path, problems: Problems) -> Table:
@@ -168,7 +209,7 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[Row]:
 
 def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | None:
     try:
-        value = json.loads(line, object_pairs_hook=_unique_fields)
+        value = json.loads(line, object_pairs_hook=_unique_fields, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         problems.add(
             where,
@@ -200,10 +241,14 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def csv_table(path: Path, problems: Problems) -> Table:
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def csv_table(path: Path, problems: Problems, delimiter: str = ",") -> Table:
     """Open a CSV file with a header; an empty cell is a missing value."""
     source = _Lines(path, problems)
-    reader = csv.reader(source, strict=True)
+    reader = csv.reader(source, strict=True, delimiter=delimiter)
     header = next(_records(reader, source, problems), (0, []))[1]
     return Table(header, _csv_rows(header, _records(reader, source, problems), problems))
 
@@ -275,8 +320,10 @@ def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
 
 def _decode(line: bytes, number: int, problems: Problems) -> str | None:
     where = f"line {number}"
-    if number > MAX_ROWS:
-        problems.add(where, f"the file has more than {MAX_ROWS} lines, the maximum", SPLIT)
+    limits = problems.limits
+    if number > limits.rows:
+        what = f"the file has more than {limits.rows} lines, the maximum"
+        problems.add(where, what, limits.todo)
         return None
     if len(line) > MAX_LINE:
         start = clip(line[:200].decode("utf-8", "replace"))

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from tasks.readers.bounded import Limits, Problems, known_suffix
+
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
@@ -16,6 +18,7 @@ LIKE = (
 MIB = 1 << 20
 LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
 """Maximum size of a file in bytes; all labels are held in memory."""
+FEWER = "Leave out items that judges and people do not share; a .parquet file can hold more labels."
 MOST = 20_000_000
 """Maximum number of labels of a file."""
 
@@ -32,22 +35,9 @@ def read_labels(path: Path) -> pl.DataFrame:
         With the file, what is wrong with it, and what is allowed.
     """
     readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file. {LIKE}")
-    if suffix not in readers:
-        raise ValueError(f"{path.name}: the file type {suffix!r} is not supported. {LIKE}")
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{path.name} is empty. {LIKE}")
-    if size > LARGEST[suffix]:
-        more = "A .parquet file can hold more labels. " if suffix != ".parquet" else ""
-        raise ValueError(
-            f"{path.name} has {size // MIB} MiB; the maximum for {suffix} is "
-            f"{LARGEST[suffix] // MIB} MiB. {more}"
-            "Leave out items that judges and people do not share."
-        )
-    labels = readers[suffix](path)
+    size = LARGEST.get(path.suffix.lower(), 0)
+    problems = Problems(path.name, LIKE, Limits(size, todo=FEWER))
+    labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
         raise ValueError(f"{path.name} has no labels. {LIKE}")
     return labels

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from tasks.readers.bounded import (
     SHOWN,
     Fault,
     Problems,
+    Reader,
     Row,
     Table,
     clip,
     csv_table,
-    existing_file,
     json_lines,
+    open_table,
     text_fault,
 )
 from tasks.readers.parquet import parquet_table
@@ -31,7 +32,7 @@ LABELS = {"question_id", "category", "author"}
 MAX_LABEL = 200
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-READERS: dict[str, Callable[[Path, Problems], Table]] = {
+READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
     ".csv": csv_table,
@@ -40,8 +41,8 @@ READERS: dict[str, Callable[[Path, Problems], Table]] = {
 """Suffix -> what opens such a file."""
 
 
-def load_own(path: Path, name: str | None = None) -> Imported:
-    """Import the questions of a file, under the file's name unless another is given.
+def load_own(path: Path) -> Imported:
+    """Import the questions of a file, under the file's name.
 
     A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have ``category``,
     ``reference`` and ``author``; and brings the perturbed target in a column named like the
@@ -53,9 +54,8 @@ def load_own(path: Path, name: str | None = None) -> Imported:
         With the first problems, each naming file, line, field, value and next step.
     """
     problems = Problems(path.name)
-    read = _reader(path, problems)
-    table = read(existing_file(path, problems), problems)
-    dataset = _dataset_name(path.stem if name is None else name)
+    table = open_table(path, problems, READERS)
+    dataset = _dataset_name(path.stem)
     if table.columns is not None:
         _check_columns(table.columns, problems)
         problems.check()
@@ -65,15 +65,6 @@ def load_own(path: Path, name: str | None = None) -> Imported:
         problems.add("", "has no questions", "Write at least one.")
         problems.check()
     return imported(dataset, samples)
-
-
-def _reader(path: Path, problems: Problems) -> Callable[[Path, Problems], Table]:
-    suffix = path.suffix.lower()
-    if suffix not in READERS and not path.is_dir():
-        what = f"the suffix {suffix!r} is unknown; allowed are {', '.join(READERS)}"
-        problems.add("", what, "Convert the file or correct its name.")
-        problems.check()
-    return READERS.get(suffix, json_lines)
 
 
 def _dataset_name(name: str) -> str:

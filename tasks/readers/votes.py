@@ -1,11 +1,8 @@
 """Read votes collected elsewhere into a vote log."""
 
-import csv
 import difflib
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +12,16 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import KINDS
 from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
+from tasks.readers.bounded import (
+    SURROGATE,
+    Limits,
+    Problems,
+    Reader,
+    csv_table,
+    json_lines,
+    known_suffix,
+    open_table,
+)
 
 COLUMNS = (
     "judge",
@@ -75,8 +82,11 @@ PAIR = ("dataset", "sample", "arm", "perturbation")
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
+READERS: dict[str, Reader] = {".jsonl": json_lines, ".ndjson": json_lines, ".csv": csv_table}
+LIMITS = Limits(size=8 << 30, rows=20_000_000)
+"""Limits of a file of votes, which may be far longer than one of questions."""
+
 Place = Callable[[int], str]
-Line = tuple[int, dict[str, Any]]
 
 
 def read_votes(path: Path) -> DataFrame[VoteLog]:
@@ -108,96 +118,36 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
 
 def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     """Return the typed votes, and a function that names the place of a row."""
-    readers = {".jsonl": _json_lines, ".ndjson": _json_lines, ".csv": _csv_lines}
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path.name} is empty. {LIKE}")
-    if suffix == ".parquet":
+    problems = Problems(path.name, LIKE, LIMITS)
+    if known_suffix(path, problems, (*READERS, ".parquet")) == ".parquet":
         return _parquet(path), lambda row: f"{path.name}, row {row + 1}"
-    if suffix not in readers:
-        raise ValueError(
-            f"{path.name}: the file type {suffix!r} is not supported. Allowed: .jsonl, .csv, "
-            ".parquet. Convert the file to one of these."
-        )
-    numbers, rows = [], []
-    for number, row in readers[suffix](path):
-        numbers.append(number)
-        rows.append(row)
-    place = partial(_line, path.name, numbers)
-    found = list(dict.fromkeys(column for row in rows for column in row))
+    table = open_table(path, problems, READERS)
+    problems.check()
+    if table.columns is not None:
+        _check_header(path.name, table.columns)
+    rows, places = [], []
+    for row in table.rows:
+        own = row.fields
+        if table.columns is not None:
+            own = {column: _value(column, text) for column, text in own.items()}
+        rows.append(own)
+        places.append(row.where)
+    problems.check()
+    found = table.columns or list(dict.fromkeys(column for row in rows for column in row))
     _check_columns(path.name, found, votes=len(rows))
+
+    def place(row: int) -> str:
+        return f"{path.name}, {places[row]}"
+
     return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
 
 
-def _line(name: str, numbers: Sequence[int], row: int) -> str:
-    return f"{name}, line {numbers[row]}"
-
-
-def _json_lines(path: Path) -> Iterator[Line]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, _vote(path.name, number, line)
-
-
-def _vote(name: str, number: int, line: bytes) -> dict[str, Any]:
-    start = f"{name}, line {number}"
-    try:
-        # A byte order mark is valid only at the start of the file.
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        vote: Any = json.loads(text, object_pairs_hook=_unique_columns, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{start} is not JSON in UTF-8: {error}: {_shown(line)}. {LIKE}"
-        ) from error
-    if not isinstance(vote, dict):
-        raise ValueError(f"{start} is not an object: {_shown(line)}. {LIKE}")  # noqa: TRY004
-    return vote
-
-
-def _shown(line: bytes) -> str:
-    """Return the start of a line as text, replacing bytes that are not UTF-8."""
-    text = line[:240].decode("utf-8", "replace").strip()
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def _unique_columns(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    vote = dict(pairs)
-    if len(vote) < len(pairs):
-        raise ValueError("a column occurs twice")
-    return vote
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a number")
-
-
-def _csv_lines(path: Path) -> Iterator[Line]:
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
-            header = next(rows, [])
-            if len(set(header)) < len(header):
-                raise ValueError(f"{path.name}: a column occurs twice in {header}. {LIKE}")
-            _check_delimiter(path.name, header)
-            # Check the columns even if the file has no votes.
-            _check_columns(path.name, header)
-            for fields in rows:
-                number = rows.line_num
-                if fields and len(fields) != len(header):
-                    raise ValueError(
-                        f"{path.name}, line {number} has {len(fields)} fields, but the header "
-                        f"has {len(header)}: {str(fields)[:60]}. {LIKE}"
-                    )
-                if fields:
-                    yield number, dict(zip(header, map(_value, header, fields), strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path.name} is not CSV in UTF-8 after line {number}: {error}. {LIKE}"
-        ) from error
+def _check_header(name: str, header: list[str]) -> None:
+    if len(set(header)) < len(header):
+        raise ValueError(f"{name}: a column occurs twice in {header}. {LIKE}")
+    _check_delimiter(name, header)
+    # Check the columns even if the file has no votes.
+    _check_columns(name, header)
 
 
 def _check_delimiter(name: str, header: Sequence[str]) -> None:
@@ -213,8 +163,6 @@ def _check_delimiter(name: str, header: Sequence[str]) -> None:
 
 def _value(column: str, text: str) -> object:
     """Convert a CSV field; text that does not fit its column is kept, and refused later."""
-    if not text:
-        return None
     kind = TYPES.get(column, str)
     if kind is int and text.isascii() and text.isdigit():
         return int(text) if len(text) < 19 else text
@@ -282,12 +230,8 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
     try:
         return pl.Series(column, values, dtype=VoteLog.dtypes()[column])
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
-        row = next(i for i, v in enumerate(values) if v and not _encodes(v))
+        row = next(i for i, v in enumerate(values) if v and SURROGATE.search(v))
         _refuse(place(row), column, values[row], "valid UTF-8 text")
-
-
-def _encodes(text: str) -> bool:
-    return text.encode("utf-8", "ignore").decode() == text
 
 
 def _as_text(value: object) -> str:

@@ -90,9 +90,9 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_four_columns_are_enough(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"mine.{suffix.upper()}"
+    path = tmp_path / f"Other_name-1.0.{suffix.upper()}"
     path.write_bytes(_bytes(suffix, [GOOD]))
-    found = load_own(path, "Other_name-1.0")
+    found = load_own(path)
     assert found.questions["question_id"].to_list() == ["Other_name-1.0/1"]
     assert found.versions.height == 0
 
@@ -176,7 +176,7 @@ def test_refuses_missing_columns(refusal: Callable[[str, bytes], str], suffix: s
     ("value", "said"),
     [
         ("81", "field 'anchor' is 81, which is a number; it must be text. Write it as text."),
-        ("NaN", "field 'anchor' is nan, which is a number; it must be text."),
+        ("1e400", "field 'anchor' is inf, which is a number; it must be text."),
         ("true", "field 'anchor' is True, which is true or false; it must be text."),
         ('["a"]', "field 'anchor' is ['a'], which is a list; it must be text."),
         ('""', "field 'anchor' is ''; it must not be empty."),
@@ -193,7 +193,7 @@ def test_json_values_are_not_coerced(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("mine.jsonl", b"", "mine.jsonl: is empty. Write at least one question."),
+        ("mine.jsonl", b"", "mine.jsonl: is empty. Write at least one row."),
         ("mine.jsonl", b"\n\n", "mine.jsonl: has no questions. Write at least one."),
         ("mine.csv", b"question_id,question,anchor,target\n", "mine.csv: has no questions."),
         ("mine.csv", b"\n", "missing column 'question_id'"),
@@ -204,8 +204,16 @@ def test_json_values_are_not_coerced(
         ),
         ("mine.csv", b"target,target,x,x,question_id,question,anchor\n", "'target' occurs more"),
         ("mine.parquet", b"PAR1PAR1", "mine.parquet: is not Parquet ("),
-        ("mine.txt", b"x", "mine.txt: the suffix '.txt' is unknown; allowed are .jsonl, .ndjson"),
-        ("mine", b"x", "mine: the suffix '' is unknown; allowed are .jsonl, .ndjson, .csv"),
+        (
+            "mine.txt",
+            b"x",
+            "mine.txt: the file type '.txt' is not supported; allowed are .jsonl",
+        ),
+        (
+            "mine",
+            b"x",
+            "mine: the file type '' is not supported; allowed are .jsonl",
+        ),
         (
             "my file.csv",
             b"x",
@@ -221,12 +229,12 @@ def test_refuses_a_wrong_file(
     assert said in refusal(name, content)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "a\n", "é"])
+@pytest.mark.parametrize("name", ["a b", "a\n", "é"])
 def test_refuses_a_wrong_name(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "mine.jsonl"
+    path = tmp_path / f"{name}.jsonl"
     path.write_bytes(_bytes("jsonl", [GOOD]))
     with pytest.raises(ValueError, match="is not allowed: use only letters"):
-        load_own(path, name)
+        load_own(path)
 
 
 def test_refuses_a_folder_and_a_missing_file(tmp_path: Path) -> None:
