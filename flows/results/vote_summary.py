@@ -1,4 +1,4 @@
-"""Facts about the votes that a report states: people's votes, and judges that repeat themselves."""
+"""Sentences about the votes of a study: people's votes, and judges that repeat themselves."""
 
 from collections.abc import Iterable
 
@@ -30,9 +30,9 @@ NUMBERS = """
 
 
 def people_line(warehouse: Warehouse, study: Study) -> str:
-    """Say how many people voted, and which of their votes are left out; empty if nobody did."""
-    told = left_out_line(warehouse.query(BY_PEOPLE, [study.name]), study)
-    return f"{told}." if told else ""
+    """Say how many people voted and which votes are excluded; empty if nobody voted."""
+    line = left_out_line(warehouse.query(BY_PEOPLE, [study.name]), study)
+    return f"{line}." if line else ""
 
 
 def probed_line(warehouse: Warehouse, study: str) -> str:
@@ -41,13 +41,13 @@ def probed_line(warehouse: Warehouse, study: str) -> str:
 
 
 def alike_line(judges: Iterable[tuple[str, int, int]]) -> str:
-    """Say of judges how many of their probes were alike, and what that spared."""
+    """Say how many probes of each judge agreed, so that it was asked one vote per order."""
     return ". ".join(
-        f"{judge} answered alike in {alike} of {probes} probes: one vote per order was asked"
+        f"{judge} repeated its vote in {alike} of {probes} probes: it was asked one vote per order"
         for judge, alike, probes in judges
     )
 
 
 def numbers_of(warehouse: Warehouse, study: str) -> pl.DataFrame:
-    """Return every number of a study with what it rests on: ``mart.numbers``."""
+    """Return every number of a study with its provenance: ``mart.numbers``."""
     return warehouse.query(NUMBERS, [study])

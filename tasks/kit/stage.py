@@ -117,13 +117,13 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     )(function)
 
 
-def errand(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
-    """Make an uncached task, for effects that are stored elsewhere."""
+def uncached_task(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
+    """Make an uncached task, for results that are stored elsewhere."""
     return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
 
 
-def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
-    """Make a function that stores the frames it returns, and returns them for equal inputs.
+def cached_function(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+    """Make a function whose frames are cached by its inputs and code, without making it a task.
 
     Frames are stored with the cached results of stages, under the same kind of key; using one
     keeps it from being pruned.

@@ -49,10 +49,10 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
         study="s",
     )
     assert probed_line(store, "s") == (
-        "offline/x answered alike in 3 of 4 probes: one vote per order was asked"
+        "offline/x repeated its vote in 3 of 4 probes: it was asked one vote per order"
     )
     assert people_line(store, Study(name="s")) == (
-        "2 people, 8 votes; left out: 2 too fast (below 3 s), 2 not familiar."
+        "2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar."
     )
     assert (probed_line(store, "other"), people_line(store, Study(name="other"))) == ("", "")
     told = numbers_of(store, "s")

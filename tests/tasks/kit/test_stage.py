@@ -15,10 +15,10 @@ from tasks.kit.stage import (
     DAYS_VARIABLE,
     Compressed,
     Content,
-    errand,
+    cached_function,
     prune_results,
-    remembered,
     stage,
+    uncached_task,
 )
 
 
@@ -142,7 +142,7 @@ def test_a_stage_is_cached_by_content_and_an_errand_never() -> None:
     def double(number: int) -> int:
         return 2 * number
 
-    cached, never = stage(double), errand(double)
+    cached, never = stage(double), uncached_task(double)
     assert isinstance(cached.cache_policy, Content)
     assert cached.persist_result is True
     assert never.cache_policy == NO_CACHE
@@ -156,7 +156,7 @@ def test_a_frame_is_remembered_for_equal_inputs_only(
     monkeypatch.setattr(staging, "results_folder", lambda: tmp_path / "new")
     asked = []
 
-    @remembered
+    @cached_function
     def times(frame: pl.DataFrame, number: int) -> pl.DataFrame:
         asked.append(number)
         return frame.with_columns(pl.col("a") * number)
@@ -188,7 +188,7 @@ def test_a_frame_that_cannot_be_remembered_is_returned(
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr(staging, "results_folder", lambda: tmp_path / "file")
-    assert remembered(pl.DataFrame)({"a": [1]}).equals(pl.DataFrame({"a": [1]}))
+    assert cached_function(pl.DataFrame)({"a": [1]}).equals(pl.DataFrame({"a": [1]}))
 
 
 def test_results_older_than_an_option_of_days_are_pruned(
