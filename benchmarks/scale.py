@@ -23,7 +23,7 @@ from warehouse.store import Warehouse
 
 STUDY = "scale"
 PER_QUESTION = 20 * 22 * 6
-LIMITS = {"1": (8, 1500), "10": (10, 3000)}
+LIMITS = {"1": (8, 1500), "10": (15, 2000)}
 VOTES = """
     insert into vote_log by name
     with ballots as (
