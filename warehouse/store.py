@@ -124,13 +124,17 @@ class Warehouse:
     def tallies(self, study: str) -> pl.DataFrame:
         """Count the ballots of a study (``tallies.sql``); the rows, maybe millions, have no order.
 
-        The columns are those of ``Tallies``, not validated, with texts as ``pl.Categorical``.
+        The columns are those of ``Tallies``, not validated, with texts as ``pl.Enum``.
         """
         # To keep an order, or to pass parameters, takes several times as long.
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
-            # Statistics group by texts many times: as categories they are hashed only once.
-            return fetch(connection, TALLIES).with_columns(pl.col(pl.String).cast(pl.Categorical))
+            found = fetch(connection, TALLIES)
+        # Statistics group by these texts many times, so they are ranked once.
+        texts = found.select(pl.col(pl.String).exclude("category"))
+        return found.with_columns(
+            text.cast(pl.Enum(text.drop_nulls().unique().sort())) for text in texts
+        )
 
     def snapshot(self, target: Path) -> None:
         """Copy the file as it is between two writes; a copy that is there is replaced.

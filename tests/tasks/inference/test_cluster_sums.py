@@ -100,14 +100,17 @@ ITEMS_ROW = {
 }
 
 
-@given(ITEMS)
-def test_categorical_names_make_the_same_groups(rows: list[dict[str, Any]]) -> None:
+@given(ITEMS, st.booleans())
+def test_categories_make_the_same_groups(rows: list[dict[str, Any]], ordered: bool) -> None:
     items = items_of(rows)
-    coded = items.with_columns(
-        items[name].cast(pl.Categorical) for name in ("dataset", "judge", "perturbation", "cluster")
+    categories = items.with_columns(
+        items[name].cast(
+            pl.Enum(sorted({"never", *items[name].drop_nulls()})) if ordered else pl.Categorical
+        )
+        for name in ("dataset", "judge", "perturbation", "cluster")
     )
-    plain, categorical = grouped(items), grouped(coded)
-    assert_frame_equal(plain.cells, categorical.cells)
-    assert plain.cell.tolist() == categorical.cell.tolist()
-    assert plain.place.tolist() == categorical.place.tolist()
-    assert plain.starts.tolist() == categorical.starts.tolist()
+    plain, of_categories = grouped(items), grouped(categories)
+    assert_frame_equal(plain.cells, of_categories.cells)
+    assert plain.cell.tolist() == of_categories.cell.tolist()
+    assert plain.place.tolist() == of_categories.place.tolist()
+    assert plain.starts.tolist() == of_categories.starts.tolist()
