@@ -18,7 +18,7 @@ from flows.results.calibration import (
 )
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
-from tasks import stages
+from tasks import result_stages as stages
 from warehouse.store import Warehouse
 
 

@@ -9,7 +9,7 @@ from prefect.states import Completed
 from flows.results.remeasure import measure_anew
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
-from tasks.stages import as_tasks
+from tasks.result_stages import as_tasks
 
 
 @flow(

@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from flows.running.gaps import GAPS, not_ready, not_ready_line
 from flows.running.processes import leave, run_aside
+from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
@@ -164,8 +164,8 @@ def _run(
         # Collecting while thousands of classes are made takes a quarter of a second.
         gc.disable()
         import flows.audit
-        from flows.publishing.pages import report_path
         from flows.running import progress
+        from flows.running.gaps import GAPS
         from flows.running.run_row import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
@@ -175,7 +175,6 @@ def _run(
         # Reading both first: a file that cannot be used is said before a flow run exists.
         with failure_recorded(lambda: _row(study), Warehouse(path)):
             import_dataset(study.dataset, study.folder, study.limit)
-            Warehouse(path).query("select 1")
             require_free(study.name, Warehouse(path))
             if server:
                 server.wait(_show_line)
@@ -183,6 +182,9 @@ def _run(
                 require_answer(access)
     with ballot_bars(CONSOLE) as listen, progress.shown_by(listen, _show_line):
         state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
+    # Imported while the judges were asked.
+    from flows.publishing.pages import report_path
+
     missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
     # What is missing stands on the last line.
     _show(study, path, state.message.replace(f" ({missing})", ""))
@@ -206,7 +208,8 @@ LAST_ERROR = """
 """What the last run says is missing."""
 
 NEWEST = """
-    select run, error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+    select run, error from runs where study = ? and flow = 'audit' and started_at >= ?
+    order by started_at desc limit 1
 """
 
 
@@ -221,7 +224,8 @@ def _show(study: Study, path: Path, message: str) -> None:
     from tasks.reporting.summary import undiscerning
     from warehouse.store import Warehouse
 
-    rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
+    found, gates = Warehouse(path).query_all((RESULTS, [study.name]), (GATES, [study.name, PEOPLE]))
+    rows = found.to_dicts()
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
@@ -230,7 +234,6 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    gates = Warehouse(path).query(GATES, [study.name, PEOPLE])
     for line in (*lost_lines(rows), *undiscerning(gates)):
         _show_line(line)
     _show_changes(study, path)
@@ -278,16 +281,15 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     from flows.serving.prefect_reporting import outcomes, send_the_rest
     from warehouse.store import Warehouse
 
-    store, before = Warehouse(path), len(outcomes)
-    earlier = store.query(NEWEST, [study.name]).rows()
+    store, before, began = Warehouse(path), len(outcomes), datetime.now(UTC)
     running = asyncio.ensure_future(flow(study, str(path), return_state=True))
     sent = False
     try:
         state = await _state_in_time(running, lambda: len(outcomes) > before)
         sent = await send_the_rest()
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
-        newest = store.query(NEWEST, [study.name]).rows()
-        if newest == earlier:
+        newest = store.query(NEWEST, [study.name, began]).rows()
+        if not newest:
             lost = ConnectionError(
                 f"{where} did not let the run begin: {one_line(error)[:LONGEST_CAUSE]}. "
                 "Nothing was asked. See whether it runs, and run again."

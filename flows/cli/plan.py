@@ -25,7 +25,7 @@ from flows.cli.power_analysis import (
 )
 from flows.cli.terminal import plain_table
 from flows.running.budget_check import budget_line, without_bounds
-from flows.running.gaps import not_ready, not_ready_line
+from flows.running.readiness import not_ready, not_ready_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes

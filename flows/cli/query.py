@@ -12,7 +12,8 @@ from rich.console import Console
 
 from flows.cli.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
-from flows.publishing.pages import PERSONS, report_path, stored_page, write_page
+from flows.publishing.pages import report_path, stored_page, write_page
+from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from warehouse.peek import default_path, require_file

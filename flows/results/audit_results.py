@@ -9,8 +9,8 @@ from flows.running.run_row import RunRow
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
-from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
+from tasks.result_stages import RESULTS, measure_wave
 from tasks.results import conclusions_of, results_of
 
 
@@ -27,11 +27,11 @@ async def save_results(
         study.mode,
         detects_at=study.detects_at,
         thresholds=study.thresholds,
-        steps=stages.RESULTS,
+        steps=RESULTS,
     )
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
     findings = with_open_ballots(results.findings, missing)
-    drifts = drift_of(study, row.warehouse, stages.measure_wave)
+    drifts = drift_of(study, row.warehouse, measure_wave)
     row.save(
         (StudyPairs, pairs),
         (VoteLog, vote_log),

@@ -7,14 +7,13 @@ before, and votes wait here, as their replies do in the journal.
 import asyncio
 import math
 from contextlib import suppress
-from importlib import import_module
-from threading import Thread
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.running.claims import Claims
+from flows.running.preparation import prepare_results
 from flows.running.progress import Progress, notices
 from flows.running.provider_batches import Batching
 from flows.running.recovery import discard_journal, mark_dead_runs
@@ -35,6 +34,8 @@ PACKED = 2048
 """Votes that are packed into a frame, which takes a fraction of the memory, while they wait."""
 
 LONGEST_WAIT_SECONDS = 5.0
+SECONDS_TO_SEND = 0.2
+"""After which the first ballots are on their way, so that importing delays none of them."""
 
 
 class Box:
@@ -123,6 +124,7 @@ async def cast_all(
     try:
         async with served(progress.planned), asyncio.TaskGroup() as group:
             emptying = group.create_task(box.keep_emptying())
+            group.create_task(_prepare_results())
             judges = (
                 (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
             )
@@ -137,10 +139,16 @@ async def cast_all(
             await asyncio.to_thread(line.hang_up)
     # Its replies are all saved; after an interrupt, replies in flight may be in it only.
     discard_journal(claims.journal)
-    # The report takes half a second to import, while the statistics are made.
-    Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
     return claims.votes(ballots)
+
+
+async def _prepare_results() -> None:
+    """Import what results and the report need, as soon as the first ballots are sent."""
+    await asyncio.sleep(SECONDS_TO_SEND)
+    # What cannot be imported is reported where it is used, when all votes are saved.
+    with suppress(Exception):
+        await asyncio.to_thread(prepare_results)
 
 
 def _first(error: BaseException) -> BaseException:

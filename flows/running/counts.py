@@ -16,10 +16,10 @@ from flows.running.gaps import (
     GAPS,
     Gap,
     complete_before,
-    not_ready_line,
     partial_judges,
     partial_line,
 )
+from flows.running.readiness import not_ready_line
 from flows.running.run_row import one_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers

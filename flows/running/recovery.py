@@ -27,6 +27,7 @@ COUNTS = """
     from votes where run = ?
 """
 
+SENT = "select batch from batches where state = 'sent' limit 1"
 ALL_SAVED = """
     select b.batch from batches b
     join batched_ballots h using (batch)
@@ -57,9 +58,20 @@ def discard_journal(journal: Path) -> None:
 
 
 def recover(warehouse: Warehouse) -> list[str]:
-    """Save what runs that are over left in their journals; tell what could not be saved."""
+    """Save what the journals of ended runs hold; return what could not be saved."""
     for (batch,) in warehouse.query(ALL_SAVED).rows():
         warehouse.update_batch(batch, state="completed", ended_at=datetime.now(UTC))
+    return _recover_journals(warehouse)
+
+
+def mark_dead_and_recover(warehouse: Warehouse) -> list[str]:
+    """Mark dead runs and recover what they left, with as few visits as possible."""
+    running, sent = warehouse.query_all((RUNNING, []), (SENT, []))
+    _mark_dead(warehouse, running)
+    return recover(warehouse) if sent.height else _recover_journals(warehouse)
+
+
+def _recover_journals(warehouse: Warehouse) -> list[str]:
     journals = sorted(journal_of(warehouse, "").parent.glob("*.jsonl"))
     if not journals:
         return []
@@ -177,7 +189,11 @@ def mark_dead_runs(warehouse: Warehouse) -> None:
     a clock that may be wrong or be set meanwhile: what counts is whether the sign changes while
     this process watches.
     """
-    for run, process, seen_at in warehouse.query(RUNNING).rows():
+    _mark_dead(warehouse, warehouse.query(RUNNING))
+
+
+def _mark_dead(warehouse: Warehouse, running: pl.DataFrame) -> None:
+    for run, process, seen_at in running.rows():
         host, note = process.rsplit("/", 1)
         dead = not still_runs(note) if host == HOST else _silent(run, seen_at)
         if dead:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import polars as pl
 
 from flows.running.processes import HOST, noted
-from flows.running.recovery import journal_of, mark_dead_runs, recover
+from flows.running.recovery import journal_of, mark_dead_and_recover
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import ALL_ROOMS, code_digest
@@ -145,7 +145,7 @@ def require_free(study: str, warehouse: Warehouse) -> None:
     ValueError
         Before anything is asked.
     """
-    if warehouse.path.is_file() and warehouse.query(CALIBRATED, [study]).item():
+    if warehouse.query(CALIBRATED, [study]).item():
         raise ValueError(
             f"{warehouse.path} holds a calibration named {study!r}, whose results would be "
             "replaced. Give the study another name with --name."
@@ -164,8 +164,7 @@ class RunRow:
     def __enter__(self) -> Self:
         with failure_recorded(self._begin, self.warehouse):
             require_free(self.study.name, self.warehouse)
-            mark_dead_runs(self.warehouse)
-            self.counts.unsaved = recover(self.warehouse)
+            self.counts.unsaved = mark_dead_and_recover(self.warehouse)
         self.warehouse.start_run({**self._begin(), "state": "running"})
         threading.Thread(target=self._give_signs, daemon=True).start()
         return self

@@ -10,7 +10,6 @@ from prefect.flows import Flow
 from prefect.logging.loggers import flow_run_logger
 
 from flows.serving.allowed_paths import served_warehouse
-from flows.serving.deployments import read
 from flows.studies import STUDIES, Study
 from warehouse.store import Warehouse
 
@@ -49,6 +48,9 @@ async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[A
 async def _start(
     client: PrefectClient, flow: Flow[Any, Any], run: FlowRun, target: str, once: str
 ) -> None:
+    # Every audit imports this file, and few find drift.
+    from flows.serving.deployments import read
+
     logger: LoggerAdapter[Any] = flow_run_logger(run, flow)
     try:
         deployment = await read(client, f"{flow.name}/{target}")

@@ -6,11 +6,11 @@ user may name any file of his own; no parameter says which of the two a run is.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
+from prefect.context import FlowRunContext
 from prefect.runtime import deployment
 
-from flows.results.calibration import Calibration
 from flows.running.run_row import first_row, record_failure
 from flows.studies import STUDIES, Study
 from schemas.keys import content_key
@@ -19,13 +19,19 @@ from tasks.kit import home
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-Parameters = TypeVar("Parameters", Study, Calibration)
+if TYPE_CHECKING:
+    from flows.results.calibration import Calibration
+
 DATA = "datasets"
 """Folder, in the user's own, of the files that forms may name."""
 
 
 def is_from_form() -> bool:
     """Tell whether this flow run was made from a deployment, so perhaps by a form."""
+    context = FlowRunContext.get()
+    if context and (run := context.flow_run) and not (run.deployment_id or run.parent_task_run_id):
+        # Prefect's runtime would ask the server for the same.
+        return False
     return deployment.id is not None
 
 
@@ -103,7 +109,7 @@ def allowed_study(study: Study) -> Study:
     return study.model_copy(update=changes)
 
 
-def allowed_calibration(calibration: Calibration) -> Calibration:
+def allowed_calibration(calibration: "Calibration") -> "Calibration":
     """Return a calibration whose files of labels a form may name.
 
     Raises

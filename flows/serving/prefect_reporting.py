@@ -10,6 +10,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, Fl
 from prefect.client.schemas.objects import State, StateType
 from prefect.events.worker import EventsWorker
 from prefect.logging.handlers import APILogHandler
+from prefect.runtime import flow_run as this_run
 from prefect.states import Crashed
 
 from warehouse.store import Warehouse
@@ -59,7 +60,9 @@ async def report_killed_runs(warehouse: Warehouse) -> None:
     running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))
     async with get_client() as client:
         runs = await client.read_flow_runs(flow_run_filter=FlowRunFilter(state=running))
-        known = {str(run.id): run.id for run in runs}
+        known = {str(run.id): run.id for run in runs if str(run.id) != this_run.id}
+        if not known:
+            return
         for run in warehouse.query(KILLED, [list(known)])["run"]:
             crashed: State[None] = Crashed(message="Its process was killed.")
             await client.set_flow_run_state(known[run], crashed, force=True)

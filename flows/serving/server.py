@@ -31,7 +31,14 @@ SETTINGS = {
     # is claimed meanwhile. A run that is late merely waits for the one before it.
     "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
 }
-WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
+TEMPORARY = {
+    "PREFECT_UI_ENABLED": "0",
+    "PREFECT__SERVER_EPHEMERAL": "1",
+    # A run uses no blocks. Unmemoised, so that the next server with pages registers them.
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+    "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
+}
+"""Settings of a server that serves one run, without the UI."""
 PATIENCE_SECONDS = 18.0
 """How long a server that is said to run may take to answer; ours is waited for while it lives."""
 SILENCE_SECONDS = 12.0
@@ -174,7 +181,7 @@ class Server:
         return {
             **inherited,
             **SETTINGS,
-            **({} if pages else WITHOUT_PAGES),
+            **({} if pages else TEMPORARY),
             **auth,
             "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(origins(self.port)),
             "PREFECT_UI_API_URL": self.url,

@@ -117,12 +117,12 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     )(function)
 
 
-def errand(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
+def uncached_task(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
     """Make an uncached task, for effects that are stored elsewhere."""
     return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
 
 
-def remembered(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+def stored_frames(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
     """Make a function that stores the frames it returns, and returns them for equal inputs.
 
     Frames are stored with the cached results of stages, under the same kind of key; using one

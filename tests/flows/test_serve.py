@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flows.studies import STUDIES
-from tasks import stages
+from tasks import result_stages as stages
 from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 

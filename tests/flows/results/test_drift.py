@@ -24,7 +24,7 @@ from tasks.drift.alerts import WaveVotes, measure_wave
 from tasks.engine.litellm_adapter import refused_params
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.kit import stage
-from tasks.kit.stage import remembered
+from tasks.kit.stage import stored_frames
 from tasks.providers import JUDGES
 from warehouse.store import Saving, Warehouse
 
@@ -122,7 +122,7 @@ def test_a_night_measures_no_earlier_night_again(
         measured.append(votes.bases["wave"][0])
         return measure_wave(votes, seed, draws)
 
-    remembering = remembered(measure)
+    remembering = stored_frames(measure)
     study, warehouse = nights(["a", "a", "t"])
     drift_of(study, warehouse, remembering)
     assert measured == ["night 8", "night 7"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.running.gaps import not_ready
+from flows.running.readiness import not_ready
 from flows.studies import Study
 from tasks.engine.litellm_adapter import diverting, worker_environment
 from tasks.providers import Judge, Provider

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from flows.running.gaps import not_ready
+from flows.running.readiness import not_ready
 from flows.studies import Study
 from tasks.engine import queue
 from tasks.engine.journal import Reply
