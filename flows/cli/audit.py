@@ -24,24 +24,24 @@ from tasks.providers import provider_of
 from warehouse.peek import CompletedRun, completed_run, default_path
 
 QUIET = {
-    # Our own table and bars are on the screen; the log is in the Prefect UI.
+    # The terminal shows our own table and progress bars; the log is in the Prefect UI.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     # We report a lost server once, in a message of our own.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_CLIENT_MAX_RETRIES": "2",
-    # One that is frozen answers no request: with the default of 60 s a run waits for many minutes.
+    # With the default of 60 s, a run would wait many minutes for a frozen server.
     "PREFECT_API_REQUEST_TIMEOUT": "15",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     **SETTINGS,
 }
 
-SECONDS_TO_TELL_THE_END = 20.0
-"""So long the Prefect server may take to take note of a run that has ended."""
+SECONDS_TO_RECORD_THE_END = 20.0
+"""How long the Prefect server may take to record that a run has ended."""
 
-SECONDS_BETWEEN_LOOKS = 0.2
+POLLING_SECONDS = 0.2
 LONGEST_CAUSE = 200
 SECONDS_AFTER_AN_INTERRUPT = 0.2
-"""For the server to end in order: what is to be kept is in the warehouse and the journal."""
+"""How long the server may take to stop: all results are in the warehouse and the journal."""
 
 CONSOLE = Console()
 RESULTS = """
@@ -60,7 +60,7 @@ def audit_here(
 ) -> int:
     """Run a study, show its results and return the exit code.
 
-    Ask first if it is dear, unless that is ``confirmed``.
+    Ask for confirmation before an expensive study, unless ``confirmed``.
     """
     share_one_heap()
     study = make_study(name, changes)
@@ -76,25 +76,25 @@ def audit_here(
 
             confirm_spending(study.model_copy(update={"judges": asked}), warehouse)
         code = _audit(study, path, server)
-    # To collect thousands of classes before they are thrown away takes a second.
+    # Garbage collection of thousands of classes at exit takes a second.
     gc.freeze()
     gc.disable()
     return code
 
 
 def _askable(study: Study, path: Path) -> list[str]:
-    """Return the judges that can be asked; say who cannot, and why.
+    """Return the judges that can be asked; print which cannot, and why.
 
     Raises
     ------
     ValueError
-        If none can, and no warehouse is there whose votes could serve.
+        If no judge can be asked, and there is no warehouse with earlier votes.
     """
-    hindered = not_ready(study)
-    if not hindered:
+    unavailable = not_ready(study)
+    if not unavailable:
         return study.judges
-    why = not_ready_line(hindered)
-    asked = [judge for judge in study.judges if judge not in hindered]
+    why = not_ready_line(unavailable)
+    asked = [judge for judge in study.judges if judge not in unavailable]
     if not asked and not path.is_file():
         from flows.running.run_row import record_failure
         from warehouse.store import Warehouse
@@ -102,12 +102,12 @@ def _askable(study: Study, path: Path) -> list[str]:
         error = ValueError(f"no judge can be asked. {why}. Nothing was asked.")
         record_failure(_row(study), Warehouse(path), error)
         raise error
-    _show_line(f"Not asked, which leaves gaps where no earlier vote serves: {why}.")
+    _show_line(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
     return asked
 
 
 def _row(study: Study) -> dict[str, Any]:
-    """Return the row of a run that ends before its flow begins."""
+    """Return the row for a run that fails before its flow starts."""
     from flows.running.run_row import first_row
 
     now = datetime.now(UTC)
@@ -124,11 +124,11 @@ def _reuse_results(last: CompletedRun, study: Study, path: Path) -> None:
     _show_place("report:", restore_report(study, store))
 
 
-def _audit(study: Study, path: Path, named: str | None) -> int:
+def _audit(study: Study, path: Path, server_url: str | None) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
-    # Prefect's handler would print what it could not send.
+    # Prefect's log handler would print records that it could not send.
     logging.raiseExceptions = False
-    access = find_server(named)
+    access = find_server(server_url)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
     worker = caller()
@@ -143,10 +143,10 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
         raise
     finally:
         if server:
-            # One that takes nothing more has nothing to end in order.
+            # A server that no longer answers needs no orderly stop.
             server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
     if not sent:
-        # Prefect would try for minutes to tell a server that is gone.
+        # Prefect would try for minutes to reach a server that is gone.
         leave(code)
     return code
 
@@ -154,14 +154,14 @@ def _audit(study: Study, path: Path, named: str | None) -> int:
 def _run(
     study: Study, path: Path, access: Access | None, server: Server | None
 ) -> tuple[int, bool]:
-    """Return the exit code, and whether the Prefect server took all that it was sent."""
+    """Return the exit code, and whether the Prefect server received everything."""
     from flows.cli.terminal import ballot_bars
 
     if used := server.access if server else access:
         used.put_into_environment()
-    where = f"the Prefect server at {access.url}" if access else "a Prefect server of its own"
+    where = f"the Prefect server at {access.url}" if access else "a temporary Prefect server"
     with CONSOLE.status(f"Starting study {study.name} with {where}"):
-        # Collecting while thousands of classes are made takes a quarter of a second.
+        # Garbage collection while thousands of classes are created takes a quarter of a second.
         gc.disable()
         import flows.audit
         from flows.running import progress
@@ -172,7 +172,7 @@ def _run(
 
         gc.freeze()
         gc.enable()
-        # Reading both first: a file that cannot be used is said before a flow run exists.
+        # Read both first, so that an unusable file is reported before a flow run exists.
         with failure_recorded(lambda: _row(study), Warehouse(path)):
             import_dataset(study.dataset, study.folder, study.limit)
             require_free(study.name, Warehouse(path))
@@ -186,7 +186,7 @@ def _run(
     from flows.publishing.pages import report_path
 
     missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
-    # What is missing stands on the last line.
+    # The last line says what is missing.
     _show(study, path, state.message.replace(f" ({missing})", ""))
     if access:
         _show_place("Prefect:", access.url)
@@ -205,7 +205,7 @@ DONE, WITH_GAPS = 0, 3
 LAST_ERROR = """
     select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
 """
-"""What the last run says is missing."""
+"""What is missing according to the last run."""
 
 NEWEST = """
     select run, error from runs where study = ? and flow = 'audit' and started_at >= ?
@@ -242,7 +242,7 @@ def _show(study: Study, path: Path, message: str) -> None:
 
 
 def _show_changes(study: Study, path: Path) -> None:
-    """Say what changed since the first wave, if there are several."""
+    """Print what changed since the first named wave."""
     import polars as pl
 
     from schemas.results import Drifts
@@ -253,8 +253,8 @@ def _show_changes(study: Study, path: Path) -> None:
     drifts = Warehouse(path).read(Drifts, among=pl.DataFrame({"study": [study.name]}))
     if drifts.is_empty():
         _show_line(
-            f"Drift cannot be measured yet: {study.wave!r} is the first named wave. Audits without "
-            "--wave are not compared."
+            f"Drift cannot be measured yet, because {study.wave!r} is the first named wave. "
+            "Audits without --wave are not compared."
         )
     else:
         from flows.cli.measure_tables import show_drift
@@ -271,9 +271,9 @@ def _show_line(text: str) -> None:
 
 
 async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[Any, bool]:
-    """Run the flow; a failure of the run is raised here, one of the Prefect server alone is not.
+    """Run the flow; return its state, and whether the Prefect server received everything.
 
-    Return its state, and whether the server took all that it was sent.
+    A failure of the run is raised; a failure of the Prefect server alone is only printed.
     """
     import httpx
 
@@ -291,13 +291,13 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
         newest = store.query(NEWEST, [study.name, began]).rows()
         if not newest:
             lost = ConnectionError(
-                f"{where} did not let the run begin: {one_line(error)[:LONGEST_CAUSE]}. "
-                "Nothing was asked. See whether it runs, and run again."
+                f"{where} did not start the run: {one_line(error)[:LONGEST_CAUSE]}. "
+                "No judge was asked. Check that the server is up, then run again."
             )
             record_failure(_row(study), store, lost)
             raise lost from error
         if len(outcomes) == before:
-            # The run itself failed, and the server does not know it.
+            # The run itself failed, and the server did not record it.
             raise RuntimeError(newest[0][1] or one_line(error)) from error
         state = outcomes[-1]
         _show_line(
@@ -314,16 +314,16 @@ async def _state_in_time(running: "asyncio.Future[Any]", ended: Callable[[], boo
     Raises
     ------
     TimeoutError
-        Where its run has ended, which the Prefect server does not take note of in time. The flow
-        goes on trying, as to cancel it would be one more message.
+        If the run has ended and the Prefect server does not record it in time. The flow is not
+        cancelled, because that would send the server another message.
     """
     try:
         while not running.done():
             if ended():
-                return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_TELL_THE_END)
-            await asyncio.wait({running}, timeout=SECONDS_BETWEEN_LOOKS)
+                return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_RECORD_THE_END)
+            await asyncio.wait({running}, timeout=POLLING_SECONDS)
     except asyncio.CancelledError:
-        # Whoever interrupts interrupts the run, which says so in the warehouse.
+        # An interrupt cancels the run, which records it in the warehouse.
         running.cancel()
         await asyncio.wait({running})
         raise

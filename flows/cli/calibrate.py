@@ -1,4 +1,4 @@
-"""`voirdire calibrate`: run a calibration without a server and print it as a table or rows."""
+"""`voirdire calibrate`: run a calibration without a server and print its results."""
 
 import json
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def show_calibration(
     pictures: Path | None = None,
     save: bool = True,
 ) -> None:
-    """Print which judges may replace people, or how many instances that takes to tell."""
+    """Print which judges may replace people, or plan how many instances the test needs."""
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         study=study,
@@ -93,7 +93,7 @@ def show_calibration(
 
 
 def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None:
-    """Save all and write the page; where they are goes to the other stream."""
+    """Save the results and write the report; print their places to stderr."""
     from flows.publishing.calibration_page import publish_calibration
 
     row = keep_calibration(calibration, found, place)
@@ -108,10 +108,11 @@ def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None
 def show_plan(
     people: pl.DataFrame, metric: str, form: str, *, epsilon: float, kind: Kind, test: Test
 ) -> None:
-    """Print how many instances a judge as accurate as these people needs."""
+    """Print the chance that a judge as accurate as these people passes, by number of instances."""
     if metric != "accuracy":
         raise ValueError(
-            f"planning simulates names that agree or not: metric accuracy, not {metric}."
+            f"--plan cannot plan for metric {metric}: it simulates labels that are right or wrong. "
+            "Use --metric accuracy."
         )
     like = describe_people(people)
     plan = plan_annotators(like, epsilon=epsilon, kind=kind, test=test)
@@ -137,17 +138,18 @@ def show_plan(
     console = Console()
     console.print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
-        f"{like.annotators} people who agree in {number(like.agreement)} of pairs "
-        f"({len(like.frequencies)} labels), so each is right in {number(like.accuracy)}, if they "
-        f"err alike; {kind} epsilon {number(epsilon)}; a judge as accurate as they are."
+        f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
+        f"the same one of {len(like.frequencies)} labels with probability "
+        f"{number(like.agreement)}, so each is taken to be right with probability "
+        f"{number(like.accuracy)}. Margin: {kind} epsilon {number(epsilon)}."
     )
     if plan.instances is None:
-        click.echo("None of these numbers gives a chance of .80.")
+        click.echo("None of these numbers of instances gives a chance of .80.")
     else:
         gap = number(plan.worst)
         click.echo(
-            f"{plan.instances} instances that all label give at least .80. Then a judge less "
-            f"accurate by {gap} passes half the time: that is what this epsilon allows."
+            f"{plan.instances} instances, each labelled by all, give a chance of at least .80. At "
+            f"that number a judge whose accuracy is lower by {gap} passes half of the time."
         )
 
 
@@ -192,22 +194,25 @@ ANNOTATOR_TOO = (
 )
 KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
 NAMED = 5
-"""Annotators who are named in a note."""
+"""Maximum number of annotators named in a note."""
 MOST_COLUMNS = 6
-"""People beside each other in a table of kappas."""
+"""Maximum number of people in a table of kappas."""
 LEGEND = (
-    "winning rate: share of annotators left out whom the judge replaces at no loss beyond epsilon "
-    "(Benjamini-Yekutieli, .05); .5 passes. AP: chance that the judge fits the others at least as "
-    "well as the one left out, with its 95 % interval; human AP: the reverse; tied: both."
+    "winning rate: share of people whom the judge may replace, being worse by less than epsilon "
+    "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. AP (advantage probability): "
+    "chance that the judge agrees with the other people at least as well as the person left out, "
+    "with a 95 % interval. human AP: chance that the person agrees at least as well as the judge. "
+    "tied: chance that both agree equally well."
 )
-AGREED = (
-    "agreement: with a person, beside the ceiling, that of people with each other, and their "
-    "ratio; kappa: mean over people, corrected for chance; alpha: of the people and the judge."
+AGREEMENT_LEGEND = (
+    "agreement: of the judge with people. ceiling: agreement of people with each other. ratio: "
+    "agreement / ceiling. kappa: Cohen's kappa, mean over people. alpha: Krippendorff's alpha of "
+    "the people and the judge."
 )
 
 
 class CalibrationRows:
-    """A calibration's frames, each row with the name by which its judge is told apart."""
+    """A calibration's frames, each row with an unambiguous name of its judge."""
 
     def __init__(self, found: Calibrated) -> None:
         self.judges = with_who(found.tests).drop("judge").rename({"who": "judge", "n": "instances"})
@@ -216,12 +221,12 @@ class CalibrationRows:
 
     @property
     def asked(self) -> pl.DataFrame:
-        """Return the judges at the epsilon that was asked for."""
+        """Return the judges at the requested epsilon."""
         return self.judges.filter("asked")
 
 
 def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
-    """Return one object per judge, with its annotators, and what other margins would give."""
+    """Return one object per judge with its annotators and, for a curve, the other margins."""
     rows_by_judge = CalibrationRows(found)
     objects = []
     for row in rows_by_judge.asked.to_dicts():
@@ -240,9 +245,9 @@ def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
 
 
 def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
-    """Return one row per judge, epsilon and annotator; a judge's own columns stand first.
+    """Return one row per judge, epsilon and annotator; columns of the judge come first.
 
-    A name that a spreadsheet would compute begins with an apostrophe, as does one that began so.
+    Texts that a spreadsheet could run as a formula get a leading apostrophe.
     """
     rows_by_judge = CalibrationRows(found)
     shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
@@ -264,7 +269,7 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
 
 
 def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> None:
-    """Print the test, agreement beside it, and what was left out."""
+    """Print the test, the agreement with people, and what was left out."""
     console, rows_by_judge = Console(), CalibrationRows(found)
     rows = [
         (
@@ -287,18 +292,18 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
     _show_agreement(console, found)
     click.echo(
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
-        f"{calibration.test}. {LEGEND} {AGREED}"
+        f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}"
     )
     for line in _notes(rows_by_judge):
         click.echo(line)
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """Say whether a judge passes, and whether to doubt it; a note below says why."""
+    """Say whether a judge passes, and whether that is doubtful (a note gives the reason)."""
     if row["passed"] is None:
         return "-"
-    told = "passes" if row["passed"] else "fails"
-    return f"{told}, doubtful" if row["reason"] else told
+    verdict = "passes" if row["passed"] else "fails"
+    return f"{verdict}, doubtful" if row["reason"] else verdict
 
 
 def _interval(row: dict[str, Any]) -> str:
@@ -311,7 +316,8 @@ def _show_curve(console: Console, judges: pl.DataFrame) -> None:
         (name, *(number(rate) for rate in rates["winning_rate"]))
         for (name, _), rates in margins.group_by("judge", "dataset", maintain_order=True)
     ]
-    console.print(plain_table(("winning rate at", *map(number, CURVE)), rows, "over epsilon"), "")
+    columns = ("judge", *map(number, CURVE))
+    console.print(plain_table(columns, rows, "Winning rate by epsilon"), "")
 
 
 def _show_agreement(console: Console, found: Calibrated) -> None:
@@ -322,7 +328,7 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     if len(rows[0].texts) > len(names):
         names.insert(4, "Jaccard")
     shown = [(row.judge, *(_plain(text.text) for text in row.texts)) for row in rows]
-    console.print(plain_table(("judge", *names), shown, "agreement with people"))
+    console.print(plain_table(("judge", *names), shown, "Agreement with people"))
     names = datasets_of(found.agreement)
     for name in names:
         title = name if len(names) > 1 else ""
@@ -331,7 +337,7 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
 
 
 def _show_kappas(console: Console, found: Agreement, title: str) -> None:
-    """Print kappas of judges and people with each person, where these fit beside each other."""
+    """Print kappas of judges and people with each person, unless there are too many people."""
     pairs = [
         *found.judges.filter(~pl.col("subgroup").is_in(["", "humans", *found.models]))
         .filter(statistic=found.kappa)
@@ -346,19 +352,19 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     if not 1 < len(people) <= MOST_COLUMNS:
         return
     whose = [*found.judges["who"].unique().sort(), *people]
-    heads, names = short_names(people, 12), short_names(whose, 40)
+    column_names, names = short_names(people, 12), short_names(whose, 40)
     rows = [(names[who], *(number(known.get((who, person))) for person in people)) for who in whose]
-    head = ("kappa with", *(heads[person] for person in people))
-    console.print(plain_table(head, rows, title))
+    columns = ("kappa with", *(column_names[person] for person in people))
+    console.print(plain_table(columns, rows, title))
 
 
 def _plain(text: str) -> str:
-    """Write numbers as the terminal's other tables do."""
+    """Replace typographic minus signs and spaces by ASCII, as in the other tables."""
     return text.replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _notes(rows_by_judge: CalibrationRows) -> list[str]:
-    """Say what was left out, and what cannot be rows_by_judge."""
+    """List doubts about verdicts, unreadable labels, and annotators who were not tested."""
     judges, annotators = rows_by_judge.asked, rows_by_judge.annotators.filter("asked")
     doubted = judges.filter(pl.col("reason").is_not_null())
     notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
@@ -368,7 +374,7 @@ def _notes(rows_by_judge: CalibrationRows) -> list[str]:
         *people.select("annotator", "unreadable").rows(),
     ]
     for name, count in lost:
-        notes += [f"{name}: labels that cannot be read, left out: {count}."] if count else []
+        notes += [f"{name}: {count} unreadable labels were left out."] if count else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

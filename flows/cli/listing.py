@@ -8,7 +8,7 @@ from rich.console import Console
 
 from flows.cli.terminal import plain_table, say
 from flows.studies import STUDIES
-from tasks.conclusions.derived_columns import BESIDE
+from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.kit.catalogue import UnknownNameError, unknown
 from tasks.metrics import METRICS
@@ -18,7 +18,7 @@ from tasks.providers import JUDGES, provider_of
 from tasks.statistics import STATISTICS, Row, Statistic
 
 HEADINGS = {
-    "n": ("samples with a shift; ballots where the votes have no attack", "mps"),
+    "n": ("number of samples with a shift; without perturbations, number of ballots", "mps"),
     "shift": (
         "mean preference shift (MPS) toward the changed answer, over the sham where there is one",
         "mps_sham",
@@ -26,37 +26,40 @@ HEADINGS = {
     "over control": ("mean preference shift over the control, the unchanged answer", "mps"),
     "sham": ("mean preference shift of the sham over the control", "sham_shift"),
     "ASR": ("attack success rate", "asr"),
-    "floor": ("the attack success rate of the sham: what noise alone does", "sham_floor"),
+    "floor": ("attack success rate of the sham, which noise alone causes", "sham_floor"),
     "PC": ("position consistency", "position_consistency"),
-    "valid": ("share of the ballots whose vote is valid", "valid_rate"),
-    "first slot": ("share of votes for what is shown first", "first_pick_share"),
-    "logits": ("pull of the first slot in logits, whatever the answers' quality", "position_kappa"),
-    "ties": ("ties among valid votes", "tie_rate"),
-    "with people": ("agreement with a person on a question (S1)", "s1_macro"),
+    "valid": ("share of ballots with a valid vote", "valid_rate"),
+    "first slot": ("share of votes for the answer shown first", "first_pick_share"),
+    "logits": (
+        "effect of the first slot in logits, adjusted for the quality of the answers",
+        "position_kappa",
+    ),
+    "ties": ("share of ties among valid votes", "tie_rate"),
+    "with people": ("chance of agreeing with a person on a question (S1)", "s1_macro"),
     "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),
     "dASR": ("attack success rate above its floor", "dasr"),
     "LOS": ("log-odds shift", "los"),
 }
-"""Column of a closing table or of the report -> what it is, and the row of estimates it shows.
+"""Column of a table or of the report -> its meaning, and the statistic that it shows.
 
-A column that is named like its row, as ``accuracy``, is explained by that."""
+Columns named like their statistic, such as ``accuracy``, are not repeated here."""
 
 
-class Shelf(NamedTuple):
-    """Names of a kind."""
+class Listing(NamedTuple):
+    """All names of one kind."""
 
-    one: str
+    kind: str
     about: Mapping[str, str]
-    doc: Callable[[str], object] | None = None
-    """What has a docstring for a name."""
+    documented: Callable[[str], object] | None = None
+    """Returns the object whose docstring explains a name."""
 
 
 def show_catalogues(only: str | None = None) -> None:
-    """Print every name that an option takes, or those of one kind."""
+    """Print all names that options accept, or those of one kind."""
     console = Console()
-    for title, shelf in _shelves().items():
+    for title, listing in _listings().items():
         if only in (None, title):
-            console.print(plain_table(("name", "about"), list(shelf.about.items()), title))
+            console.print(plain_table(("name", "about"), list(listing.about.items()), title))
             console.print()
     if only in (None, "studies"):
         for problem in STUDIES.unusable.values():
@@ -64,35 +67,35 @@ def show_catalogues(only: str | None = None) -> None:
 
 
 def explain(name: str) -> None:
-    """Print all that a name stands for; of what is computed, how.
+    """Print every meaning of a name; for statistics, with formula and sources.
 
     Raises
     ------
     UnknownNameError
-        If it stands for nothing.
+        If the name is unknown.
     """
-    shelves = _shelves()
-    if name in shelves:
+    listings = _listings()
+    if name in listings:
         show_catalogues(name)
         return
-    told = [*_of_numbers(name), *_on_shelves(name, shelves)]
-    if not told:
-        known = [*_rows(), *HEADINGS, *shelves, *(n for s in shelves.values() for n in s.about)]
+    meanings = [*_statistics(name), *_catalogue_entries(name, listings)]
+    if not meanings:
+        known = [*_rows(), *HEADINGS, *listings, *(n for s in listings.values() for n in s.about)]
         near = str(unknown("name", name, sorted(set(known)))).partition(" Known: ")[0]
-        raise UnknownNameError(f"{near} `voirdire list` shows all there are.")
-    say("\n\n".join(told))
+        raise UnknownNameError(f"{near} `voirdire list` shows all names.")
+    say("\n\n".join(meanings))
 
 
-def _of_numbers(name: str) -> Iterator[str]:
-    """Tell of a statistic, of a row that one makes, and of what stands beside rows."""
-    if beside := BESIDE.get(name):
-        yield f"{name}: {beside.about}\n\n{inspect.getdoc(beside.made_by)}"
+def _statistics(name: str) -> Iterator[str]:
+    """Explain a derived column, a column of a table, a statistic, or a row that one computes."""
+    if derived := DERIVED.get(name):
+        yield f"{name}: {derived.about}\n\n{inspect.getdoc(derived.made_by)}"
     about, row = HEADINGS.get(name, ("", name))
     if about:
-        yield f"{name}, in the table: {about}. Row `{row}`:"
+        yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
     if entry := {**_rows(), **STATISTICS}.get(row):
         yield (
-            f"{entry.name}: gives {', '.join(entry.gives)}; source {entry.source}\n"
+            f"{entry.name}: computes {', '.join(entry.gives)}; source: {entry.source}\n"
             + "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
             + "\n"
             + f"{inspect.getdoc(entry.measure)}"
@@ -107,38 +110,40 @@ def _declared(row: Row) -> str:
     return ", ".join([*parts, f"floor: {floor}"] if floor else parts)
 
 
-def _on_shelves(name: str, shelves: Mapping[str, Shelf]) -> Iterator[str]:
-    for title, shelf in shelves.items():
-        if name in shelf.about and title not in ("statistics", "beside estimates"):
-            how = inspect.getdoc(shelf.doc(name)) if shelf.doc else ""
-            yield f"{name}, a {shelf.one}: {how or shelf.about[name]}"
+def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[str]:
+    for title, listing in listings.items():
+        if name in listing.about and title not in ("statistics", "derived columns"):
+            docs = inspect.getdoc(listing.documented(name)) if listing.documented else ""
+            yield f"{name} ({listing.kind}): {docs or listing.about[name]}"
 
 
 def _rows() -> dict[str, Statistic]:
     return {row: entry for entry in STATISTICS.values() for row in entry.gives}
 
 
-def _shelves() -> dict[str, Shelf]:
+def _listings() -> dict[str, Listing]:
     return {
-        "datasets": Shelf("dataset", {n: entry.summary for n, entry in DATASETS.items()}),
-        "perturbations": Shelf(
+        "datasets": Listing("dataset", {n: entry.summary for n, entry in DATASETS.items()}),
+        "perturbations": Listing(
             "perturbation",
             {n: f"{e.kind}, {e.bias}: {e.summary}" for n, e in PERTURBATIONS.items()},
         ),
-        "judges": Shelf(
+        "judges": Listing(
             "judge",
             {
                 n: ("simulated: " if provider_of(n).simulated else "") + judge.about
                 for n, judge in JUDGES.items()
             },
         ),
-        "judge prompts": Shelf("judge prompt", {n: p.source for n, p in PROMPTS.items()}),
-        "statistics": Shelf("statistic", {n: entry.summary for n, entry in STATISTICS.items()}),
-        "beside estimates": Shelf("column", {n: entry.about for n, entry in BESIDE.items()}),
-        "metrics": Shelf(
-            "metric of calibration",
+        "judge prompts": Listing("judge prompt", {n: p.source for n, p in PROMPTS.items()}),
+        "statistics": Listing("statistic", {n: entry.summary for n, entry in STATISTICS.items()}),
+        "derived columns": Listing(
+            "derived column", {n: entry.about for n, entry in DERIVED.items()}
+        ),
+        "metrics": Listing(
+            "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},
             lambda n: METRICS[n].prepare,
         ),
-        "studies": Shelf("study", {n: file.about for n, file in STUDIES.items()}),
+        "studies": Listing("study", {n: file.about for n, file in STUDIES.items()}),
     }

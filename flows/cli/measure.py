@@ -1,4 +1,4 @@
-"""`voirdire measure`: estimates of votes collected elsewhere, without server or model."""
+"""`voirdire measure`: compute and print the statistics of a file of votes."""
 
 import json
 import tempfile
@@ -58,10 +58,13 @@ def show_measures(
     *,
     interval: str = "wilson",
 ) -> None:
-    """Print the estimates of a file of votes, after saving all that follows from it if asked to."""
+    """Print the estimates of a file of votes; with a warehouse, save them there first."""
     gates = SCORECARD in only
     if gates and set(only) != {SCORECARD}:
-        raise ValueError(f"{SCORECARD}: its rows are gates, not estimates: ask for it alone.")
+        raise ValueError(
+            f"--only {SCORECARD} shows gates, not estimates, and cannot be combined with other "
+            "names. Run the command once for each."
+        )
     rows = [] if gates else _rows_of(only)
     log = read_votes(votes)
     if warehouse:
@@ -73,7 +76,7 @@ def show_measures(
         study = save_file(votes, mode, log, results, warehouse)
         click.echo(
             f"{log.height} votes and all results saved as study {study} in {warehouse}. "
-            f"The report: `voirdire report {study} --warehouse {warehouse}`.",
+            f"`voirdire report {study} --warehouse {warehouse}` writes the report.",
             err=True,
         )
     bare = form == "table" and not only
@@ -85,16 +88,18 @@ def show_measures(
         found = scorecard(estimates, results.findings, drift_in(log, mode))
         _show(found, form, show_gates)
         return
-    told = estimates.join(
+    rows_with_derived = estimates.join(
         _numbers(log, results, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
-    chosen = told.filter(pl.col("statistic").is_in(rows)) if only else told
+    chosen = (
+        rows_with_derived.filter(pl.col("statistic").is_in(rows)) if only else rows_with_derived
+    )
     persons = set(log.filter("human")["judge"].cast(pl.String))
     _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
-    there = set(chosen["statistic"])
+    present = set(chosen["statistic"])
     for name, statistic in _asked(only):
-        if there.isdisjoint(_rows_of([name])):
-            say(f"{name}: no row: {missing(log, statistic)}.", err=True)
+        if present.isdisjoint(_rows_of([name])):
+            say(f"{name}: no rows, because {missing(log, statistic)}.", err=True)
 
 
 def _show(
@@ -109,15 +114,15 @@ def _show(
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:
-    """Return the rows that statistics make, each named by its own name or its statistic's."""
+    """Return the row names that each given name stands for: a statistic or one of its rows."""
     gives = {name: entry.gives for name, entry in STATISTICS.items()}
     single = {row: (row,) for rows in gives.values() for row in rows}
     known = {**single, **gives}
     for name in names:
         if name in COLUMNS:
             raise ValueError(
-                f"{name!r} is a column, not a row: `--format json` or `csv` have it, and "
-                f"`voirdire list {name}` explains it."
+                f"{name!r} is a derived column, not a statistic. `--format json` or `--format csv` "
+                f"prints it, and `voirdire list {name}` explains it."
             )
         if name not in known:
             raise unknown("statistic", name, sorted([*known, SCORECARD]))
@@ -125,14 +130,14 @@ def _rows_of(names: Sequence[str]) -> list[str]:
 
 
 def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each name with the statistic that it is of."""
+    """Return each name with the statistic that computes it."""
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
     return [(name, name if name in STATISTICS else makers[name]) for name in names]
 
 
 def _bias(results: Results) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
-    return _shelved(
+    return _query_temporary(
         _savings(results),
         "select * from mart.bias "
         "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
@@ -142,7 +147,7 @@ def _bias(results: Results) -> pl.DataFrame:
 def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFrame:
     """Return what ``mart.numbers`` adds to each estimate."""
     savings = [*_savings(results), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
-    found = _shelved(
+    found = _query_temporary(
         savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
     )
     return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
@@ -158,8 +163,8 @@ def _savings(results: Results) -> list[Saving]:
     ]
 
 
-def _shelved(savings: Sequence[Saving], query: str) -> pl.DataFrame:
-    """Read a mart off a warehouse that is thrown away."""
+def _query_temporary(savings: Sequence[Saving], query: str) -> pl.DataFrame:
+    """Query results in a temporary warehouse."""
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
         warehouse.save(savings, run="measure", study="measure")

@@ -1,4 +1,4 @@
-"""The tables of `voirdire measure`: effects, and all else."""
+"""Terminal tables of `voirdire measure`: effects, judges, single statistics, scorecard, drift."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,31 +27,38 @@ OF_JUDGES = {
 """Name in the table of judges -> statistic and subgroup."""
 
 JUDGES_LEGEND = (
-    "Brackets: 95 % intervals. valid: of n ballots; first slot: share of votes for what is shown "
-    "first (.50 if its place counts for nothing); PC: position consistency; logits: the pull of "
-    "the first slot where each pair was seen in one order, as the share then also depends on which "
-    "answers stood first; with people: agreement with a person on a question (S1)."
+    "Brackets: 95 % confidence intervals. valid: share of valid votes among n ballots. first slot: "
+    "share of votes for the answer shown first (.50 without position bias). logits: effect of the "
+    "first slot in logits; it replaces PC where each pair was shown in one order only, because the "
+    "share of first picks then also depends on which answers were shown first. PC: position "
+    "consistency. with people: chance of agreeing with a person on a question (S1)."
 )
 GATES_LEGEND = (
-    "margin: what is left of the tolerance at the worse end of the interval (1 all, 0 none, below "
-    "0 beyond; of a promote bias, the 90 % interval). `voirdire list scorecard` explains the gates."
+    "margin: share of the tolerance left at the worse end of the 95 % interval (90 % for a promote "
+    "bias); 1: all of it, 0: none, below 0: tolerance exceeded. `voirdire list scorecard` explains "
+    "the gates."
 )
 ASKED = ("dataset", "prompt", "wave")
+NO_LABEL = "the file has no right verdicts; put them into a column `label`"
+NO_PEOPLE = "the file has no votes of people; see the column `human`"
 NEEDED = {
-    "accuracy": ("label", "the right verdict of a pair is in no row: put it into a column `label`"),
-    "accuracy_change": ("label", "the right verdict is in no row: put it into a column `label`"),
-    "ppi": ("human_score", "what people say is in no row: see `human_score`, `label_chance`"),
-    "rogan_gladen": ("human_score", "what people say is in no row: see `human_score`"),
-    "gap_agreement": ("human", "nobody in the file is a person: see the column `human`"),
-    "mt_bench_agreement": ("human", "nobody in the file is a person: see the column `human`"),
-    "noise_ceiling": ("human", "nobody in the file is a person: see the column `human`"),
-    "fleiss_kappa": ("human", "nobody in the file is a person: see the column `human`"),
-    "krippendorff_alpha": ("human", "nobody in the file is a person: see the column `human`"),
+    "accuracy": ("label", NO_LABEL),
+    "accuracy_change": ("label", NO_LABEL),
+    "ppi": (
+        "human_score",
+        "the file has no human labels; see the columns `human_score` and `label_chance`",
+    ),
+    "rogan_gladen": ("human_score", "the file has no human labels; see the column `human_score`"),
+    "gap_agreement": ("human", NO_PEOPLE),
+    "mt_bench_agreement": ("human", NO_PEOPLE),
+    "noise_ceiling": ("human", NO_PEOPLE),
+    "fleiss_kappa": ("human", NO_PEOPLE),
+    "krippendorff_alpha": ("human", NO_PEOPLE),
 }
-"""Statistic -> the column that it takes, and what to say where that is empty."""
+"""Statistic -> the column that it needs, and the message if that column is empty."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
-PAIRS = "no control pair has two known authors: see `anchor_author`, `target_author`"
-ARMS = "no vote is of an experimental arm: see the column `arm`"
+PAIRS = "no control pair has two known authors; see the columns `anchor_author` and `target_author`"
+ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
 
 def show_summary(
@@ -61,39 +68,39 @@ def show_summary(
     bias: pl.DataFrame,
     drifts: pl.DataFrame,
 ) -> None:
-    """Print effects, or what is known of judges; who is left out; drift; and names of the rest."""
+    """Print effects (without perturbations: judges), exclusions, drift, and other statistics."""
     effects = bias.to_dicts()
     attacked = any(row["perturbation"] is not None for row in effects)
     if attacked:
         console.print(result_table(effects, title, console))
-        told = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
-        words = legend(effects)
+        shown = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
+        explanation = legend(effects)
     else:
         columns, rows = _judges(estimates, effects, " ")
         if not fits(columns, rows, console.width):
             columns, rows = _judges(estimates, effects, "\n")
         print_rows(console, columns, rows, title)
-        told, words = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
-    _paragraph(console, words, style="dim")
+        shown, explanation = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
+    _paragraph(console, explanation, style="dim")
     for line in lost_lines(effects):
         _paragraph(console, line)
     if attacked:
         for line in _left_out(rule(exclude(Estimates.of(estimates)))):
             _paragraph(console, line)
     show_drift(console, drifts)
-    if rest := _rest(estimates, told):
-        _paragraph(console, f"Also measured, with the number of rows: {rest}.")
+    if rest := _rest(estimates, shown):
+        _paragraph(console, f"Also measured (number of rows): {rest}.")
         _paragraph(
             console,
-            "`--only NAME` shows one of these, `--only scorecard` which gates a judge passes, "
-            "`--format json` or `csv` all numbers.",
+            "`--only NAME` shows one of these, `--only scorecard` shows which gates a judge "
+            "passes, and `--format json` or `--format csv` prints all numbers.",
         )
 
 
 def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, str]) -> None:
-    """Print a table per name of a row; why something is missing stands below it, once.
+    """Print a table per statistic, followed by the reasons for missing numbers as footnotes.
 
-    ``marks`` stand behind names (``marks_of``), each of a pair has its own.
+    ``marks`` are appended to names of judges (``marks_of``).
     """
     for (name,), rows in estimates.partition_by(
         "statistic", maintain_order=True, as_dict=True
@@ -109,7 +116,7 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
 
 
 def show_gates(console: Console, gates: pl.DataFrame) -> None:
-    """Print a row per judge and gate of a scorecard; why one cannot be told stands below, once."""
+    """Print a row per judge and gate of a scorecard; reasons follow as footnotes."""
     reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
     columns, cells = _gates(gates, reasons, " ")
     if not fits(columns, cells, console.width):
@@ -120,26 +127,26 @@ def show_gates(console: Console, gates: pl.DataFrame) -> None:
 
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
-    """Say why a file gives no row of a statistic, as far as its columns tell."""
-    column, told = NEEDED.get(statistic, ("", ""))
+    """Say why a file gives no row of a statistic, as far as its columns show."""
+    column, message = NEEDED.get(statistic, ("", ""))
     if column and not (log[column].any() if column == "human" else log[column].count()):
-        return told
+        return message
     reads = STATISTICS[statistic].reads
     if "contests" in reads and not (log["anchor_author"] != log["target_author"]).any():
         return PAIRS
     if statistic == "drift" and log["wave"].n_unique() < 2:
-        return "all votes are of one wave: see the column `wave`"
+        return "all votes belong to one wave; see the column `wave`"
     if "shifts" in reads and not log["perturbation"].count():
         return ARMS
     if statistic in TWO_JUDGES and log["judge"].n_unique() < 2:
-        return "the file has one judge, and this compares two"
-    return f"the votes give nothing that it could be of: see `voirdire list {statistic}`"
+        return "the file has one judge, and this statistic compares two"
+    return f"the votes do not suffice; `voirdire list {statistic}` says what it needs"
 
 
 def _judges(
     estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between: str
 ) -> tuple[list[str], list[list[Any]]]:
-    """Lay out what is known of each judge, an interval beside its number or below it.
+    """Lay out a row per judge, each interval beside its number or below it.
 
     ``effects`` are the rows of ``mart.bias`` about position.
     """
@@ -189,7 +196,7 @@ def _cells(
     marks: Mapping[str, str],
     between: str,
 ) -> tuple[list[str], list[list[Any]]]:
-    """Lay out rows of one statistic; columns in which nothing stands are left out."""
+    """Lay out rows of one statistic, leaving out empty columns."""
     whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
     digits = 0 if whole.all() else 3
     levels = rows["level"].drop_nulls().unique()
@@ -221,7 +228,7 @@ def _cells(
 def _gates(
     gates: pl.DataFrame, reasons: Sequence[str], between: str
 ) -> tuple[list[str], list[list[Any]]]:
-    """Lay out gates, each bias by its perturbation; columns without anything are left out."""
+    """Lay out gates (each bias by its perturbation), leaving out empty columns."""
     asked = _differing(gates, ASKED)
     table = [
         {
@@ -258,9 +265,9 @@ def _who(row: dict[str, Any], between: str = " ") -> str:
 
 
 def _part(row: dict[str, Any], marks: Mapping[str, str], between: str) -> str:
-    """Write what of the cell a row is about; of another judge, whether that is a formula.
+    """Return the subgroup of a row; if it is another judge, mark it as simulated.
 
-    A row of two is simulated if either is, so in any other it is no judge, or a real one.
+    A row about two judges is simulated if either is, so in other rows no mark is needed.
     """
     part = row["subgroup"] or ""
     return with_mark(part, marks, between) if row["simulated"] else part
@@ -297,16 +304,15 @@ def _left_out(exclusions: Rule) -> list[str]:
         return []
     lines = [f"Excluded from mean attack success rates: {exclusions.left_out or 'no judge'}."]
     if exclusions.undecided:
-        lines.append(f"The data do not suffice to decide on {exclusions.undecided}.")
+        lines.append(f"Too little data to decide whether to exclude: {exclusions.undecided}.")
     return lines
 
 
 def show_drift(console: Console, drifts: pl.DataFrame) -> None:
-    """Print what is suspect or an alert, and how much else was compared."""
+    """Print suspected and confirmed drift, and the number of comparisons by state."""
     if drifts.is_empty():
         return
-    loud = drifts.filter(pl.col("state") != "quiet")
-    alarms = loud.filter(pl.col("state").is_in(["suspect", "alert"]))
+    alarms = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
     if alarms.height:
         columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
         rows = [
@@ -325,14 +331,16 @@ def show_drift(console: Console, drifts: pl.DataFrame) -> None:
         print_rows(console, columns, rows, "Drift")
     states = drifts["state"].value_counts(sort=True)
     counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
-    _paragraph(console, f"Drift since the first wave: {counted} (judges, waves and measures).")
+    _paragraph(
+        console, f"Drift since the first wave: {counted} (comparisons by judge, wave and measure)."
+    )
 
 
-def _rest(estimates: pl.DataFrame, told: set[str]) -> str:
-    """Count the rows of each statistic that is not in the table."""
+def _rest(estimates: pl.DataFrame, shown: set[str]) -> str:
+    """Count the rows of each statistic, except those that the table shows."""
     counts = dict(estimates["statistic"].value_counts().iter_rows())
     found = {
-        name: sum(counts.get(row, 0) for row in entry.gives if row not in told)
+        name: sum(counts.get(row, 0) for row in entry.gives if row not in shown)
         for name, entry in STATISTICS.items()
     }
     return ", ".join(f"{name} {many}" for name, many in found.items() if many)

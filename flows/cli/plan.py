@@ -51,13 +51,13 @@ from warehouse.store import Warehouse
 
 FRAMES = 2 * FRAME_TOKENS
 
-TELLING = 20
+ENOUGH_REPLIES = 20
 """Number of earlier votes needed to estimate the tokens of a reply."""
 
 REPLIES = f"""
     select judge, avg(completion_tokens) from votes join (
         select distinct ballot_id, judge from ballots where prompt = ?
-    ) using (ballot_id) group by judge having count(completion_tokens) >= {TELLING}
+    ) using (ballot_id) group by judge having count(completion_tokens) >= {ENOUGH_REPLIES}
 """  # noqa: S608 - a constant of this file
 
 ASK_ABOVE_USD = 1.0
@@ -67,7 +67,7 @@ LEAST_EFFECT = 1e-6
 
 
 class Cost(NamedTuple):
-    """What asking one judge would take."""
+    """The calls, tokens and cost of asking one judge."""
 
     judge: str
     cast: int
@@ -76,38 +76,38 @@ class Cost(NamedTuple):
     reply_tokens: int
     usd: float | None
     most_usd: float | None
-    """What a budget sets aside: each byte a token, each reply as long as it may get."""
+    """What a budget reserves: one token per byte, replies of maximum length."""
     from_history: bool = False
     """Whether the length of replies is known from earlier votes."""
 
     @property
     def expected_usd(self) -> float | None:
-        """What to expect: the most, unless earlier votes tell better."""
+        """The estimate if it is based on earlier votes, else the maximum."""
         return self.usd if self.from_history else self.most_usd
 
 
 def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:
-    """Print ballots, tokens and cost per judge, and the smallest shift that can be seen.
+    """Print ballots, tokens and cost per judge, and the smallest detectable shift.
 
-    With an ``effect``, also how many samples it takes to see a shift of that size.
+    With an ``effect``, also print how many samples it takes to detect a shift of that size.
     """
     if effect is not None and not LEAST_EFFECT <= effect <= 1:
         raise ValueError(
-            f"effect ({effect}) must be above 0 and at most 1 (at least {LEAST_EFFECT:f}): a mean "
-            "preference shift."
+            f"--effect is {effect}; it is a mean preference shift and must be between "
+            f"{LEAST_EFFECT:f} and 1."
         )
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)
     console = Console()
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
-    for line in _hindrances(study, costs):
+    for line in _obstacles(study, costs):
         console.print(line, markup=False, highlight=False)
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
         console.print(left_out, markup=False, highlight=False)
-    # A perturbation that is left out says nothing of what the others can show.
+    # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
     study = study.model_copy(update={"perturbations": list(compared)})
@@ -117,29 +117,29 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(detectable_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
-        told = effect_advice(samples, study.votes_per_pair, effect)
-        console.print(told, markup=False, highlight=False)
+        explanation = effect_advice(samples, study.votes_per_pair, effect)
+        console.print(explanation, markup=False, highlight=False)
     for line in advice(seen, samples, study, questions, df):
         console.print(line, markup=False, highlight=False)
     notes = (
-        f"Tokens are estimated at {CHARACTERS_PER_TOKEN} characters each. The length of a reply is "
-        f"the mean of the judge's earlier replies, if there are {TELLING}; otherwise "
-        f"{THINKING_TOKENS} tokens for judges that reason or may use more than {SHORT_TOKENS}, and "
-        f"{REPLY_TOKENS} for others. At most: the amount that a budget reserves without retries, "
-        "with one token per byte, replies of max_tokens and the most expensive price tier."
+        f"Estimates: {CHARACTERS_PER_TOKEN} characters per token; a reply is as long as the mean "
+        f"of the judge's earlier replies if there are {ENOUGH_REPLIES}, else {THINKING_TOKENS} "
+        f"tokens for judges that reason or may use more than {SHORT_TOKENS}, and {REPLY_TOKENS} "
+        "for others. at most: the amount that a budget reserves if no call is retried (one token "
+        "per byte, replies of max_tokens, the most expensive price tier)."
     )
     if study.stop != "none" or study.probe:
-        notes += " Early stopping may reduce the number of calls."
+        notes += " Early stopping may reduce the number of calls further."
     console.print(notes, style="dim")
 
 
 def confirm_spending(study: Study, warehouse: Path | None) -> None:
-    """Ask before more is spent than ``ASK_ABOVE_USD``, or an amount that nobody knows.
+    """Ask for confirmation if the cost exceeds ``ASK_ABOVE_USD`` or is unknown.
 
     Raises
     ------
     ValueError
-        If nobody is there to ask, or the answer is no.
+        If standard input is no terminal, or the answer is no.
     """
     if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
         return
@@ -150,24 +150,25 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
     if total <= ASK_ABOVE_USD and not unknown:
         return
     about = sum(cost.usd or 0.0 for cost in due)
-    text = f"{sum(cost.calls for cost in due)} calls for about {about:.2f} USD"
+    text = f"{sum(cost.calls for cost in due)} calls, estimated at {about:.2f} USD"
     if all(cost.from_history for cost in due):
-        text += ", estimated from earlier votes"
+        text += " from earlier votes"
     else:
         text += f", at most {sum(cost.most_usd or 0.0 for cost in due):.2f} USD"
     text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
-    if sys.stdin.isatty() and click.confirm(f"This makes {text}. Go on?"):
+    if sys.stdin.isatty() and click.confirm(f"This audit makes {text}. Continue?"):
         return
     raise ValueError(
-        f"{text}: nothing was asked. Confirm with --yes, or set a limit with --budget USD (set an "
-        "unknown price or token limit as usd_per_million and max_tokens in the provider's file)."
+        f"the audit was not confirmed, so nothing was asked: it would make {text}. Confirm with "
+        "--yes, or set a limit with --budget USD (give an unknown price or token limit as "
+        "usd_per_million and max_tokens in the provider's file)."
     )
 
 
-def _hindrances(study: Study, costs: list[Cost]) -> Iterator[str]:
-    """Say which judges could not be asked, and whether the budget suffices."""
-    if hindered := not_ready(study):
-        yield f"`voirdire audit` would leave gaps, as it cannot ask {not_ready_line(hindered)}."
+def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
+    """Say which judges cannot be asked, and whether the budget suffices."""
+    if unavailable := not_ready(study):
+        yield f"`voirdire audit` would leave gaps: it cannot ask {not_ready_line(unavailable)}."
     if study.budget_usd is not None and not without_bounds(study):
         sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
         yield budget_line(study.budget_usd, *sums)
@@ -195,11 +196,11 @@ def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> 
     dropped = dropped_params(study.judges, study.prompt)
     ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design, dropped)
     path = Path(warehouse or default_path())
-    cast, told = Votes.empty(), {}
+    cast, reply_tokens = Votes.empty(), {}
     if path.is_file():
         cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
-        told = dict(Warehouse(path).query(REPLIES, [study.prompt]).iter_rows())
-    return _costs(ballots, cast, pairs, study.prompt, told)
+        reply_tokens = dict(Warehouse(path).query(REPLIES, [study.prompt]).iter_rows())
+    return _costs(ballots, cast, pairs, study.prompt, reply_tokens)
 
 
 def _costs(
@@ -207,9 +208,9 @@ def _costs(
     cast: DataFrame[Votes],
     pairs: DataFrame[Pairs],
     prompt: str,
-    told: dict[str, float],
+    reply_tokens: dict[str, float],
 ) -> list[Cost]:
-    """Return the cost of each judge; ``told`` are the mean tokens of earlier replies."""
+    """Return the cost of each judge; ``reply_tokens`` are the mean tokens of earlier replies."""
     texts = pl.col("question", "anchor", "target").str
     lengths = pairs.select(
         "pair_id",
@@ -232,7 +233,7 @@ def _costs(
         .join(systems, on="judge")
         .with_columns(
             characters=pl.col("characters") + pl.col("around"),
-            # A frame around each of two messages, as the engine sets it aside.
+            # Two messages, each with the overhead that the engine reserves.
             octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
             known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
         )
@@ -246,11 +247,14 @@ def _costs(
         )
         .sort("judge")
     )
-    return [_cost(**row, told=told.get(row["judge"])) for row in asked.iter_rows(named=True)]
+    return [
+        _cost(**row, reply_tokens=reply_tokens.get(row["judge"]))
+        for row in asked.iter_rows(named=True)
+    ]
 
 
 def _around(prompt: str, judge: str) -> str:
-    """Return all that a judge reads beside the question and the two answers."""
+    """Return the prompt text around the question and the two answers."""
     messages = PROMPTS[prompt].messages("", "", "", before=JUDGES[judge].system)
     return "".join(message["content"] for message in messages)
 
@@ -263,18 +267,18 @@ def _cost(
     characters: int,
     octets: int,
     longest: int | None,
-    told: float | None,
+    reply_tokens: float | None,
 ) -> Cost:
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
     tokens = characters // CHARACTERS_PER_TOKEN
-    replies = round(calls * (guessed_tokens(asked) if told is None else told))
+    replies = round(calls * (guessed_tokens(asked) if reply_tokens is None else reply_tokens))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
     most = 0.0 if simulated or not calls else None
     highest, reply = highest_price(asked, longest), most_tokens(asked)
     if most is None and highest is not None and (reply is not None or not highest.completion):
         most = octets * highest.prompt + calls * (reply or 0) * highest.completion
-    return Cost(judge, cast, calls, tokens, replies, usd, most, told is not None)
+    return Cost(judge, cast, calls, tokens, replies, usd, most, reply_tokens is not None)
 
 
 def _cost_table(costs: list[Cost]) -> object:

@@ -30,10 +30,10 @@ from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 ENOUGH = 30
-"""Questions of earlier shifts by which a judge's spread is known to 13 %."""
+"""Degrees of freedom of earlier shifts at which a judge's spread is known to 13 %."""
 
 SCREEN, PAPER = 2, 6
-"""Votes per pair of the two designs that are held against each other."""
+"""Votes per pair of the two designs that are compared."""
 
 DESIGNS = (2, 4, 6)
 """Votes per pair for which the number of samples is shown."""
@@ -69,10 +69,10 @@ EARLIER = f"""
 
 
 class Spread(NamedTuple):
-    """The standard deviation of a judge's shifts, and how it is known.
+    """The standard deviation of a judge's shifts, and where it comes from.
 
-    Of earlier shifts it is that of independent samples whose mean would be as uncertain as theirs:
-    samples of one question tell less than as many questions.
+    From earlier shifts, it is the standard deviation that independent samples with the same
+    uncertainty of the mean would have: samples of the same question are correlated.
     """
 
     sigma: float
@@ -119,11 +119,11 @@ def detectable_effects(
 
 
 def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
-    """Return what earlier votes on the same judge prompt tell of each judge."""
+    """Return the spread of each judge's earlier shifts under the same judge prompt."""
     path = Path(warehouse or default_path())
     if not path.is_file():
         return {}
-    told: dict[str, Spread] = {}
+    spreads: dict[str, Spread] = {}
     rows = Warehouse(path).query(EARLIER, [study.prompt]).rows()
     # The design nearest to the study's comes last, so it stays.
     for judge, votes, sigma, shifts in sorted(
@@ -131,14 +131,14 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     ):
         rescaled = rescaled_sigma(sigma, votes, study.votes_per_pair)
         at = "" if votes == study.votes_per_pair else f" at {votes} votes"
-        told[judge] = Spread(rescaled, f"{shifts} earlier shifts{at}")
-    return told
+        spreads[judge] = Spread(rescaled, f"{shifts} earlier shifts{at}")
+    return spreads
 
 
 def sample_table(
     pairs: DataFrame[Pairs], perturbed: DataFrame[PerturbedAnswers], study: Study
 ) -> tuple[object, dict[str, int]]:
-    """Lay out how many samples each perturbation has; return those that its endpoint rests on."""
+    """Lay out the samples per perturbation; also return how many the primary endpoint uses."""
     rows: list[tuple[Any, ...]] = []
     seen: dict[str, int] = {}
     for name in study.asked():
@@ -147,14 +147,14 @@ def sample_table(
         shams = arms.filter(pl.col("arm") == "sham").height
         dropped = perturbed.filter(pl.col("perturbation") == name).height - samples
         rows.append((name, samples, shams, dropped))
-        # The primary endpoint is over the sham where there is one.
+        # The primary endpoint compares with the sham where there is one.
         seen[name] = shams or samples
     columns = ("perturbation", "samples", "with sham", "dropped")
     return plain_table(columns, rows, "Samples per perturbation"), seen
 
 
 def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers]) -> str | None:
-    """Name the perturbations without samples and why; null if each has some, or none has."""
+    """Name the perturbations without samples, and why; None if all or none have samples."""
     empty = [name for name, number in samples.items() if not number]
     if not empty or len(empty) == len(samples):
         return None
@@ -163,17 +163,17 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
         failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
         frequent = failures.mode().sort().to_list() or ["the dataset has no answers"]
         reasons.append(f"{name} ({frequent[0]})")
-    return f"Left out, without a sample: {', '.join(reasons)}."
+    return f"Left out because they have no samples: {', '.join(reasons)}."
 
 
 def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
-    """Lay out what the design sees of each judge; fits 100 columns."""
+    """Lay out the smallest detectable shift of each judge; fits 100 columns."""
     columns = (
         "judge",
         "spread",
-        "known from",
+        "source",
         "smallest",
-        f"needs for {_plain(MINIMUM)}",
+        f"samples for {_plain(MINIMUM)}",
         f"{SCREEN} votes",
         f"{PAPER} votes",
     )
@@ -195,7 +195,7 @@ def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
 
 
 def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> object:
-    """Lay out how many samples, and calls in all arms, it takes to see ``effect`` of each judge."""
+    """Lay out the samples, and the calls in all arms, needed to detect ``effect`` per judge."""
     body = []
     for row in rows:
         sigmas = [rescaled_sigma(row.spread.sigma, votes, v) for v in DESIGNS]
@@ -204,31 +204,31 @@ def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> obj
         body.append((row.judge, *(x for both in zip(needed, asked, strict=True) for x in both)))
     columns = ("judge", *(text for v in DESIGNS for text in (f"{v} votes", "calls")))
     return plain_table(
-        columns, body, f"Samples of a perturbation to see a shift of {_plain(effect)} (80 % power)"
+        columns, body, f"Samples needed to detect a shift of {_plain(effect)} (80 % power)"
     )
 
 
 def effect_advice(samples: int, votes: int, effect: float) -> str:
-    """Say what the table of an effect counts, and what the same effect takes as a dASR."""
+    """Explain the table of an effect, and say what detecting it as a dASR would take."""
     needed = samples_needed_dasr(effect) or 0
     return (
-        f"The study has {samples} at {votes} votes per pair. Calls are those of one perturbation "
-        f"in {ARMS} arms; of several, the control is asked once. Seen as a dASR of that size, at "
-        f"{ASR_VOTES} votes, it takes about {needed} samples of a typical judge, "
-        f"{needed * ASR_VOTES * ARMS} calls."
+        f"The study has {samples} samples at {votes} votes per pair. Calls are those of one "
+        f"perturbation in {ARMS} arms; several perturbations share the control arm. To detect a "
+        f"dASR of that size at {ASR_VOTES} votes per pair takes about {needed} samples of a "
+        f"typical judge, {needed * ASR_VOTES * ARMS} calls."
     )
 
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
-    """Return how many questions the samples are of, where a perturbation has fewest."""
+    """Return the smallest number of questions with samples of one perturbation."""
     asked = _asked(pairs).group_by("perturbation").agg(pl.col("cluster").n_unique())
     return min(asked["cluster"].to_list(), default=0)
 
 
 def freedom_of(pairs: DataFrame[Pairs]) -> float | None:
-    """Return the degrees of freedom of the questions, where a perturbation has fewest.
+    """Return the smallest degrees of freedom of one perturbation; None if none is defined.
 
-    All but one of the questions if each has the same number of samples; None if none can be told.
+    They are the number of questions minus one if all questions have equally many samples.
     """
     sizes = _asked(pairs).group_by("perturbation", "cluster").agg(pl.col("sample").n_unique())
     found = [
@@ -240,7 +240,7 @@ def freedom_of(pairs: DataFrame[Pairs]) -> float | None:
 
 
 def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
-    """Keep the arm that each perturbation's endpoint rests on: the sham's where there is one."""
+    """Keep the arm that the primary endpoint compares with: the sham where there is one."""
     asked = pairs.filter(pl.col("arm").is_in(["experimental", "sham"]))
     shammed = (pl.col("arm") == "sham").any().over("perturbation")
     return asked.filter(~shammed | (pl.col("arm") == "sham"))
@@ -253,40 +253,39 @@ def advice(
     questions: int | None = None,
     df: float | None = None,
 ) -> Iterator[str]:
-    """Say whether the smallest shift that matters can be seen, and what the columns mean."""
+    """Say whether the smallest relevant shift can be detected, and explain the columns."""
     if not samples:
         yield "The study has no samples."
         return
     if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
         why = (
-            f"below {FEWEST_CLUSTERS} independent questions nothing is concluded, and the "
-            f"perturbation with fewest has {questions}"
+            f"a finding needs {FEWEST_CLUSTERS} independent questions, and one perturbation has "
+            f"only {questions}"
             if questions < FEWEST_CLUSTERS
-            else f"{TOO_UNEVEN}, which leaves {df:.1f} degrees of freedom where a finding "
-            f"takes {LEAST_DF:.0f}"
+            else f"{TOO_UNEVEN} ({df:.1f} degrees of freedom, and a finding needs {LEAST_DF:.0f})"
         )
         yield (
-            f"No shift can be seen, however large: {why}. The smallest "
-            f"shift that matters ({_plain(MINIMUM)}) takes about {needed} samples of a "
-            f"perturbation with {study.votes_per_pair} votes per pair (80 % power; of the judge "
-            "that takes most)."
+            f"No shift can be detected, however large: {why}. To detect the smallest relevant "
+            f"shift ({_plain(MINIMUM)}) takes about {needed} samples per perturbation with "
+            f"{study.votes_per_pair} votes per pair (80 % power, for the noisiest judge)."
         )
         return
     blind = [row for row in rows if row.smallest > MINIMUM]
     if not blind:
-        yield f"The design can detect the smallest shift that matters ({_plain(MINIMUM)})."
+        yield f"The design can detect the smallest relevant shift ({_plain(MINIMUM)})."
     else:
-        whom = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
+        judges = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The smallest shift that matters ({_plain(MINIMUM)}) cannot be seen of {whom}: with "
-            f"{study.votes_per_pair} votes per pair that takes about "
+            f"The design cannot detect the smallest relevant shift ({_plain(MINIMUM)}) for "
+            f"{judges}: with {study.votes_per_pair} votes per pair that takes about "
             f"{max(row.needed for row in blind)} samples."
         )
     text = (
-        f"Needs: samples of a perturbation to see a shift of {_plain(MINIMUM)}. {SCREEN} votes, "
-        f"{PAPER} votes: the smallest shift if the same number of calls went to so many votes per "
-        "pair."
+        "smallest: smallest detectable shift. "
+        f"samples for {_plain(MINIMUM)}: samples per perturbation needed to detect a shift of "
+        f"{_plain(MINIMUM)}. {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
+        "same number of calls at that many votes per pair."
     )
     if any(row.spread.source == "typical judge" for row in rows):
         sharp, noisy = (
@@ -294,39 +293,41 @@ def advice(
             for kind in SPREADS
             if kind != "typical"
         )
-        text += f" Of a sharp judge one sees {sharp}, of a noisy one {noisy}."
+        text += f" It is {sharp} for a judge with little noise, {noisy} for a noisy one."
     yield text
     cells = len(study.judges) * len(study.asked())
-    text = f"Power .80 is at a raw p of {_plain(ALPHA)}"
+    text = f"The power of 80 % refers to a raw p-value below {_plain(ALPHA)}."
     if cells > 1:
         text += (
-            f"; a finding needs a p that is below it when adjusted over the study's {cells} cells, "
-            "so more samples where few of them are biased"
+            f" A finding needs the p-value adjusted over the study's {cells} cells to be below "
+            f"{_plain(ALPHA)}, which takes more samples if few of the cells are biased."
         )
-    yield f"{text}."
+    yield text
     guessed = [row.judge for row in rows if row.spread.source == "typical judge"]
     if questions and questions < samples and guessed:
-        whom = "every judge" if len(guessed) == len(rows) else ", ".join(guessed)
+        judges = "every judge" if len(guessed) == len(rows) else ", ".join(guessed)
         yield (
-            f"The {samples} samples are of {questions} questions: what is said of {whom} holds if "
-            "samples of a question were independent. Earlier shifts tell how far they are not."
+            f"The {samples} samples come from {questions} questions. The figures for {judges} "
+            "assume that samples of the same question are independent; once there are votes, "
+            "their correlation is taken into account."
         )
     one, two = (f"{100 * share_used(times, BOUNDS):.0f} %" for times in (1, 2))
     text = (
-        "Stopping early: looks at 1/3, 2/3 and all samples "
-        f"(`sequential_stop`) take {one} of the samples on average if the true shift is the "
-        f"smallest, {two} if it is twice that; bets after each sample (`e_stop`) may be looked at "
-        "any time, and find small shifts half as often (docs/operating_characteristics.md)."
+        "Stopping a study early: with looks at 1/3, 2/3 and all samples (`sequential_stop`) it "
+        f"takes {one} of the samples on average if the true shift is the smallest detectable one, "
+        f"{two} if it is twice as large. The test by betting (`e_stop`) allows a look after each "
+        "sample, but detects small shifts half as often (docs/operating_characteristics.md)."
     )
     if study.votes_per_pair == ASR_VOTES:
-        text += f" dASR of a typical judge: {_three(smallest_dasr(samples) or 1.0)}."
+        smallest = _three(smallest_dasr(samples) or 1.0)
+        text += f" Smallest detectable dASR of a typical judge: {smallest}."
     yield text
     yield _drift_advice(samples, study)
 
 
 def _drift_advice(samples: int, study: Study) -> str:
-    """Say which change between two waves can be seen, alone and within the budget of alerts."""
-    # Of each perturbation the shift and the dASR; of the judge its position gap and its verdicts.
+    """Say which change between two waves can be detected, alone and within the alert budget."""
+    # Shift and dASR of each perturbation; position gap and verdicts of each judge.
     cells = len(study.judges) * (2 * len(study.asked()) + 2)
     votes, nights = study.votes_per_pair, study.thresholds.nights_per_false_alert
     alone, budgeted = (
@@ -334,14 +335,14 @@ def _drift_advice(samples: int, study: Study) -> str:
         for alpha in (ALPHA, 1 / nights / cells)
     )
     return (
-        "Drift: of a typical judge, one wave against another, one sees a change of shift of "
-        f"{alone} at {_plain(ALPHA)} in a cell looked at alone, and of {budgeted} where one false "
-        f"alert in {nights} nights is shared by the {cells} cells of this study."
+        "Drift: comparing two waves of a typical judge detects a change of the shift by "
+        f"{alone} in a single cell (p below {_plain(ALPHA)}), and by {budgeted} if one false alert "
+        f"in {nights} nights is allowed over all {cells} cells of this study."
     )
 
 
 def _plain(value: float) -> str:
-    """Write a number that was given: ``.05``."""
+    """Format a given number as it was written: ``.05``."""
     return f"{value:.3g}".removeprefix("0")
 
 

@@ -1,4 +1,4 @@
-"""`voirdire sql` and `voirdire report`: query and look at the warehouse."""
+"""`voirdire sql`, `voirdire snapshot` and `voirdire report`: read results from the warehouse."""
 
 import io
 import json
@@ -28,32 +28,32 @@ def show_query(
 ) -> None:
     """Print the rows of a query, or write them to a file.
 
-    CSV is guarded against spreadsheets, and on a terminal against control characters; JSON is as
-    it is. Without a form, that of the file's name counts, else a table.
+    CSV is escaped against formula injection; on a terminal, control characters are replaced; JSON
+    is unchanged. The default format is that of the file's suffix, else a table.
     """
     path = Path(warehouse or default_path())
     require_file(path, "Run `voirdire audit` first.")
     form = form or _form_of(output)
     if form == "parquet" and output is None:
         raise ValueError(
-            "Parquet is no text for a terminal: name a file, as in --output rows.parquet."
+            "--format parquet cannot be printed. Name a file, as in --output rows.parquet."
         )
     try:
         rows = Warehouse(path).query(query)
     except pl.exceptions.ComputeError as error:
         raise ValueError(
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
-            "Cast it, as in `interval::varchar`."
+            "Cast it to text, as in `column::varchar`."
         ) from error
     if output is not None:
         write_private(output, _content(rows, form))
-        click.echo(f"{rows.height} rows in {output}", err=True)
+        click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
         print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
         if rows.is_empty():
             click.echo("no rows", err=True)
         if rows.height > SHOWN:
-            click.echo(f"{SHOWN} of {rows.height} rows; --format csv shows all.", err=True)
+            click.echo(f"Showing {SHOWN} of {rows.height} rows; --format csv prints all.", err=True)
     else:
         echo_data(_content(rows, form).decode())
 
@@ -106,10 +106,10 @@ def rewrite_report(
 
 
 def show_numbers(warehouse: Warehouse, study: str) -> None:
-    """Print one number per judge, in two ways, and why neither is in the report."""
+    """Print two summary scores per judge, and why the report has neither."""
     results = pl.DataFrame({"study": [study]})
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
-    # People, who may have judged few samples, would narrow what models are compared on.
+    # People may have judged few samples, which would leave few for comparing models.
     persons = warehouse.query(PERSONS, [study])["judge"]
     models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons.implode()))
     chances = acceptability(cast("DataFrame[Shifts]", models))
@@ -128,11 +128,12 @@ def show_numbers(warehouse: Warehouse, study: str) -> None:
     print_rows(Console(), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
-            whom = ", ".join(rows["judge"].unique(maintain_order=True))
-            say(f"No {what} of {whom}: {why}.")
+            judges = ", ".join(rows["judge"].unique(maintain_order=True))
+            say(f"No {what} for {judges}: {why}.")
     click.echo(
-        "least margin: what is left of the tolerance at the worse end of the interval of the worst "
-        "gate (1 all, 0 none, below 0 beyond); none if a gate is undecided. chance of rank 1: "
-        "share of 10,000 draws of weights (Dirichlet) and questions in which the perturbations "
-        "move a judge least. Both hide what the scorecard shows: weights decide who wins."
+        "least margin: margin of the worst gate, which is the share of its tolerance left at the "
+        "worse end of the interval (1: all of it, 0: none, below 0: tolerance exceeded); empty if "
+        "a gate is undecided. chance of rank 1: share of 10,000 random draws of weights "
+        "(Dirichlet) and questions in which the perturbations move the judge least. Prefer the "
+        "scorecard: a single score depends on the weights of the biases."
     )

@@ -46,25 +46,25 @@ COLUMNS = (
     "finding",
 )
 LEGEND = (
-    "rank 1 is moved least (of a flaw: moves furthest away from it); judges that share a letter "
-    "do not differ significantly. Ranks and letters rest on the samples that all ranked judges "
-    "share (a person's on those shared with all models); n, shift, ASR and floor on all of a "
-    "judge's own. at random: the ASR of a judge that votes at random at so many votes per pair, "
-    "exact; its shift is 0. A … B: a 95 % interval."
+    "rank: 1 is the judge that the perturbation moves least (for a flaw: that moves furthest away "
+    "from the flawed answer). tier: judges that share a letter do not differ significantly. Ranks "
+    "and tiers use the samples that all ranked judges share (for a person, those shared with all "
+    "models); the other columns use all samples of the judge. at random (N): exact ASR of a judge "
+    "that votes at random, with N votes per pair; its shift is 0. A … B: 95 % interval."
 )
 
 
 def show_ranked(study: str, warehouse: Path | None) -> None:
-    """Print a table per perturbation, a row per judge, be it a model or a person."""
+    """Print a table per perturbation with a row per judge, model or person."""
     store = Warehouse(warehouse or default_path())
     rows = store.query(ROWS, [study]).to_dicts()
     lines = store.query(RANDOM, [study]).to_dicts()
     console = Console()
-    told = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
+    differing = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
     for cell in dict.fromkeys(_cell(row) for row in rows):
         here = [row for row in rows if _cell(row) == cell]
         first = here[0]
-        where = "".join(f", {name} {first[name]}" for name in told)
+        where = "".join(f", {name} {first[name]}" for name in differing)
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
         body += [_random(line) for line in lines if _cell(line) == cell]
@@ -77,7 +77,7 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
 
 
 def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
-    """Print a table, or where the terminal is too narrow for it two lines per judge."""
+    """Print a table, or two lines per judge if the terminal is too narrow."""
     if fits(COLUMNS, body, console.width):
         console.print(plain_table(COLUMNS, body, title))
         return
@@ -87,36 +87,37 @@ def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
             console.print(line, markup=False)
 
 
-def _lines(told: dict[str, str]) -> tuple[str, str]:
-    if not told["n"]:
-        return told["judge"], f"    ASR {told['ASR']}"
-    who = f"{told['judge']} ({told['is a']}, n {told['n']}): {told['finding']}"
-    rank = "-" if told["rank"] == "-" else f"{told['rank']} ({told['95 %']})"
-    beside = f"over control {told['over control']}, sham {told['sham']}"
-    shift = f"shift {told['shift']} ({told['95 % ']}; {beside})"
-    return "  ".join(
-        filter(None, (rank, told["tier"], who))
-    ), f"    {shift}, ASR {told['ASR']}, floor {told['floor']}"
+def _lines(row: dict[str, str]) -> tuple[str, str]:
+    if not row["n"]:
+        return row["judge"], f"    ASR {row['ASR']}"
+    judge = f"{row['judge']} ({row['is a']}, n {row['n']}): {row['finding']}"
+    rank = "-" if row["rank"] == "-" else f"{row['rank']} ({row['95 %']})"
+    other_shifts = f"over control {row['over control']}, sham {row['sham']}"
+    shift = f"shift {row['shift']} ({row['95 % ']}; {other_shifts})"
+    return (
+        "  ".join(filter(None, (rank, row["tier"], judge))),
+        f"    {shift}, ASR {row['ASR']}, floor {row['floor']}",
+    )
 
 
 def _unranked(rows: list[dict[str, Any]]) -> list[str]:
     """Say who has no rank, and why."""
-    # What a person without a finding still has to vote on stands in the line below.
+    # For people without a finding, the next line says what they still have to vote on.
     unranked = [
         row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
     ]
-    return _told("no rank", unranked, "unranked")
+    return _reasons("no rank", unranked, "unranked")
 
 
 def _noted(rows: list[dict[str, Any]]) -> list[str]:
-    """Say why there is no finding, or what one rests on."""
+    """Say why there is no finding, or what limits one."""
     without = [row for row in rows if row["finding"] is None]
     concluded = [row for row in rows if row["finding"] is not None]
-    return _told("no finding", without, "reason") + _told("shift", concluded, "reason")
+    return _reasons("no finding", without, "reason") + _reasons("shift", concluded, "reason")
 
 
-def _told(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
-    """Name the judges of each reason in a column."""
+def _reasons(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
+    """Return a line per reason in a column, with the judges that it applies to."""
     names: dict[str, list[str]] = {}
     for row in rows:
         if row[column]:
@@ -137,13 +138,13 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0],
-        _between(ranks[1], ranks[2]),
+        _interval(ranks[1], ranks[2]),
         row["tier"] or "",
         row["judge"],
         kind,
         "-" if row["n"] is None else str(row["n"]),
         number(row["shift"], signed=True),
-        _between(number(row["low"], signed=True), number(row["high"], signed=True)),
+        _interval(number(row["low"], signed=True), number(row["high"], signed=True)),
         number(row["control"], signed=True),
         number(row["sham_shift"], signed=True),
         number(row["asr"]),
@@ -161,5 +162,5 @@ def _rank(value: float | None) -> str:
     return "-" if value is None else f"{round(value, 1):g}"
 
 
-def _between(low: str, high: str) -> str:
+def _interval(low: str, high: str) -> str:
     return "-" if "-" in {low, high} else f"{low} … {high}"

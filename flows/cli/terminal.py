@@ -41,7 +41,7 @@ SHIFTS = ("shift", "over control", "sham")
 """Columns of numbers that have a sign."""
 
 ASKED = ("dataset", "prompt", "wave")
-"""What a judge was asked under; told where it differs."""
+"""Conditions of a judge; printed where they differ between rows."""
 
 RATES = {
     "shift": ("shift", "low", "high"),
@@ -55,10 +55,10 @@ RATES = {
 
 
 def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -> RenderableType:
-    """Lay out rows of ``mart.bias``, those of a judge below its name, each rate with its interval.
+    """Lay out rows of ``mart.bias`` by judge, each rate with its interval.
 
-    An interval stands beside its number if the terminal is wide enough, else below it; where even
-    that does not fit, each row of the mart has lines of its own.
+    The interval follows its number if the terminal is wide enough, else it is on the next line. In
+    a still narrower terminal each row becomes a few lines of text.
     """
     wide = console.options.update(width=10_000)
     for between in (" ", "\n"):
@@ -69,7 +69,7 @@ def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -
 
 
 def _rates(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the names of the rates to show: without shams there is no shift of theirs."""
+    """Return the names of the rates to show; the shift of the sham only if there are shams."""
     shammed = any(row["sham_shift"] is not None for row in rows)
     return [name for name in RATES if shammed or name != "sham"]
 
@@ -106,16 +106,16 @@ def _result_lines(
     for row, who in _with_names(rows, " "):
         if who:
             yield Text.from_markup(who)
-        told = [f"{name} {_bounded(row, name, ' ')}" for name in _rates(rows)]
+        rates = [f"{name} {_bounded(row, name, ' ')}" for name in _rates(rows)]
         name, size = escape(_name(row)), _shown(row["n"]) or "-"
         head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
-        for line in _filled(told, width - 4):
+        for line in _filled(rates, width - 4):
             yield Padding(Text.from_markup(line), (0, 0, 0, 4), expand=False)
 
 
 def _filled(parts: Sequence[str], width: int) -> list[str]:
-    """Put parts beside each other on as few lines as hold them unbroken."""
+    """Join parts by commas into as few lines as possible, without breaking a part."""
     lines = [parts[0]]
     for part in parts[1:]:
         longer = f"{lines[-1]}, {part}"
@@ -132,39 +132,38 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say of rows of ``mart.bias`` which lose other shares of votes for the perturbed answer."""
+    """Say in which rows of ``mart.bias`` the perturbation changes the share of unreadable votes."""
     for row in rows:
         if row["lost_finding"] is None:
             continue
-        names = [*(_clip(row[column]) for column in _telling(rows)), _name(row)]
+        names = [*(_clip(row[column]) for column in _cell_columns(rows)), _name(row)]
         apart = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
             bounds = (
-                "; whatever the unreadable votes would have said, the ASR of complete votes lies "
-                f"within [{', '.join(ends)}]"
+                f"; had all votes been readable, the ASR would lie between {' and '.join(ends)}"
             )
         yield (
-            f"Verdicts lost: {' / '.join(names)}: {number(abs(apart))} "
-            f"{'more' if apart > 0 else 'fewer'} of the votes on the perturbed answer cannot be "
-            f"read than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
+            f"Verdicts lost: {' / '.join(names)}: the share of unreadable votes is "
+            f"{number(abs(apart))} {'higher' if apart > 0 else 'lower'} on the perturbed answer "
+            f"than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
         )
 
 
-def _telling(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the judge, and what of its cell differs within the rows."""
+def _cell_columns(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the columns that identify a cell: the judge, and conditions that differ."""
     return ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
 
 
 def _with_names(
     rows: Sequence[dict[str, Any]], between: str
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each row with who was asked, if that is another one than before."""
-    told = _telling(rows)
+    """Yield each row with the name of its judge, which is empty if it repeats the last one."""
+    columns = _cell_columns(rows)
     last = ""
     for row in rows:
-        who = " / ".join(_clip(row[column]) for column in told)
+        who = " / ".join(_clip(row[column]) for column in columns)
         simulated = f"{between}[dim](simulated)[/dim]" if row["simulated"] else ""
         yield row, f"[bold]{escape(who)}[/bold]{simulated}" if who != last else ""
         last = who
@@ -177,12 +176,12 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
     text = number(row[column], signed=name in SHIFTS)
     if low is None or high is None:
         return text
-    told = ", ".join(number(end, signed=name in SHIFTS) for end in (low, high))
-    return f"{text}{between}[dim]\\[{told}][/dim]"
+    interval = ", ".join(number(end, signed=name in SHIFTS) for end in (low, high))
+    return f"{text}{between}[dim]\\[{interval}][/dim]"
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
-    """Return the finding, and what it means, what it rests on or why there is none."""
+    """Return the finding with a note: its direction, the share detected, or the reason."""
     colour = COLOURS.get(row["finding"], "yellow")
     share = detected(row).translate(PLAIN)
     below = "; ".join(filter(None, (favoured(row), share, row["reason"])))
@@ -191,63 +190,69 @@ def _finding(row: dict[str, Any], between: str) -> str:
 
 
 WHOLE = ("judge", "perturbation", "wave", "subgroup", "finding")
-"""Columns of names, which are broken over lines last."""
+"""Columns of names, which are folded only if folding other columns does not suffice."""
 
 FIGURES = ("estimate", "p", "p adj.")
-"""Columns of numbers that are written out already."""
+"""Columns of numbers that are already formatted as text."""
 
 NARROWEST = {"name": 12, "text": 10}
 MOST_LINES = 6
-"""How narrow a column of texts gets, and how tall a cell, before rows stand one below the other."""
+"""Minimum width of a column and maximum height of a cell; beyond them rows become lists."""
 
 GAPS = (2, 1)
 
-SHAM = "a meaning-free edit of equal size (sham)"
-OVER = {
-    (True, False): f"over {SHAM}",
-    (False, True): "over the control",
-    (True, True): f"over {SHAM}, or over the control where a judge has no shams or too few",
+SHAM = "a meaning-free edit of the same size (sham)"
+COMPARED_WITH = {
+    (True, False): SHAM,
+    (False, True): "the unchanged answer (control)",
+    (True, True): f"{SHAM}, or with the control where a judge has too few shams",
 }
-"""Whether shifts are over the sham, and whether over the control -> what they are over."""
+"""Whether shifts are over the sham, and whether over the control -> what the legend says."""
 
 
 def legend(rows: Sequence[dict[str, Any]]) -> str:
-    """Explain the table of rows of ``mart.bias``; what a shift is over goes by their statistics."""
-    sham = any(row["statistic"] == "mps_sham" for row in rows)
-    over = OVER[sham, not sham or any(row["statistic"] == "mps" for row in rows)]
-    floor = any(row["sham_floor"] is not None for row in rows)
-    moved = ", and that of the sham itself" if "sham" in _rates(rows) else ""
-    edit = f"{'the sham' if sham else SHAM}{'' if floor else ' (none here)'}"
-    flaws = listing(sorted({_clip(r["perturbation"]) for r in rows if r["kind"] == "detract"}))
-    return (
+    """Explain the columns of a table of rows of ``mart.bias``."""
+    over_sham = any(row["statistic"] == "mps_sham" for row in rows)
+    over_control = not over_sham or any(row["statistic"] == "mps" for row in rows)
+    sham = "the sham" if over_sham else SHAM
+    sentences = [
+        "Brackets: 95 % confidence intervals.",
+        "n: number of samples.",
         (
-            "Brackets: 95 % intervals. shift: mean preference shift (MPS) toward the changed "
-            f"answer, {over}, in n samples; beside it that over the control{moved}. floor: the "
-            f"attack success rate (ASR) of {edit}. PC: position consistency."
+            "shift: mean preference shift (MPS) toward the changed answer, compared with "
+            f"{COMPARED_WITH[over_sham, over_control]}."
+        ),
+    ]
+    if over_sham:
+        sentences.append("over control: the shift compared with the unchanged answer.")
+    if "sham" in _rates(rows):
+        sentences.append("sham: the shift that the sham itself causes.")
+    floor = "" if any(row["sham_floor"] is not None for row in rows) else " (not measured here)"
+    sentences += [
+        f"ASR: attack success rate; floor: the ASR of {sham}{floor}.",
+        "PC: position consistency.",
+    ]
+    flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
+    if flaws:
+        sentences.append(
+            f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "
+            "flaws detected, 1 - ASR / floor; D is the same share computed from mean scores."
         )
-        + (
-            f" A flaw ({flaws}) should cost votes: DP is the share of flaws that is detected (1 "
-            "less ASR over floor; D, the same of mean scores)."
-            if flaws
-            else ""
-        )
-        + _position_legend(rows)
-    )
+    return " ".join([*sentences, *_position_legend(rows)])
 
 
-def _position_legend(rows: Sequence[dict[str, Any]]) -> str:
-    if not any(row["kind"] == POSITION for row in rows):
-        return ""
+def _position_legend(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     shown = {row["statistic"] for row in rows if row["kind"] == POSITION}
-    gap = "how far the share of first picks in n votes for a slot is from one half"
-    alone = "where each pair was seen in one order, " if GAP in shown else ""
-    effect = f"{alone}the pull of the first slot in logits"
-    told = [text for statistic, text in ((GAP, gap), (EFFECT, effect)) if statistic in shown]
-    return f" position, of unperturbed pairs: as the shift, {'; '.join(told)}."
+    gap = "the position gap (share of first picks among n votes for a slot, minus one half)"
+    where = ", or where each pair was shown in one order only, " if GAP in shown else ""
+    effect = f"{where}the effect of the first slot in logits"
+    parts = [text for statistic, text in ((GAP, gap), (EFFECT, effect)) if statistic in shown]
+    if parts:
+        yield f"position (unperturbed pairs): the shift column shows {''.join(parts)}."
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
-    """Lay out rows of anything; nothing in them is read as markup."""
+    """Lay out rows as a table, without interpreting markup in them."""
     table = Table(
         title=escape(title) or None,
         title_justify="left",
@@ -275,10 +280,7 @@ def _shown(value: Any) -> str:
 def print_rows(
     console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = ""
 ) -> None:
-    """Print rows as a table, its texts folded as far as the terminal needs.
-
-    Where even that is too wide, rows stand one below the other.
-    """
+    """Print rows as a table, folding texts to fit the terminal; if too wide, one list per row."""
     for gap in GAPS:
         widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
         if widths:
@@ -290,12 +292,12 @@ def print_rows(
             console.print(table)
             return
     for number_of, row in enumerate(rows):
-        told = title if number_of == 0 else ""
-        console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), told), "")
+        heading = title if number_of == 0 else ""
+        console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), heading), "")
 
 
 def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
-    """Tell whether rows fit without a fold."""
+    """Tell whether rows fit without folding."""
     full = [
         max(map(cell_len, [column, *(part for row in rows for part in _lines(row[index]))]))
         for index, column in enumerate(columns)
@@ -318,7 +320,7 @@ def _header(name: str, width: int) -> str:
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:
-    """Share out the room among columns; None if they cannot be folded that far."""
+    """Divide the width among columns; None if they do not fit even when folded."""
     inside, full, least = [], [], []
     for index, column in enumerate(columns):
         content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
@@ -346,7 +348,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
 
 @contextmanager
 def ballot_bars(console: Console) -> Iterator[Any]:
-    """Show a bar per judge; yields the listener that moves them."""
+    """Show a progress bar per judge; yield the callback that updates them."""
     bars: dict[str, TaskID] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -366,11 +368,11 @@ def _clip(value: Any, width: int = 200) -> str:
 
 
 def echo_data(text: str) -> None:
-    """Print data; on a terminal without control characters, which could command it."""
-    # Click drops colours on the way to a file, and so would change the data.
+    """Print data; on a terminal, replace control characters, which could control it."""
+    # Click strips colour codes when writing to a file, which would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a line that may hold names and words from outside, without control characters."""
+    """Print a line that may contain untrusted text, with control characters replaced."""
     click.echo(printable(text), err=err)

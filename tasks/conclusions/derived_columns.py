@@ -15,7 +15,7 @@ from tasks.inference.multiplicity import (
 )
 
 
-class Beside(NamedTuple):
+class DerivedColumn(NamedTuple):
     """A derived column or table, and the function that computes it."""
 
     about: str
@@ -23,35 +23,41 @@ class Beside(NamedTuple):
     """The function that computes it; its docstring has the formula and the source."""
 
 
-F1 = "of the primary endpoint (`mps_sham`, else `mps`), over all cells of the study (family F1)"
-SHRUNK = "of the primary endpoint, toward the mean of the judges under the same perturbation"
+F1 = "of the primary endpoint (`mps_sham`, else `mps`) over all cells of the study (family F1)"
+SHRUNK = "of the primary endpoint, shrunk to the mean of the judges under the same perturbation"
 SCORECARD = "scorecard"
 COLUMNS = {
-    "finding": Beside(
-        "`biased`, `no relevant bias`, `mixed` or `inconclusive`; where an answer was made worse "
-        "`detects`, `detects some`, `overlooks`, `rewards` or `inconclusive`",
+    "finding": DerivedColumn(
+        "promote perturbations: `biased`, `no relevant bias`, `mixed` or `inconclusive`; detract "
+        "perturbations: `detects`, `detects some`, `overlooks`, `rewards` or `inconclusive`",
         conclude,
     ),
-    "p_adjusted": Beside(
-        f"Benjamini-Hochberg {F1}, which decides; elsewhere `adjustment` says how",
+    "p_adjusted": DerivedColumn(
+        f"p-value that findings use: Benjamini-Hochberg {F1}; `adjustment` names other methods",
         benjamini_hochberg,
     ),
-    "p_holm": Beside(f"Holm {F1}", holm),
-    "p_by": Beside(f"Benjamini-Yekutieli {F1}", benjamini_yekutieli),
-    "e_rejected": Beside(f"whether e-BH rejects, at .05: by `e_value` {F1}", rejected_by_e_values),
-    "shrunk": Beside(f"empirical Bayes estimate {SHRUNK}", shrunk),
-    "shrunk_error": Beside(f"standard error of the empirical Bayes estimate {SHRUNK}", shrunk),
-    "excluded": Beside("whether a judge is left out of means of attack success", exclude),
+    "p_holm": DerivedColumn(f"Holm-adjusted p-value {F1}", holm),
+    "p_by": DerivedColumn(f"p-value adjusted by Benjamini-Yekutieli {F1}", benjamini_yekutieli),
+    "e_rejected": DerivedColumn(
+        f"whether e-BH rejects at .05, using the `e_value` {F1}", rejected_by_e_values
+    ),
+    "shrunk": DerivedColumn(f"empirical Bayes estimate {SHRUNK}", shrunk),
+    "shrunk_error": DerivedColumn(
+        f"standard error of the empirical Bayes estimate {SHRUNK}", shrunk
+    ),
+    "excluded": DerivedColumn(
+        "whether the judge is excluded from mean attack success rates", exclude
+    ),
 }
 """Columns that ``voirdire measure`` and ``mart.numbers`` add to the estimate's own columns."""
 
-BESIDE = COLUMNS | {
-    SCORECARD: Beside(
-        "a row per judge and gate, `pass`, `fail` or `inconclusive`. Tolerances: position gap .15 "
-        "(preference fairness .30 where there is no gap), invalid rate .10, a shift's smallest "
-        "that matters, a tenth of the agreement of people, a drift's minimum (methods.md, "
-        "section 11)",
+DERIVED = COLUMNS | {
+    SCORECARD: DerivedColumn(
+        "a row per judge and gate: `pass`, `fail` or `inconclusive`. Tolerances: position gap .15 "
+        "(preference fairness .30 if there is no gap), invalid rate .10, the smallest relevant "
+        "shift, a tenth of the agreement of people, the smallest change that is an alert "
+        "(methods.md, section 11)",
         scorecard,
     )
 }
-"""The derived columns, and derived tables."""
+"""The derived columns, and the scorecard."""

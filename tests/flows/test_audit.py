@@ -190,7 +190,9 @@ def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehou
     # Control and the perturbed pair in two orders: two thirds of what one sham takes
     assert "48 ballots: 0 from the warehouse, 48 cast" in without.stdout, without.stderr
     assert warehouse.query(bias, ["none"]).rows() == [("fake_reference", "mps", True)]
-    assert "toward the changed answer, over the control" in " ".join(without.stdout.split())
+    assert "toward the changed answer, compared with the unchanged answer" in " ".join(
+        without.stdout.split()
+    )
     # Two shams more, and no other ballot is asked again
     both = voirdire(*words, "--sham", "both", "--name", "both")
     assert "96 ballots: 48 from the warehouse, 48 cast" in both.stdout, both.stderr

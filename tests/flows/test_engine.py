@@ -325,7 +325,7 @@ def test_dear_studies_are_confirmed_first(voirdire: Voirdire, emulated: Any) -> 
     file.write_text(file.read_text().replace(cheap, dear))
     refused = voirdire(*SMALL)
     assert refused.returncode == 2
-    assert "36 calls for about" in refused.stderr
+    assert "36 calls, estimated at" in refused.stderr
     assert "nothing was asked" in refused.stderr
     assert emulated.stats()["requests"] == 0
     file.write_text(file.read_text().replace(dear, "params = { max_tokens = 20 }"))

@@ -91,13 +91,11 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
         )
         server.shutdown()
     assert audit.returncode == 2
-    assert audit.stderr.startswith(
-        f"voirdire: the Prefect server at {url} did not let the run begin:"
-    )
-    assert "Nothing was asked. See whether it runs, and run again." in audit.stderr
+    assert audit.stderr.startswith(f"voirdire: the Prefect server at {url} did not start the run:")
+    assert "No judge was asked. Check that the server is up, then run again." in audit.stderr
     row = warehouse.query("select flow, state, asked, error from runs").row(0)
     assert row[:3] == ("audit", "failed", 0)
-    assert row[3].startswith(f"ConnectionError: the Prefect server at {url} did not let")
+    assert row[3].startswith(f"ConnectionError: the Prefect server at {url} did not start")
 
 
 class VersionOnly(BaseHTTPRequestHandler):

@@ -132,10 +132,10 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[1].split()[:4] == ["good", "1.00", "1.00", ".94"]
     assert lines[1].split()[6:] == [".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
-    at = [line.rstrip() for line in lines].index("agreement with people")
+    at = [line.rstrip() for line in lines].index("Agreement with people")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no label that can be read." in lines
-    assert "Ann: labels that cannot be read, left out: 2." in lines
+    assert "Ann: 2 unreadable labels were left out." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
 
 
@@ -183,9 +183,9 @@ def test_plan(files: dict[str, str]) -> None:
     done = CliRunner().invoke(main, ["calibrate", "--humans", files["humans"], "--plan"])
     assert done.exit_code == 0, done.output
     # pairs agree in all but the tenth: Ann differs in 6 items of 60, so do Bob and Cid
-    assert "3 people who agree in .80 of pairs (3 labels)" in done.output
-    assert "instances that all label give at least .80." in done.output
-    assert "passes half the time" in done.output
+    assert "same one of 3 labels with probability .80" in done.output
+    assert "instances, each labelled by all, give a chance of at least .80." in done.output
+    assert "passes half of the time" in done.output
 
 
 def test_plan_as_data(files: dict[str, str]) -> None:
@@ -205,7 +205,7 @@ def test_plan_as_data(files: dict[str, str]) -> None:
         (["--epsilon", "-0.1"], "must be 0 or more and below 1"),
         (["--metric", "acuracy"], "no metric 'acuracy'. Did you mean 'accuracy'"),
         (["--min-instances", "0"], "min_instances (0): Input should be greater than or equal to 1"),
-        (["--metric", "jaccard", "--plan"], "metric accuracy, not jaccard"),
+        (["--metric", "jaccard", "--plan"], "cannot plan for metric jaccard"),
     ],
 )
 def test_errors_are_one_line(files: dict[str, str], options: list[str], says: str) -> None:

@@ -8,7 +8,7 @@ from flows.cli.main import main
 from flows.cli.measure_tables import OF_JUDGES
 from flows.cli.terminal import RATES
 from flows.studies import STUDIES
-from tasks.conclusions.derived_columns import BESIDE
+from tasks.conclusions.derived_columns import DERIVED
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.providers import JUDGES
@@ -22,7 +22,7 @@ def test_everything_is_listed() -> None:
         *STUDIES,
         *JUDGES,
         *PERTURBATIONS,
-        *BESIDE,
+        *DERIVED,
         *METRICS,
         "bloom",
         "humans_or_llms",
@@ -51,7 +51,7 @@ def test_every_row_is_explained(name: str) -> None:
         ("scorecard", "methods.md, section 11"),
     ],
 )
-def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> None:
+def test_derived_columns_are_explained(name: str, told: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
     assert result.output.startswith(f"{name}: ")
@@ -61,13 +61,21 @@ def test_what_is_told_beside_estimates_is_explained(name: str, told: str) -> Non
 @pytest.mark.parametrize(
     ("name", "first", "told"),
     [
-        ("PC", "PC, in the table: position consistency. Row `position_consistency`:", "recency"),
-        ("shift", "shift, in the table: mean preference shift (MPS)", "mps_sham: gives mps_sham"),
-        ("first slot", "first slot, in the table: share of votes for what", "first_pick_share: "),
-        ("dASR", "dASR, in the table: attack success rate above its floor", "dasr: gives dasr"),
-        ("jaccard", "jaccard, a metric of calibration: Mean of labels in both", "{a, b} and"),
-        ("accuracy", "accuracy: gives accuracy_12", "accuracy, a metric of calibration: Share"),
-        ("offline/honest", "offline/honest, a judge: simulated: Unbiased but noisy", ""),
+        ("PC", "PC (column of a table): position consistency. It shows the statistic", "recency"),
+        (
+            "shift",
+            "shift (column of a table): mean preference shift (MPS)",
+            "mps_sham: computes mps_",
+        ),
+        (
+            "first slot",
+            "first slot (column of a table): share of votes for the",
+            "first_pick_share: ",
+        ),
+        ("dASR", "dASR (column of a table): attack success rate above its floor", "dasr: computes"),
+        ("jaccard", "jaccard (metric of `calibrate`): Mean of labels in both", "{a, b} and"),
+        ("accuracy", "accuracy: computes accuracy_12", "accuracy (metric of `calibrate`): Share"),
+        ("offline/honest", "offline/honest (judge): simulated: Unbiased but noisy", ""),
         ("metrics", "metrics", "macro_jaccard"),
     ],
 )

@@ -69,7 +69,7 @@ def test_votes_without_an_attack_give_a_row_per_judge_and_names_of_the_rest(
     assert "1.00 [.84, 1.00]" in said or "[.84, 1.00]" in said
     # without an attack there is no mean to be left out of
     assert "Excluded from" not in said
-    assert "Also measured, with the number of rows: " in said
+    assert "Also measured (number of rows): " in said
     assert "repetition_stability 4" in said
     assert "`--only NAME` shows one of these" in said
     assert len(shown.splitlines()) < 30
@@ -150,20 +150,20 @@ def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("noise_ceiling", "nobody in the file is a person: see the column `human`"),
-        ("s1_macro", "nobody in the file is a person: see the column `human`"),
-        ("accuracy", "put it into a column `label`"),
-        ("asr", "no vote is of an experimental arm"),
+        ("noise_ceiling", "the file has no votes of people; see the column `human`"),
+        ("s1_macro", "the file has no votes of people; see the column `human`"),
+        ("accuracy", "put them into a column `label`"),
+        ("asr", "the file has no votes of an experimental arm"),
         ("win_rate", "no control pair has two known authors"),
-        ("ppi", "see `human_score`"),
-        ("drift", "all votes are of one wave"),
-        ("jury_accuracy", "see `voirdire list jury_accuracy`"),
+        ("ppi", "see the columns `human_score`"),
+        ("drift", "all votes belong to one wave"),
+        ("jury_accuracy", "`voirdire list jury_accuracy` says what it needs"),
     ],
 )
 def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -> None:
     result = measure(ballots("ada", FAIR), "--only", name)
     assert result.stdout == ""
-    assert result.stderr.startswith(f"{name}: no row: ")
+    assert result.stderr.startswith(f"{name}: no rows, because ")
     assert why in result.stderr
 
 
@@ -266,7 +266,7 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
     text = " ".join(line.strip() for line in lines)
     assert "no flawed answer was shown" in text
     assert "pairs too easy" in text
-    assert "margin: what is left of the tolerance" in text
+    assert "margin: share of the tolerance left" in text
     text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
     assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
 
@@ -274,8 +274,11 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (("scorecard", "asr"), "scorecard: its rows are gates, not estimates: ask for it alone."),
-        (("p_holm",), "'p_holm' is a column, not a row"),
+        (
+            ("scorecard", "asr"),
+            "--only scorecard shows gates, not estimates, and cannot be combined",
+        ),
+        (("p_holm",), "'p_holm' is a derived column, not a statistic"),
         (("scorecart",), "Did you mean 'scorecard'?"),
     ],
 )
@@ -289,7 +292,7 @@ def test_what_is_no_row_of_an_estimate_is_told(
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> None:
+def test_lost_verdicts_are_reported_below_the_table(measure: Any, width: int) -> None:
     # Of the votes on forty samples those on eight, with the boast, are unreadable: .20, t = 3.12,
     # p = .003. Sixteen others are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
     rows = attack("ada", FAIR, FAIR, questions=40)
@@ -303,8 +306,8 @@ def test_lost_verdicts_are_told_below_the_table(measure: Any, width: int) -> Non
 
     said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
     assert (
-        "Verdicts lost: ada / boast: .20 more of the votes on the perturbed answer cannot be read "
-        "than on the control (p .003); whatever the unreadable votes would have said, the ASR of "
-        "complete votes lies within [.40, .60]."
+        "Verdicts lost: ada / boast: the share of unreadable votes is .20 higher on the perturbed "
+        "answer than on the control (p .003); had all votes been readable, the ASR would lie "
+        "between .40 and .60."
     ) in said
     assert "Verdicts lost" not in measure(rows, width=width).stdout

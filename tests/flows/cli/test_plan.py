@@ -68,7 +68,13 @@ def test_a_reply_nobody_knows_is_guessed_and_bounded(
     judge: Make, params: dict[str, Any], reply_tokens: int, usd: float, most: float | None
 ) -> None:
     cost = _cost(
-        judge(**params), cast=3, calls=100, characters=40_000, octets=50_000, longest=600, told=None
+        judge(**params),
+        cast=3,
+        calls=100,
+        characters=40_000,
+        octets=50_000,
+        longest=600,
+        reply_tokens=None,
     )
     assert (cost.cast, cost.calls, cost.tokens) == (3, 100, 10_000)
     assert (cost.reply_tokens, cost.from_history) == (reply_tokens, False)
@@ -126,7 +132,7 @@ def test_earlier_replies_tell_better(judge: Make) -> None:
         characters=40_000,
         octets=50_000,
         longest=600,
-        told=250.5,
+        reply_tokens=250.5,
     )
     # 100 * 250.5 * 10 / 1e6
     assert (cost.reply_tokens, cost.from_history) == (25_050, True)
@@ -142,15 +148,15 @@ def test_a_formula_costs_nothing(judge: Make) -> None:
         characters=40_000,
         octets=50_000,
         longest=600,
-        told=None,
+        reply_tokens=None,
     )
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("votes", "told"), [(19, False), (20, True)])
+@pytest.mark.parametrize(("votes", "reply_tokens"), [(19, False), (20, True)])
 def test_twenty_votes_of_the_judge_and_prompt_tell(
     votes: int,
-    told: bool,
+    reply_tokens: bool,
     tmp_path: Path,
     make_votes: Make,
 ) -> None:
@@ -175,9 +181,9 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
         cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
         store.save(cast, run="r")
     honest, random = _estimate(study, pairs, path)
-    assert (honest.from_history, random.from_history) == (told, False)
+    assert (honest.from_history, random.from_history) == (reply_tokens, False)
     # half of the replies take 100 tokens, half 120
-    assert honest.reply_tokens == honest.calls * (110 if told else 80)
+    assert honest.reply_tokens == honest.calls * (110 if reply_tokens else 80)
     assert honest.cast == votes
 
 
@@ -198,9 +204,9 @@ def test_the_table_fits_80_columns() -> None:
     assert "at most" in lines[1]
 
 
-@pytest.mark.parametrize(("told", "asks"), [(None, True), (10.0, False), (2000.0, True)])
+@pytest.mark.parametrize(("reply_tokens", "asks"), [(None, True), (10.0, False), (2000.0, True)])
 def test_the_most_is_asked_about_unless_votes_tell(
-    told: float | None,
+    reply_tokens: float | None,
     asks: bool,
     judge: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -213,7 +219,7 @@ def test_the_most_is_asked_about_unless_votes_tell(
         characters=40_000,
         octets=50_000,
         longest=600,
-        told=told,
+        reply_tokens=reply_tokens,
     )
     monkeypatch.setattr(plan, "_estimate", lambda *_: [cost])
     monkeypatch.setattr(plan, "_prepare", lambda _: (None, None))
@@ -223,16 +229,16 @@ def test_the_most_is_asked_about_unless_votes_tell(
         plan.confirm_spending(study, None)
         return
     said = (
-        "about 0.61 USD, at most 4.05 USD"
-        if told is None
-        else "2.01 USD, estimated from earlier votes"
+        "estimated at 0.61 USD, at most 4.05 USD"
+        if reply_tokens is None
+        else "estimated at 2.01 USD from earlier votes"
     )
     with pytest.raises(ValueError, match=said):
         plan.confirm_spending(study, None)
 
 
 def test_no_calls_cost_nothing(judge: Make) -> None:
-    cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, told=None)
+    cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, reply_tokens=None)
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 
@@ -260,7 +266,7 @@ def test_a_perturbation_without_samples_is_named_and_left_out(
     judges = ["offline/honest", "offline/random"]
     show_plan(Study(name="own", dataset=str(path), judges=judges), tmp_path / "none.duckdb")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Left out, without a sample: factual_error (no version: neither" in said
+    assert "Left out because they have no samples: factual_error (no version: neither" in said
     assert "gender_bias (no version" in said
     assert "Smallest detectable shift with 12 samples" in said
     # Two judges by the two perturbations that have samples.

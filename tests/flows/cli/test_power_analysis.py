@@ -95,9 +95,9 @@ def test_samples_of_a_question_are_no_questions_of_their_own(
 def test_the_level_and_the_questions_are_told() -> None:
     rows = detectable_effects(STUDY, 160, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 160, STUDY, 20))
-    assert "Power .80 is at a raw p of .05; a finding needs a p that" in told
-    assert "adjusted over the study's 8 cells" in told
-    assert "160 samples are of 20 questions: what is said of offline/honest holds if" in told
+    assert "The power of 80 % refers to a raw p-value below .05. A finding needs" in told
+    assert "adjusted over the study's 8 cells to be below .05" in told
+    assert "The 160 samples come from 20 questions. The figures for offline/honest" in told
     assert "independent" not in " ".join(advice(rows, 160, STUDY, 160))
 
 
@@ -114,7 +114,7 @@ def test_the_table_fits_100_columns() -> None:
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
     assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
-    assert "needs for .05" in lines[1]
+    assert "samples for .05" in lines[1]
 
 
 def test_what_an_effect_takes_by_hand() -> None:
@@ -131,22 +131,22 @@ def test_what_an_effect_takes_by_hand() -> None:
     assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
     # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
     told = effect_advice(120, 2, 0.074)
-    assert "The study has 120 at 2 votes per pair." in told
+    assert "The study has 120 samples at 2 votes per pair." in told
     assert "about 529 samples of a typical judge, 9522 calls" in told
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     rows = detectable_effects(STUDY, 300, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 300, STUDY))
-    assert "cannot be seen of offline/honest: with 2 votes per pair that takes about 478" in told
+    assert "for offline/honest: with 2 votes per pair that takes about 478" in told
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
-    assert "sharp judge one sees .049, of a noisy one .066" in told
+    assert "It is .049 for a judge with little noise, .066 for a noisy one" in told
     assert "dASR" not in told
     six = STUDY.model_copy(update={"votes_per_pair": 6})
-    assert "dASR of a typical judge: .10" in " ".join(
+    assert "detectable dASR of a typical judge: .10" in " ".join(
         advice(detectable_effects(six, 300, {}), 300, six)
     )
-    assert "cannot be seen of any judge" in " ".join(
+    assert "cannot detect the smallest relevant shift (.05) for any judge" in " ".join(
         advice(detectable_effects(six, 100, {}), 100, six)
     )
     assert next(advice(detectable_effects(STUDY, 500, {}), 500, STUDY)).startswith(
@@ -161,8 +161,8 @@ def test_a_change_between_waves_by_hand() -> None:
     )
     # 2.8016 sqrt(.2907) / sqrt(100); two judges by four perturbations have 20 cells, and
     # z(1 - 1 / 3600) + .8416 = 4.2941 in the place of 2.8016
-    assert ".151 at .05 in a cell looked at alone, and of .232 where one false" in said
-    assert "90 nights is shared by the 20 cells of this study" in said
+    assert ".151 in a single cell (p below .05), and by .232 if one false alert" in said
+    assert "in 90 nights is allowed over all 20 cells of this study" in said
 
 
 def test_names_are_not_broken() -> None:
@@ -181,9 +181,11 @@ def test_below_ten_questions_nothing_can_be_seen() -> None:
     # 785 samples by hand, as above
     rows = detectable_effects(STUDY, 9, {"offline/random": Spread(0.5, "told")})
     (told,) = advice(rows, 9, STUDY, 9)
-    assert told.startswith("No shift can be seen, however large: below 10 independent questions")
-    assert "has 9. The smallest shift that matters (.05) takes about 785 samples" in told
-    assert "can be seen, however large" not in " ".join(advice(rows, 10, STUDY, 10))
+    assert told.startswith(
+        "No shift can be detected, however large: a finding needs 10 independent"
+    )
+    assert "only 9. To detect the smallest relevant shift (.05) takes about 785 samples" in told
+    assert "however large" not in " ".join(advice(rows, 10, STUDY, 10))
 
 
 def test_few_questions_that_carry_most_samples_see_nothing() -> None:
@@ -199,11 +201,10 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     rows = detectable_effects(STUDY, 330, {"offline/random": Spread(0.5, "told")})
     (told,) = advice(rows, 330, STUDY, 31, df)
     assert (
-        "too few questions for so unequal numbers of samples, which leaves 1.2 degrees of freedom"
-        in told
+        "too few questions for so unequal numbers of samples (1.2 degrees of freedom, and" in told
     )
     assert freedom_of(pl.DataFrame([row for row in asked if row["cluster"] == "q0"])) is None
-    assert "can be seen, however large" not in " ".join(advice(rows, 330, STUDY, 31, 30.0))
+    assert "however large" not in " ".join(advice(rows, 330, STUDY, 31, 30.0))
 
 
 def test_questions_are_those_of_the_sham_where_there_is_one() -> None:

@@ -46,8 +46,8 @@ def test_judges_that_share_no_perturbation_get_one_clear_answer(
     show_numbers(warehouse, "quick")
     printed = capsys.readouterr().out
     assert "ada" in printed
-    assert "No chance of rank 1 of ada: no shift under calm." in printed
-    assert "No chance of rank 1 of bea: no shift under boast." in printed
+    assert "No chance of rank 1 for ada: no shift under calm." in printed
+    assert "No chance of rank 1 for bea: no shift under boast." in printed
 
 
 def test_one_number_is_printed_with_what_it_hides(
@@ -72,7 +72,7 @@ def test_one_number_is_printed_with_what_it_hides(
     assert "ada (simulated)" in printed
     assert "chance of rank 1" in printed
     assert "No judge has a chance" not in printed
-    assert "Both hide what the scorecard shows" in printed
+    assert "Prefer the scorecard" in printed
     first = warehouse.query("select min(margin) from mart.scorecard where judge = 'bea'").item()
     assert f"{first:.2f}".rstrip("0") in printed
 

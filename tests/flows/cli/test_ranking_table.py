@@ -54,7 +54,9 @@ def test_judges_and_people_stand_in_one_table(
     assert any(line.startswith("- - people/ann person 30 .00 ") for line in lines)
     # Six random votes name the target with chance 98 / 243
     assert any(line.startswith("at random (6) .40") for line in lines)
-    assert any(line.startswith("rank 1 is moved least") for line in lines)
+    assert any(
+        line.startswith("rank: 1 is the judge that the perturbation moves least") for line in lines
+    )
 
 
 def test_a_narrow_terminal_gets_two_lines_per_judge(
@@ -97,7 +99,7 @@ def test_a_finding_has_what_it_rests_on(
     assert "detects" in told
     assert "no finding: acme/few (fewer than 10 independent questions)\n" in told
     assert "shift: acme/m (over the control: few shams)\n" in told
-    assert "rest on the samples that all ranked judges share" in " ".join(told.split())
+    assert "Ranks and tiers use the samples that all ranked judges share" in " ".join(told.split())
 
 
 def test_a_study_without_results_has_no_table(

@@ -40,7 +40,7 @@ ROW = {
     "kind": "promote",
 }
 BESIDE = "+.12 [+.03, +.24] +.08 [+.01, +.15] -.04 [-.09, .00] .42 [.27, .58] .18 [.10, .30]"
-OVER_SHAM = "over a meaning-free edit of equal size (sham)"
+SHAM = "a meaning-free edit of the same size (sham)"
 
 
 def shown(width: int, *rows: dict[str, Any]) -> list[str]:
@@ -92,11 +92,11 @@ def test_every_rate_has_its_interval_however_narrow_the_terminal(
 
 
 @pytest.mark.parametrize("width", [60, 120, 140])
-def test_without_shams_nothing_is_told_of_them(width: int) -> None:
+def test_without_shams_the_column_is_left_out(width: int) -> None:
     unshammed = {"sham_shift": None, "sham_shift_low": None, "sham_shift_high": None}
     assert not any(re.search(r"\bsham\b", line) for line in shown(width, unshammed))
-    assert "that of the sham itself" in legend([ROW])
-    assert "that of the sham itself" not in legend([ROW | unshammed])
+    assert "the shift that the sham itself causes" in legend([ROW])
+    assert "the shift that the sham itself causes" not in legend([ROW | unshammed])
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])
@@ -120,30 +120,26 @@ def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> 
 @pytest.mark.parametrize(
     ("rows", "over", "floor"),
     [
-        ([{}], f"{OVER_SHAM}, in n", "of the sham. PC"),
-        (
-            [{"statistic": "mps"}],
-            "over the control, in n",
-            "of a meaning-free edit of equal size (sham). PC",
-        ),
+        ([{}], SHAM, "the sham. PC"),
+        ([{"statistic": "mps"}], "the unchanged answer (control)", f"{SHAM}. PC"),
         (
             [{"statistic": "mps", "sham_floor": None}],
-            "over the control, in n",
-            "of a meaning-free edit of equal size (sham) (none here). PC",
+            "the unchanged answer (control)",
+            f"{SHAM} (not measured here). PC",
         ),
         (
             [{}, {"statistic": "mps"}],
-            f"{OVER_SHAM}, or over the control where a judge has no shams or too few, in n",
-            "of the sham. PC",
+            f"{SHAM}, or with the control where a judge has too few shams",
+            "the sham. PC",
         ),
     ],
 )
-def test_the_legend_says_what_shifts_are_over(
+def test_the_legend_says_what_shifts_are_compared_with(
     rows: list[dict[str, Any]], over: str, floor: str
 ) -> None:
     words = legend([ROW | row for row in rows])
-    assert f"toward the changed answer, {over} samples" in words
-    assert f"the attack success rate (ASR) {floor}" in words
+    assert f"toward the changed answer, compared with {over}." in words
+    assert f"floor: the ASR of {floor}" in words
 
 
 def test_the_legend_names_the_flaws_that_there_are() -> None:

@@ -126,7 +126,7 @@ def test_rows_are_written_as_the_file_is_named(shelf: Warehouse, name: str, tmp_
 def test_parquet_needs_a_file(shelf: Warehouse) -> None:
     done = _run(shelf, "sql", "select 1", "--format", "parquet")
     assert done.exit_code == 2
-    assert "name a file, as in --output rows.parquet" in done.output
+    assert "Name a file, as in --output rows.parquet" in done.output
 
 
 def test_a_query_that_reaches_out_is_told_the_way_out(shelf: Warehouse, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_missing_key_costs_its_judge_only(
     last = done.stdout.strip().splitlines()[-1]
     assert last.startswith(f"Completed with gaps: {partial}")
     assert why in last
-    assert "Not asked, which leaves gaps where no earlier vote serves: emu/one: " in done.stdout
+    assert "Not asked, which leaves gaps where there is no earlier vote: emu/one: " in done.stdout
     state, asked, failed, error = warehouse.query(
         "select state, asked, failed, error from runs order by started_at"
     ).row(1)
