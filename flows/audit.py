@@ -11,7 +11,7 @@ from flows.results.people import with_people
 from flows.running.casting import cast_all
 from flows.running.claims import Claims
 from flows.running.counts import Counts
-from flows.running.progress import notices
+from flows.running.progress import notifier
 from flows.running.readiness import not_ready
 from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
@@ -44,7 +44,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     """
     study, warehouse = admit(study, warehouse, flow_run.id)
     study = study.at(due())
-    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
+    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notifier())
     counts = Counts(study)
     # Tasks share one client: to make one takes 30 ms, as it loads all certificates.
     with RunRow("audit", flow_run.id, place, counts) as row, SyncClientContext.get_or_create():

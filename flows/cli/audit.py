@@ -12,13 +12,13 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from flows.running.processes import leave, run_aside
+from flows.running.local_models import start_servers
+from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
-from tasks.engine.caller import caller
-from tasks.engine.local_model import begin
+from tasks.engine.worker_client import shared_worker
 from tasks.kit.memory import share_one_heap
 from tasks.providers import provider_of
 from warehouse.peek import CompletedRun, completed_run, default_path
@@ -131,10 +131,10 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
     access = find_server(server_url)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
-    worker = caller()
+    worker = shared_worker()
     if not all(provider_of(judge).simulated for judge in study.judges):
         worker.load_litellm()
-    begin(study.judges)
+    start_servers(study.judges)
     sent = True
     try:
         code, sent = _run(study, path, access, server)
@@ -147,7 +147,7 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
             server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
     if not sent:
         # Prefect would try for minutes to reach a server that is gone.
-        leave(code)
+        exit_now(code)
     return code
 
 
@@ -181,7 +181,7 @@ def _run(
             elif access:
                 require_answer(access)
     with ballot_bars(CONSOLE) as listen, progress.shown_by(listen, _show_line):
-        state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
+        state, sent = run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
     # Imported while the judges were asked.
     from flows.publishing.pages import report_path
 

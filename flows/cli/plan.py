@@ -37,7 +37,7 @@ from tasks.engine.queue import (
     REPLY_TOKENS,
     SHORT_TOKENS,
     THINKING_TOKENS,
-    guessed_tokens,
+    expected_tokens,
     most_tokens,
 )
 from tasks.inference.linearised_errors import too_few
@@ -271,7 +271,7 @@ def _cost(
 ) -> Cost:
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
     tokens = characters // CHARACTERS_PER_TOKEN
-    replies = round(calls * (guessed_tokens(asked) if reply_tokens is None else reply_tokens))
+    replies = round(calls * (expected_tokens(asked) if reply_tokens is None else reply_tokens))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
     most = 0.0 if simulated or not calls else None

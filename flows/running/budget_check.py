@@ -1,4 +1,4 @@
-"""Check before a run that its budget can hold, and whether it suffices."""
+"""Check before a run that the budget can be kept, and whether it suffices."""
 
 from flows.studies import Study
 from tasks.engine.litellm_adapter import highest_price
@@ -8,14 +8,14 @@ from tasks.providers import JUDGES, PROVIDERS, provider_of
 
 
 def without_bounds(study: Study) -> dict[str, str]:
-    """Return the judges that a budget cannot hold for, as nothing bounds a call's cost, and why."""
+    """Return the judges whose cost per call has no bound, so that no budget can hold, and why."""
     if study.budget_usd is None:
         return {}
     dropped = dropped_params(study.judges, study.prompt)
     gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
     return {
-        judge: f"the budget of {study.budget_usd:g} USD cannot hold, as nothing bounds a call's "
-        f"cost: {JUDGES[judge].model} has {' and '.join(missing)}; "
+        judge: f"the budget of {study.budget_usd:g} USD cannot hold, because a call's cost has no "
+        f"bound: {JUDGES[judge].model} has {' and '.join(missing)}; "
         f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}, or ask without a budget"
         for judge, missing in gaps.items()
         if missing
@@ -39,19 +39,19 @@ def _missing(judge: str, dropped: list[str]) -> list[str]:
 
 
 def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) -> str:
-    """Say whether a budget suffices for what is estimated."""
+    """Compare a budget with the estimated cost."""
     budget = f"The budget of {budget_usd:g} USD"
     if usd is None or most_usd is None:
-        return f"{budget} cannot be compared with a cost that is unknown."
+        return f"{budget} cannot be compared with the cost, which is unknown."
     amounts = f"{usd:.2f} USD, at most {most_usd:.2f}"
     if usd > budget_usd:
         return f"{budget} is exceeded by the estimate ({amounts}): the run would end with gaps."
     if most_usd > budget_usd:
         return (
-            f"{budget} holds the estimate ({amounts}), but not the most: if replies are long, the "
-            "run may end with gaps."
+            f"{budget} covers the estimate ({amounts}), but not the highest possible cost: if "
+            "replies are long, the run may end with gaps."
         )
     return (
-        f"{budget} holds the estimate, and the most that it may come to ({amounts}), "
-        "unless calls have to be tried again."
+        f"{budget} covers the estimate and the highest possible cost ({amounts}), "
+        "unless calls have to be repeated."
     )

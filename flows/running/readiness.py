@@ -1,6 +1,6 @@
-"""Judges that cannot be called now: no key, no address, or a cost without a bound.
+"""Judges that cannot be asked now: no key, no address, or a cost without a bound.
 
-It is asked before anything heavy is imported, so it uses no frames.
+This is checked before the heavy imports, so without frames.
 """
 
 from collections.abc import Mapping
@@ -23,24 +23,24 @@ def not_ready(study: Study) -> dict[str, str]:
 
 
 def not_ready_line(reasons: Mapping[str, str]) -> str:
-    """Say which judges cannot be asked, those with the same reason together."""
-    alike: dict[str, list[str]] = {}
+    """Describe the judges that cannot be asked, grouped by reason."""
+    by_reason: dict[str, list[str]] = {}
     for judge, reason in reasons.items():
-        alike.setdefault(reason, []).append(judge)
-    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in alike.items())
+        by_reason.setdefault(reason, []).append(judge)
+    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in by_reason.items())
 
 
 def _diverted(judge: str) -> str:
     try:
         names = diverting(provider_of(judge), JUDGES[judge])
     except ValueError as error:
-        # A variable that holds no address: the other judges are asked all the same.
+        # A variable holds no valid address: the other judges can still be asked.
         return str(error).rstrip(".")
     if not names:
         return ""
     return (
-        f"{' and '.join(names)} would send its calls elsewhere, without a trace in its ballots "
-        "(unset it, or give the address as api_base in a provider file of your own)"
+        f"{' and '.join(names)} would send its calls to another address, which its ballots do not "
+        "record (unset it, or give the address as api_base in your own provider file)"
     )
 
 

@@ -23,13 +23,13 @@ GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target":
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No server, no calling process: an error must come before either is used."""
+    """No server, no worker process: an error must come before either is used."""
     monkeypatch.chdir(tmp_path)
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "voirdire.duckdb"))
     monkeypatch.setattr(audit, "find_server", lambda _: Access("http://127.0.0.1:9/api"))
-    monkeypatch.setattr(audit, "caller", lambda: None)
+    monkeypatch.setattr(audit, "shared_worker", lambda: None)
 
 
 def test_no_command_shows_the_help_once() -> None:

@@ -155,7 +155,7 @@ def test_a_journal_whose_writer_is_about_to_end_is_waited_for(shelf: Warehouse) 
 def test_a_journal_that_is_still_written_is_left_alone(
     shelf: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(recovery, "WORKER_END_SECONDS", 0.1)
     journal = Journal(journal_of(shelf, "old"))
     journal.write(_line("b0"))
     assert recover(shelf) == []
