@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from flows.serving.access import Access, kept, kept_auth, own_server
+from flows.serving.access import Access, own_server, stored, stored_auth
 from flows.serving.server import (
     SETTINGS,
     Server,
@@ -22,8 +22,8 @@ from warehouse.peek import VARIABLE
 
 PORT = 4200
 OPEN = (
-    "{url} asks for no authentication: whoever reaches it, any user of this machine, can run code "
-    "as you, with your API keys."
+    "{url} requires no authentication: any user of this machine can run code as you, with your API "
+    "keys."
 )
 
 
@@ -34,10 +34,10 @@ def serve_studies(
     server: str | None = None,
     auth: bool = True,
 ) -> None:
-    """Serve all studies, one run at a time, at a Prefect server of our own or one that is named."""
+    """Serve all studies, one run at a time, with our own Prefect server or a given one."""
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
-    # Runs are processes of their own, in whatever folder.
+    # Each run is a separate process, which may start in another folder.
     os.environ[home.VARIABLE] = str(home.home())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
@@ -53,17 +53,17 @@ def serve_studies(
         try:
             asyncio.run(serve(alone=not named))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say("Stopped. Schedules stand as they are, and go on when studies are served again.")
+            _say("Stopped. Schedules are unchanged and continue when studies are served again.")
 
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
-    """Switch schedules of a server that runs, and show them."""
+    """Switch schedules of a running server, and show them."""
     access = find_server(server)
     if access is None:
         for name in (*on, *off):
             STUDIES.require(name)
         raise ValueError(
-            "no voirdire serve of yours runs. Start it, or name a server: --server URL."
+            "your voirdire serve is not running. Start it, or give a server: --server URL."
         )
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
     require_answer(access)
@@ -75,7 +75,7 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
 
 def _use(access: Access | None) -> None:
     if access is None:
-        raise ValueError("no Prefect server is named.")
+        raise ValueError("no Prefect server is given.")
     require_answer(access)
     access.put_into_environment()
     _say(f"Prefect UI: {_pages(access)}")
@@ -84,17 +84,17 @@ def _use(access: Access | None) -> None:
 
 
 def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
-    """Start a server of our own, and tell where it is and what it takes to be let in."""
+    """Start our own server; print its address and authentication string."""
     if own := own_server():
         raise ValueError(
-            f"voirdire serve runs already: {_pages(own[0])} (process {own[1]}). End it first, or "
-            "set PREFECT_HOME to another folder, for a server with runs of its own."
+            f"voirdire serve is already running: {_pages(own[0])} (PID {own[1]}). Stop it, or "
+            "set PREFECT_HOME to another folder for a separate server."
         )
-    server = Server(port, kept_auth() if auth else None, pages=True, listener=_say_of_server)
+    server = Server(port, stored_auth() if auth else None, pages=True, listener=_say_of_server)
     ending.callback(server.stop)
     server.wait(_say, progress=True)
     access = server.access
-    ending.enter_context(kept(access, server.process))
+    ending.enter_context(stored(access, server.process))
     _say(f"Prefect UI: {_pages(access)}")
     if access.auth:
         _say(f"Authentication string: {access.auth}")

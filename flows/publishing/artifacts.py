@@ -11,7 +11,7 @@ from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
 from flows.publishing.pages import render_page, report_path, write_page
 from flows.running.run_row import RunRow
-from flows.serving.prefect_reporting import PATIENCE_SECONDS
+from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from tasks.result_stages import write_report
@@ -45,7 +45,7 @@ async def publish(
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await asyncio.wait_for(_show_in_ui(run, findings, path), PATIENCE_SECONDS)
+        await asyncio.wait_for(_show_in_ui(run, findings, path), MESSAGE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 

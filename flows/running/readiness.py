@@ -45,7 +45,7 @@ def _diverted(judge: str) -> str:
 
 
 def _without_key(judge: str) -> str:
-    missing = provider_of(judge).needed()
+    missing = provider_of(judge).missing_variables()
     return f"no API key or address in {' and '.join(missing)}" if missing else ""
 
 

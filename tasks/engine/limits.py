@@ -52,7 +52,7 @@ def _bucket(per_minute: int | None, burst: float) -> AsyncLimiter | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the provider asks to wait; null if no header says so.
+    """Return the seconds that the provider asks to wait; null if no header does.
 
     ``retry-after`` is a number of seconds or an HTTP date (RFC 9110, section 10.2.3).
     """

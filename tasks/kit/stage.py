@@ -123,10 +123,10 @@ def uncached_task(function: Callable[P, R], name: str | None = None) -> Task[P, 
 
 
 def stored_frames(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
-    """Make a function that stores the frames it returns, and returns them for equal inputs.
+    """Cache the frames that a function returns on disk, by its code and inputs, without a task.
 
-    Frames are stored with the cached results of stages, under the same kind of key; using one
-    keeps it from being pruned.
+    They are stored with the results of stages, under the same kind of key. A frame that is used is
+    not pruned.
     """
 
     @functools.wraps(function)

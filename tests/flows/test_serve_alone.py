@@ -351,7 +351,7 @@ def test_an_audit_joins_the_users_own_server(serving: Any) -> None:
 def test_a_second_one_says_that_the_first_runs(serving: Any) -> None:
     done = serving.run("serve", "--port", "4299")
     assert done.returncode == 2
-    assert "voirdire serve runs already" in done.stderr
+    assert "voirdire serve is already running" in done.stderr
     assert str(serving.port) in done.stderr
     other = serving.run("serve", "--port", str(serving.port), PREFECT_HOME=str(serving.folder))
     assert other.returncode == 2
@@ -469,7 +469,7 @@ def test_a_schedule_that_comes_to_spend_is_switched_off(serving: Any) -> None:
     own.write_text(paid.replace("* * * * *", "0 3 * * *"))
     serving.stop()
     said = serving.start()
-    assert "minutely: can spend money now: its schedule was switched off" in said
+    assert "minutely: can now spend money, so its schedule was switched off" in said
     [schedule] = serving.deployment("minutely")["schedules"]
     assert (schedule["schedule"]["cron"], schedule["active"]) == ("0 3 * * *", False)
     assert re.search(r"minutely +0 3 \* \* \* Europe/Berlin +off +missing: PAID_API_KEY", said)
@@ -479,8 +479,8 @@ def test_without_authentication_it_says_who_can_run_code(serving: Any) -> None:
     serving.stop()
     said = serving.start("--no-auth")
     assert (
-        f"http://127.0.0.1:{serving.port}/api asks for no authentication: whoever reaches it, any "
-        "user of this machine, can run code as you, with your API keys. Leave out --no-auth."
+        f"http://127.0.0.1:{serving.port}/api requires no authentication: any user of this "
+        "machine can run code as you, with your API keys. Leave out --no-auth."
     ) in said
     assert "Authentication string" not in said
     path = f"/deployments/{serving.deployment('quick')['id']}"

@@ -90,7 +90,7 @@ def test_unknown_names_and_odd_designs(
 def test_a_first_run_that_cannot_begin_leaves_a_row(
     words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.serving.server.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("flows.serving.server.ANSWER_SECONDS", 0.5)
     said = refused("audit", *words)
     assert all(part in said for part in parts), said
     assert _failure(tmp_path) in said

@@ -163,6 +163,6 @@ def test_the_provider_asks_one_at_a_time_and_for_nothing() -> None:
     provider = PROVIDERS["local"].provider
     assert (provider.serve, provider.concurrency) == ("flows.running.local_models", 1)
     assert not provider.simulated
-    assert provider.needed() == []
+    assert provider.missing_variables() == []
     assert JUDGE.usd_per_million
     assert JUDGE.usd_per_million.cost(1000, 1000) == 0

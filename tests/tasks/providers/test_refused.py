@@ -58,7 +58,7 @@ def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) ->
     ],
 )
 def test_nothing_passes_the_budget_in_the_body(body: dict[str, Any], place: str) -> None:
-    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not taken there: "):
+    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not allowed there: "):
         _judge(extra_body=body)
 
 
@@ -163,7 +163,7 @@ def test_an_error_elsewhere_repeats_no_secret() -> None:
         ),
         (
             {"judges": {"one": {"model": "openai/one", "temperature": 0}}},
-            "[judges.one] has no key 'temperature'. What the model takes stands in params. Known: ",
+            "[judges.one] has no key 'temperature'. Parameters of the model belong in params. Known:",
         ),
         (
             {"judges": {"one": {"model": "m", "usd_per_million": {"promt": 1, "completion": 1}}}},
