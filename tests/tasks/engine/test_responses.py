@@ -99,8 +99,8 @@ def test_a_redirect_stops_the_judge_and_names_the_address(route: str) -> None:
     (reply,), asked = asyncio.run(_ask(route, _redirect))
     assert reply.error == (
         "stub/one stopped: 127.0.0.1 answers 307 and redirects to "
-        "https://judges.example/v2/chat/completions. A judge is asked at one address only: give "
-        "that one as api_base"
+        "https://judges.example/v2/chat/completions. Redirects are not followed: "
+        "give the target as api_base"
     )
     assert (reply.attempts, asked) == (1, 1)
 
