@@ -15,7 +15,6 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from booth._ledger import Ledger, open_ledger
-from booth._looks import Page, packed, shown, unpacked
 from booth._saving import VoteWriter, save_choices
 from booth._seats import (
     Seat,
@@ -27,6 +26,7 @@ from booth._seats import (
     write_done,
     write_look,
 )
+from booth._viewing_time import Page, packed, shown, unpacked
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
 from warehouse.people import pairs_of, parameters_of

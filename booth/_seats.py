@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from booth._ledger import Ledger
-from booth._looks import Page, seen_for, total
+from booth._viewing_time import Page, seen_for, total
 from schemas.judging import Ballots
 from tasks.judging.people import CHOSEN, Draw
 

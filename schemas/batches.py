@@ -14,24 +14,28 @@ ENDED = ["completed", "failed", "expired", "cancelled", "never sent", "lost"]
 class Batches(Frame, table="batches", key=("batch",)):
     """One row per batch: ballots that a provider answers together, within a day."""
 
-    batch: str = name("key of our own, which the provider keeps in the batch's metadata")
-    judge: str = name("who is asked")
-    provider: str = name("who runs the judge")
-    provider_batch: str = name("the provider's id; null until it is known", nullable=True)
-    run: str = name("id of the run that made it, and pays for it")
+    batch: str = name("key chosen by voirdire, stored in the provider's metadata of the batch")
+    judge: str = name("the judge that is asked")
+    provider: str = name("the provider of the judge")
+    provider_batch: str = name("the provider's id of the batch; null until known", nullable=True)
+    run: str = name("id of the run that created the batch, to which its cost is counted")
     state: str = pa.Field(
         isin=[*UNFINISHED, *ENDED],
-        description="intended: may be at the provider or not; sent: there; else how it ended",
+        description="intended: recorded, perhaps not yet sent; sent: accepted by the provider; "
+        "else the final state",
     )
     dropped_params: str = pa.Field(
-        nullable=True, description="JSON of parameters the model does not take, so not sent"
+        nullable=True,
+        description="JSON of parameters that were not sent because the model does not accept them",
     )
-    error: str = pa.Field(nullable=True, description="why it ended otherwise than completed")
+    error: str = pa.Field(
+        nullable=True, description="why the batch did not complete; null if it did"
+    )
     created_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        description="when it was intended, which is before it was sent"
+        description="when the batch was recorded, before it was sent"
     )
     ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when its votes were in the warehouse; null until then"
+        nullable=True, description="when its votes were saved; null until then"
     )
 
 

@@ -13,69 +13,94 @@ MARGIN = ("dataset", "judge", "prompt", "wave", "metric", "epsilon", "epsilon_ki
 class Margins(Measured):
     """Columns that identify a test."""
 
-    metric: str = name("how well a label fits those of others")
-    epsilon: float = pa.Field(ge=0, lt=1, description="how much worse than people a judge may be")
-    epsilon_kind: str = pa.Field(isin=KINDS_OF_EPSILON, description="additive or multiplicative")
-    asked: bool = pa.Field(description="whether this epsilon was asked for; others are the curve")
+    metric: str = name("similarity metric between two labels")
+    epsilon: float = pa.Field(
+        ge=0,
+        lt=1,
+        description="non-inferiority margin: how much worse than a person the judge may be",
+    )
+    epsilon_kind: str = pa.Field(
+        isin=KINDS_OF_EPSILON, description="kind of margin: additive or multiplicative"
+    )
+    asked: bool = pa.Field(
+        description="true for the requested epsilon; other values belong to the curve"
+    )
 
 
 class AltTests(Margins, table="alt_tests", key=MARGIN):
     """One row per dataset, judge, prompt, wave, metric, epsilon and its kind."""
 
-    test: str = pa.Field(isin=TESTS, description="which test was asked for")
+    test: str = pa.Field(isin=TESTS, description="requested test: auto, score or t")
     winning_rate: float = share(
-        "share of annotators whom the judge replaces at no loss beyond epsilon", nullable=True
+        "winning rate: share of annotators than whom the judge is not worse by epsilon",
+        nullable=True,
     )
-    passed: bool = pa.Field(nullable=True, description="whether that is .5 or more")
+    passed: bool = pa.Field(nullable=True, description="true if the winning rate is at least .5")
     advantage_probability: float = share(
-        "chance, averaged over annotators, that the judge fits at least as well", nullable=True
+        "chance, averaged over annotators, that the judge aligns with the others at least "
+        "as well as the annotator",
+        nullable=True,
     )
-    low: float = share("lower end of its interval", nullable=True)
-    high: float = share("upper end of its interval", nullable=True)
-    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
-    method: str = name("how the interval was made")
-    human_advantage_probability: float = share("the reverse of it", nullable=True)
-    tied: float = share("share of instances on which both fit alike", nullable=True)
+    low: float = share("lower bound of its interval", nullable=True)
+    high: float = share("upper bound of its interval", nullable=True)
+    level: float = pa.Field(
+        gt=0, lt=1, nullable=True, description="confidence level of the interval"
+    )
+    method: str = name("method of the interval")
+    human_advantage_probability: float = share(
+        "chance, averaged over annotators, that the annotator aligns with the others "
+        "at least as well as the judge",
+        nullable=True,
+    )
+    tied: float = share("share of instances on which both align equally well", nullable=True)
     annotators: int = counted("annotators tested")
-    n: int = counted("instances with a label of the judge and of two people or more")
-    dropped: int = counted("other instances that someone labelled")
-    unreadable: int = counted("labels of the judge that cannot be read")
-    reason: str = name("why there is no winning rate, or why to doubt it", nullable=True)
+    n: int = counted("number of instances with a label of the judge and of two or more people")
+    dropped: int = counted("number of other labelled instances")
+    unreadable: int = counted("number of unreadable labels of the judge")
+    reason: str = name("why there is no winning rate, or why it is doubtful", nullable=True)
     simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
+        nullable=True, description="true for a simulated judge; null if unknown"
     )
 
 
 class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
-    """One row per judge, margin and annotator left out."""
+    """One row per judge, margin and annotator who is left out."""
 
-    annotator: str = name("who is left out")
-    n: int = counted("instances with a label of the judge, the annotator and another person")
-    better: int = counted("of these, those that the annotator fits better")
-    worse: int = counted("of these, those that the judge fits better")
+    annotator: str = name("the annotator who is left out")
+    n: int = counted(
+        "number of instances with a label of the judge, the annotator and another person"
+    )
+    better: int = counted("number of these on which the annotator aligns better")
+    worse: int = counted("number of these on which the judge aligns better")
     advantage_probability: float = share(
-        "share that the judge fits at least as well", nullable=True
+        "share of instances on which the judge aligns at least as well", nullable=True
     )
-    low: float = share("lower end of its interval", nullable=True)
-    high: float = share("upper end of its interval", nullable=True)
-    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
-    method: str = name("how the interval was made")
+    low: float = share("lower bound of its interval", nullable=True)
+    high: float = share("upper bound of its interval", nullable=True)
+    level: float = pa.Field(
+        gt=0, lt=1, nullable=True, description="confidence level of the interval"
+    )
+    method: str = name("method of the interval")
     human_advantage_probability: float = share(
-        "share that the annotator fits at least as well", nullable=True
+        "share of instances on which the annotator aligns at least as well", nullable=True
     )
-    tied: float = share("share that both fit alike", nullable=True)
-    test: str = pa.Field(isin=TESTS[1:], nullable=True, description="the test that decides")
-    p_value: float = share("raw p of that test; null if not tested, or if it is 0/0", nullable=True)
-    p_value_t: float = share("raw p of the t-test", nullable=True)
-    p_value_score: float = share("raw p of the score test", nullable=True)
+    tied: float = share("share of instances on which both align equally well", nullable=True)
+    test: str = pa.Field(isin=TESTS[1:], nullable=True, description="test that decides: score or t")
+    p_value: float = share(
+        "raw p-value of that test; null if not tested, or if it is undefined (0/0)", nullable=True
+    )
+    p_value_t: float = share("raw p-value of the t test", nullable=True)
+    p_value_score: float = share("raw p-value of the score test", nullable=True)
     p_adjusted: float = share(
-        "Benjamini-Yekutieli over the annotators of the judge at this margin", nullable=True
+        "p-value adjusted by Benjamini-Yekutieli over the judge's annotators at this margin",
+        nullable=True,
     )
     rejected: bool = pa.Field(
-        nullable=True, description="whether the judge is not worse by epsilon, at .05"
+        nullable=True,
+        description="true if the test at .05 rejects that the judge is worse by epsilon",
     )
-    unreadable: int = counted("labels of the annotator that cannot be read")
-    reason: str = name("why there is no p, or what is odd about it", nullable=True)
+    unreadable: int = counted("number of unreadable labels of the annotator")
+    reason: str = name("why there is no p-value, or what limits it", nullable=True)
     simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
+        nullable=True, description="true for a simulated judge; null if unknown"
     )

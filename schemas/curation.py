@@ -10,20 +10,20 @@ KINDS = ["promote", "detract"]
 class Questions(Fact, table="questions", key=("question_id",)):
     """One row per question."""
 
-    question_id: str = name("dataset and the question's id in it, as in mt_bench/81")
+    question_id: str = name("dataset and the id of the question in it, as in mt_bench/81")
     dataset: str = name("name of the dataset")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
     question: str = name("the question's text")
-    reference: str = name("key of facts, or a reference answer", nullable=True)
+    reference: str = name("list of facts, or a reference answer", nullable=True)
 
 
 class Answers(Fact, table="answers", key=("answer_id",), references={"question_id": "questions"}):
     """One row per unperturbed answer."""
 
-    answer_id: str = name("the question's id with /a1 or /a2")
-    question_id: str = name("the question that it answers")
-    slot: int = pa.Field(isin=[1, 2], description="1 or 2: its place in the dataset, not on screen")
-    author: str = name("who wrote it", nullable=True)
+    answer_id: str = name("question_id followed by /a1 or /a2")
+    question_id: str = name("the question")
+    slot: int = pa.Field(isin=[1, 2], description="1 or 2: position in the dataset, not on screen")
+    author: str = name("author of the answer", nullable=True)
     answer: str = name("the answer's text")
 
 
@@ -33,7 +33,7 @@ class Versions(
     key=("answer_id", "perturbation"),
     references={"answer_id": "answers"},
 ):
-    """One row per perturbed version that a dataset brings along."""
+    """One row per perturbed version that comes with a dataset."""
 
     answer_id: str = name("the answer that was perturbed (the target)")
     perturbation: str = name("name of the perturbation")
@@ -48,7 +48,7 @@ class Perturbations(Fact, table="perturbations", key=("perturbation", "recipe"))
         ge=1, description="version of the recipe; raised when its output changes"
     )
     kind: str = pa.Field(isin=KINDS, description="promote (should change nothing) or detract")
-    bias: str = name("the bias that it looks for")
+    bias: str = name("the bias that the perturbation tests")
     source: str = name("paper and section")
 
 
@@ -64,18 +64,25 @@ class PerturbedAnswers(
     question_id: str = name("its question")
     perturbation: str = name("name of the perturbation")
     recipe: int = pa.Field(ge=1, description="version of the recipe")
-    seed: int = pa.Field(ge=0, description="seed of the template and of the sham")
-    made_by: str = pa.Field(isin=["dataset", "template"], description="who made the text")
+    seed: int = pa.Field(ge=0, description="random seed of the template and of the sham")
+    made_by: str = pa.Field(
+        isin=["dataset", "template"], description="origin of the text: a template or a dataset"
+    )
     perturbed: str = name("the perturbed text; null if none could be made", nullable=True)
-    sham: str = name("the answer after a meaning-free edit of equal size", nullable=True)
+    sham: str = name("the answer after a meaning-free edit of the same size", nullable=True)
     length_ratio: float = pa.Field(
-        gt=0, nullable=True, description="characters of the perturbed text over the original's"
+        gt=0,
+        nullable=True,
+        description="length of the perturbed text divided by that of the original",
     )
     sham_ratio: float = pa.Field(
-        gt=0, nullable=True, description="characters of the sham over the perturbed text's"
+        gt=0, nullable=True, description="length of the sham divided by that of the perturbed text"
     )
     words_kept: float = pa.Field(
-        ge=0, le=1, nullable=True, description="share of the original's words kept, in order"
+        ge=0,
+        le=1,
+        nullable=True,
+        description="share of the original's words that are kept, in order",
     )
     failure: str = name("first validity check that failed; null if valid", nullable=True)
-    sham_failure: str = name("why there is no valid sham; null if there is", nullable=True)
+    sham_failure: str = name("why there is no valid sham; null if there is one", nullable=True)

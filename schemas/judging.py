@@ -1,4 +1,4 @@
-"""Frames of judging: pairs, ballots, votes, and what is counted from them."""
+"""Frames of judging: pairs, ballots, votes, tallies, verdicts and shifts."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +10,11 @@ from schemas.curation import KINDS
 from schemas.frame import Fact, Frame, Result, counted, name
 
 ARMS = ["control", "experimental", "sham", "replicate"]
-"""A replicate is control shown again; its repeats continue the numbering of control."""
+"""A replicate asks about the control pair again, with higher repeat numbers."""
 
 SIDES = ["anchor", "target"]
 FORMATS = ("header", "list", "bold")
-"""Kinds of markup that also have counts of their own."""
+"""Kinds of markup that are also counted separately."""
 VALID = ["first", "second", "tie"]
 VERSUS = " vs "
 """Separates the names of two models in a subgroup, so no name may contain it."""
@@ -42,25 +42,31 @@ def only_order(what: str) -> Any:
     return pa.Field(
         isin=SIDES,
         nullable=True,
-        description=f"which answer stood first in {what}, where the judge saw every pair in one "
+        description=f"which answer was shown first in {what}, if the judge saw each pair in one "
         "order only; else null",
     )
 
 
 def ballots(arm: str) -> Any:
     """Return a field for a pair's number of ballots in an arm."""
-    return pa.Field(ge=1, nullable=True, description=f"the same of {arm}; null if not asked")
+    return pa.Field(
+        ge=1,
+        nullable=True,
+        description=f"ballots of the {arm} pair, including unnecessary ones; null if not asked",
+    )
 
 
 class Judges(Fact, table="judges", key=("judge",)):
     """One row per judge: a model with fixed parameters, or a person."""
 
-    judge: str = name("provider and name, as in offline/honest")
-    provider: str = name("who runs it")
-    model: str = name("the model as litellm names it")
-    params: str = name("JSON of all parameters of a call, and of where it goes")
-    system: str = pa.Field(description="system message of its own, before that of the prompt")
-    simulated: bool = pa.Field(description="true for an offline judge, which is not a model")
+    judge: str = name("name with its provider, as in offline/honest")
+    provider: str = name("provider that runs the model")
+    model: str = name("name of the model in litellm")
+    params: str = name("JSON of all parameters of a call, including its address")
+    system: str = pa.Field(
+        description="the judge's own system message, which precedes that of the prompt"
+    )
+    simulated: bool = pa.Field(description="true for a simulated judge, which is not a model")
 
 
 class Prompts(Fact, table="prompts", key=("prompt",)):
@@ -68,21 +74,21 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
 
     prompt: str = name("name of the judge prompt")
     kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
-    source: str = name("where the form comes from")
+    source: str = name("source of the prompt")
     verdict: str = pa.Field(
-        isin=["tag", "json", "button"], description="form of the verdict in the reply"
+        isin=["tag", "json", "button"], description="format of the verdict in the reply"
     )
     system: str = pa.Field(description="system message")
-    user: str = name("user message with places for question and answers")
+    user: str = name("user message with placeholders for question and answers")
 
 
 class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "questions"}):
     """One row per two answers as a judge may see them."""
 
-    pair_id: str = name("key of everything else in the row")
+    pair_id: str = name("digest of all other columns")
     dataset: str = name("name of the dataset")
-    sample: str = name("a question with its anchor and target, named by the target's answer_id")
-    cluster: str = name("what is independent of what: the question")
+    sample: str = name("id of the question with its anchor and target: the target's answer_id")
+    cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
     kind: str = pa.Field(
@@ -112,55 +118,58 @@ class Ballots(
     """One row per asking that a study needs; equal askings share a ballot_id."""
 
     ballot_id: str = name(
-        "key of all that can change the reply: model, parameters, prompt, repeat, wave"
+        "digest of everything that can change the reply: model, parameters, prompt, repeat, wave"
     )
-    pair_id: str = name("what is shown")
-    judge: str = name("who is asked")
+    pair_id: str = name("the pair that is shown")
+    judge: str = name("the judge that is asked")
     prompt: str = name("how")
-    wave: str = pa.Field(description="label of a measurement in time; empty if there is one only")
-    shown_first: str = pa.Field(isin=SIDES, description="which answer stands first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat")
+    wave: str = pa.Field(description="label of a measurement in time; empty if there is only one")
+    shown_first: str = pa.Field(isin=SIDES, description="which answer is shown first")
+    repeat: int = pa.Field(ge=0, description="number of the repeat, from 0")
 
 
 class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "ballots"}):
     """One row per ballot cast."""
 
     ballot_id: str = name("the ballot")
-    choice: str = pa.Field(isin=CHOICES, description="what the parser read in the reply")
+    choice: str = pa.Field(isin=CHOICES, description="vote that was read from the reply")
     raw: str = pa.Field(description="the reply, verbatim")
-    model: str = pa.Field(nullable=True, description="model string as the provider reported it")
-    fingerprint: str = pa.Field(nullable=True, description="system fingerprint as reported")
-    finish_reason: str = pa.Field(nullable=True, description="why the reply ended, as reported")
-    seconds: float = pa.Field(ge=0, description="from request to reply")
+    model: str = pa.Field(nullable=True, description="model name in the reply")
+    fingerprint: str = pa.Field(nullable=True, description="system fingerprint in the reply")
+    finish_reason: str = pa.Field(nullable=True, description="finish reason in the reply")
+    seconds: float = pa.Field(ge=0, description="seconds from the request to the reply")
     prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
     completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
-    cost_usd: float = pa.Field(ge=0, nullable=True, description="null if the price is unknown")
-    attempts: int = pa.Field(ge=1, description="requests made for this reply")
+    cost_usd: float = pa.Field(
+        ge=0, nullable=True, description="cost of the reply; null if the price is unknown"
+    )
+    attempts: int = pa.Field(ge=1, description="number of requests made for this reply")
     dropped_params: str = pa.Field(
-        nullable=True, description="JSON of parameters the model does not take, so not sent"
+        nullable=True,
+        description="JSON of parameters that were not sent because the model does not accept them",
     )
     first_token: str = pa.Field(
         nullable=True,
-        description="first token of the reply, where log probabilities were asked for",
+        description="first token of the reply, if log probabilities were requested",
     )
     first_probability: float = pa.Field(
-        ge=0, le=1, nullable=True, description="chance that the model gave to that token"
+        ge=0, le=1, nullable=True, description="probability that the model gave to that token"
     )
-    cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when the reply came")
+    cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="time of the reply")
 
 
 class Claims(Frame, table="claims", key=("ballot_id",)):
     """One row per ballot that a run is about to ask, so that no other run asks it too."""
 
     ballot_id: str = name("the ballot")
-    run: str = name("id of the run that asks it")
+    run: str = name("id of the run that asks the ballot")
 
 
 class Measured(Result):
     """Columns that all results begin with: what they are about."""
 
     dataset: str = name("name of the dataset")
-    judge: str = name("who was asked")
+    judge: str = name("the judge that was asked")
     prompt: str = name("name of the judge prompt")
     wave: str = pa.Field(description="label of a measurement in time")
 
@@ -178,19 +187,24 @@ class Compared(Measured):
     target_list: int = size("list items of the target")
     anchor_bold: int = size("bold words of the anchor")
     target_bold: int = size("bold words of the target")
-    anchor_markup: int = size("all markup of the anchor: these, table rows, code blocks, emoji")
-    target_markup: int = size("all markup of the target: these, table rows, code blocks, emoji")
+    anchor_markup: int = size(
+        "all markup of the anchor: headings, list items, bold words, table rows, code blocks, emoji"
+    )
+    target_markup: int = size(
+        "all markup of the target: headings, list items, bold words, table rows, code blocks, emoji"
+    )
     human_score: float = pa.Field(
         ge=0,
         le=1,
         nullable=True,
-        description="what people said of the pair: 0 anchor, 1 target; null if not labelled",
+        description="people's score of the pair: 0 anchor, 1 target; null if not labelled",
     )
     label_chance: float = pa.Field(
         gt=0,
         le=1,
         nullable=True,
-        description="chance that the pair had to be labelled by people; null if unknown",
+        description="probability with which the pair was selected for labelling by people; null "
+        "if unknown",
     )
 
 
@@ -212,28 +226,32 @@ class VoteLog(
     """One row per ballot of a study with its vote: all that the statistics read."""
 
     sample: str = name("a question with its anchor and target")
-    cluster: str = name("what is independent of what: the question")
+    cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
-    perturbation: str = name("null in control, which serves every perturbation", nullable=True)
+    perturbation: str = name(
+        "name of the perturbation; null in control, which all perturbations share", nullable=True
+    )
     kind: str = pa.Field(
         isin=KINDS, nullable=True, description="promote or detract; null in control"
     )
-    shown_first: str = pa.Field(isin=SIDES, description="which answer stood first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat")
+    shown_first: str = pa.Field(isin=SIDES, description="which answer was shown first")
+    repeat: int = pa.Field(ge=0, description="number of the repeat, from 0")
     choice: str = pa.Field(isin=CHOICES, nullable=True, description="the vote; null if not cast")
     stopped: str = pa.Field(
         isin=STOPS,
         nullable=True,
-        description="rule by which the ballot was not needed; null if it was",
+        description="stopping rule that made the ballot unnecessary; null if it was needed",
     )
     simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
+        nullable=True, description="true for a simulated judge; null if unknown"
     )
-    cached: bool = pa.Field(nullable=True, description="cast in an earlier run; null if unknown")
+    cached: bool = pa.Field(
+        nullable=True, description="true if the vote was cast in an earlier run; null if unknown"
+    )
     label: str = pa.Field(
-        isin=VERDICTS, nullable=True, description="the right verdict on the pair; null if unknown"
+        isin=VERDICTS, nullable=True, description="the correct verdict on the pair; null if unknown"
     )
-    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    human: bool = pa.Field(nullable=True, description="true if the judge is a person")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
 
 
@@ -249,49 +267,64 @@ class Tallies(
     """
 
     sample: str = name("a question with its anchor and target")
-    cluster: str = name("what is independent of what: the question")
+    cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
-    perturbation: str = name("null in control", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    perturbation: str = name("null in the control arm", nullable=True)
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in the control arm")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
     planned: int = counted("ballots")
-    stopped: int = counted("ballots that a stopping rule made needless")
+    stopped: int = counted("ballots that a stopping rule made unnecessary")
     voted: int = counted("votes, valid or not")
     invalid: int = counted("votes without a verdict")
     abstain: int = counted("refusals")
     ambiguous: int = counted("votes with conflicting verdicts")
-    known: int = counted("needed ballots of which it is known whether they were cast before")
-    cached: int = counted("of these, those cast in an earlier run")
-    anchor_12: int = counted("votes for the anchor, anchor first")
-    tie_12: int = counted("ties, anchor first")
-    target_12: int = counted("votes for the target, anchor first")
-    anchor_21: int = counted("votes for the anchor, target first")
-    tie_21: int = counted("ties, target first")
-    target_21: int = counted("votes for the target, target first")
-    planned_12: int = counted("ballots with the anchor first")
-    matched: int = counted("repeats asked in both orders")
+    known: int = counted(
+        "needed ballots for which it is known whether they were cast in an earlier run"
+    )
+    cached: int = counted("needed ballots that were cast in an earlier run")
+    anchor_12: int = counted("votes for the anchor, anchor shown first")
+    tie_12: int = counted("ties, anchor shown first")
+    target_12: int = counted("votes for the target, anchor shown first")
+    anchor_21: int = counted("votes for the anchor, target shown first")
+    tie_21: int = counted("ties, target shown first")
+    target_21: int = counted("votes for the target, target shown first")
+    planned_12: int = counted("ballots with the anchor shown first")
+    matched: int = counted("matches: repeats asked in both orders")
     alone: int = counted("matches with one valid vote")
-    consistent: int = counted("matches with the same answer preferred, or two ties")
+    consistent: int = counted("consistent matches: the same answer twice, or two ties")
     both_target: int = counted("matches with two votes for the target")
     both_tie: int = counted("matches with two ties")
-    primacy: int = counted("matches that differ, with a vote for the first slot")
-    recency: int = counted("matches that differ, with a vote for the second slot")
+    primacy: int = counted("inconsistent matches that favour the first slot")
+    recency: int = counted("inconsistent matches that favour the second slot")
     first_first: int = counted("matches with two votes for the first slot")
     second_second: int = counted("matches with two votes for the second slot")
-    matched_once: bool = pa.Field(description="whether repeat 0 was asked in both orders")
-    once_12: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, anchor first")
-    once_21: int = pa.Field(ge=-1, le=1, nullable=True, description="repeat 0, target first")
-    voted_12: int = counted("votes, valid or not, anchor first")
-    voted_21: int = counted("votes, valid or not, target first")
-    label: str = pa.Field(isin=VERDICTS, nullable=True, description="the right verdict")
-    human: bool = pa.Field(nullable=True, description="whether the judge is a person")
+    matched_once: bool = pa.Field(description="true if repeat 0 was asked in both orders")
+    once_12: int = pa.Field(
+        ge=-1,
+        le=1,
+        nullable=True,
+        description="repeat 0 with the anchor shown first: -1 anchor, 0 tie, 1 target",
+    )
+    once_21: int = pa.Field(
+        ge=-1,
+        le=1,
+        nullable=True,
+        description="repeat 0 with the target shown first: -1 anchor, 0 tie, 1 target",
+    )
+    voted_12: int = counted("votes, valid or not, anchor shown first")
+    voted_21: int = counted("votes, valid or not, target shown first")
+    label: str = pa.Field(
+        isin=VERDICTS, nullable=True, description="the correct verdict; null if unknown"
+    )
+    human: bool = pa.Field(nullable=True, description="true if the judge is a person")
     matched_right: int = pa.Field(
-        ge=0, nullable=True, description="matches with two right votes; null without a label"
+        ge=0, nullable=True, description="matches with two correct votes; null without a label"
     )
     matched_voted: int = counted("matches with two votes, valid or not")
     matched_invalid: int = counted("matches with two votes, neither of them valid")
     category: str = name(
-        "group of questions; of control pairs only, as what is known of answers", nullable=True
+        "group of questions; for control pairs only, like the columns about the answers",
+        nullable=True,
     )
 
 
@@ -299,24 +332,25 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     """One row per judge, prompt, wave and control pair whose answers two known models wrote."""
 
     sample: str = name("a question with its anchor and target")
-    cluster: str = name("what is independent of what: the question")
-    votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
+    cluster: str = name("unit of independence: the question")
+    votes: int = pa.Field(ge=1, description="ballots of the pair, including unnecessary ones")
     score: float = pa.Field(
         ge=0,
         le=1,
         nullable=True,
-        description="0 anchor, 1 target, mean over both orders; null unless each has a valid vote",
+        description="mean score (0 anchor, 1 target) over both orders; null unless each has a "
+        "valid vote",
     )
     score_12: float = pa.Field(
-        ge=0, le=1, nullable=True, description="the same of the votes with the anchor first"
+        ge=0, le=1, nullable=True, description="mean score of the votes with the anchor shown first"
     )
     score_21: float = pa.Field(
-        ge=0, le=1, nullable=True, description="the same of the votes with the target first"
+        ge=0, le=1, nullable=True, description="mean score of the votes with the target shown first"
     )
     shown_first: str = only_order("its votes")
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
 
 
 class Verdicts(
@@ -327,21 +361,23 @@ class Verdicts(
     """One row per sample, arm, perturbation, judge, prompt and wave."""
 
     sample: str = name("a question with its anchor and target")
-    cluster: str = name("what is independent of what: the question")
+    cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
-    perturbation: str = name("null in control", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in control")
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
-    votes: int = pa.Field(ge=1, description="ballots of the pair, those made needless too")
-    valid_votes: int = pa.Field(ge=0, description="votes for first, second or tie")
+    perturbation: str = name("null in the control arm", nullable=True)
+    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in the control arm")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")
+    votes: int = pa.Field(ge=1, description="ballots of the pair, including unnecessary ones")
+    valid_votes: int = pa.Field(ge=0, description="number of valid votes (first, second or tie)")
     score: float = pa.Field(
-        ge=0, le=1, nullable=True, description="0 anchor, 1 target, mean of the valid votes"
+        ge=0, le=1, nullable=True, description="mean score of the valid votes (0 anchor, 1 target)"
     )
     verdict: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="null if it cannot be told"
+        isin=["anchor", "tie", "target"],
+        nullable=True,
+        description="the verdict; null without enough valid votes",
     )
     shown_first: str = only_order("its votes")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
 
 
 class Shifts(
@@ -350,12 +386,12 @@ class Shifts(
     """One row per sample and perturbation, judge, prompt and wave: its arms side by side."""
 
     sample: str = name("a question with its anchor and target")
-    cluster: str = name("what is independent of what: the question")
+    cluster: str = name("unit of independence: the question")
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, description="promote or detract")
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes became a verdict")
+    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")
     votes: int = pa.Field(
-        ge=1, description="ballots of the experimental pair, those made needless too"
+        ge=1, description="ballots of the experimental pair, including unnecessary ones"
     )
     control_votes: int = ballots("control")
     sham_votes: int = ballots("sham")
@@ -369,9 +405,11 @@ class Shifts(
     experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
     replicate: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="verdict, control asked again"
+        isin=["anchor", "tie", "target"],
+        nullable=True,
+        description="verdict when control is asked again",
     )
     shown_first: str = only_order("the experimental pair")
-    has_sham: bool = pa.Field(description="whether a sham was asked about")
-    has_replicate: bool = pa.Field(description="whether control was asked about again")
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    has_sham: bool = pa.Field(description="true if there is a sham arm")
+    has_replicate: bool = pa.Field(description="true if control was asked again")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")

@@ -31,66 +31,68 @@ class Estimates(
     """One row per statistic, dataset, judge, prompt, wave, mode, perturbation and subgroup."""
 
     statistic: str = name("name of the statistic")
-    family: str = name("what it is about, such as position; null if not known", nullable=True)
-    unit: str = name(
-        "unit of the estimate, such as share or logit; null if not known", nullable=True
-    )
+    family: str = name("family of statistics, such as position; null if unknown", nullable=True)
+    unit: str = name("unit of the estimate, such as share or logit; null if unknown", nullable=True)
     null_value: float = pa.Field(
-        nullable=True, description="value that means no effect, or that p_value is against; if any"
+        nullable=True, description="value of no effect, which p_value tests; null if there is none"
     )
     floor: str = pa.Field(
         isin=FLOORS,
         nullable=True,
-        description="what noise is measured by: sham, replicate or random judge; null if nothing",
+        description="noise floor: sham, replicate or random judge; null if none",
     )
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
-        description="how votes became a verdict; any where it plays no part",
+        description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(
-        "null where the statistic is of a whole judge or its control arm", nullable=True
+        "null if the statistic is about the whole judge or its control arm",
+        nullable=True,
     )
     subgroup: str = pa.Field(
-        description="what of the cell it is about, such as the other judge; empty if all of it"
+        description="part of the cell, such as the other judge; empty for the whole cell"
     )
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    estimate: float = pa.Field(nullable=True, description="null if not estimable, see reason")
-    low: float = pa.Field(nullable=True, description="lower end of the interval")
-    high: float = pa.Field(nullable=True, description="upper end of the interval")
+    estimate: float = pa.Field(nullable=True, description="null if there is none, see reason")
+    low: float = pa.Field(nullable=True, description="lower bound of the interval")
+    high: float = pa.Field(nullable=True, description="upper bound of the interval")
     level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
     boot_low: float = pa.Field(
-        nullable=True, description="lower end by cluster bootstrap, as a cross-check"
+        nullable=True, description="lower bound by cluster bootstrap, as a cross-check"
     )
     boot_high: float = pa.Field(
-        nullable=True, description="upper end by cluster bootstrap, as a cross-check"
+        nullable=True, description="upper bound by cluster bootstrap, as a cross-check"
     )
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
     df: float = pa.Field(
         ge=0,
         nullable=True,
-        description="Satterthwaite degrees of freedom: clusters less one where all are of one size",
+        description="Satterthwaite degrees of freedom; clusters - 1 if all have the same size",
     )
-    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="two-sided, raw, against 0")
-    hits: int = pa.Field(ge=0, nullable=True, description="numerator, where it is a share")
-    n: int = pa.Field(ge=0, description="denominator: samples, ballots or pairs of votes used")
-    clusters: int = pa.Field(ge=0, description="independent clusters (questions) used")
+    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw two-sided p-value")
+    hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
+    n: int = pa.Field(ge=0, description="number of samples, ballots or pairs of votes used")
+    clusters: int = pa.Field(ge=0, description="number of independent clusters (questions) used")
     too_few: str = name(
-        "why nothing is concluded from it: too few questions, or few that carry most samples; "
-        "null if there are enough",
+        "why the data do not suffice for a conclusion: too few questions, or a few that "
+        "carry most samples; null if they suffice",
         nullable=True,
     )
     dropped: int = pa.Field(
-        ge=0, description="samples or pairs left out: no verdict in a needed arm"
+        ge=0, description="samples or pairs left out because a needed arm has no verdict"
     )
     votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
-    method: str = name("how the interval was made")
+    method: str = name("method of the interval")
     seed: int = pa.Field(
-        nullable=True, description="of what is drawn, or of the order of questions; null if nothing"
+        nullable=True,
+        description="seed of draws, or of the order of questions; null if nothing is random",
     )
-    reason: str = name("why there is no estimate or interval; null if there is", nullable=True)
+    reason: str = name(
+        "why the estimate or the interval is missing; null if neither is", nullable=True
+    )
     simulated: bool = pa.Field(
         nullable=True,
-        description="true for an offline judge, of two or more if one is; null if unknown",
+        description="true if the judge, or one of several, is simulated; null if unknown",
     )
 
 
@@ -99,157 +101,170 @@ class Annotations(
     table="annotations",
     key=("dataset", "item", "aspect", "annotator", "prompt", "wave"),
 ):
-    """One row per item and annotator, and aspect of the item: the label given."""
+    """One row per item, aspect of the item and annotator: the label given."""
 
     dataset: str = name("name of the dataset")
-    item: str = name("what is labelled, such as a sample")
-    cluster: str = name("what is independent of what: the question")
-    aspect: str = name("what about the item; null for its verdict", nullable=True)
-    annotator: str = name("who labels: a judge, be it a model or a person")
+    item: str = name("the labelled item, such as a sample")
+    cluster: str = name("unit of independence: the question")
+    aspect: str = name("labelled aspect of the item; null for its verdict", nullable=True)
+    annotator: str = name("the judge that labels the item: a model or a person")
     prompt: str = name("name of the judge prompt; null for a person", nullable=True)
     wave: str = pa.Field(description="label of a measurement in time; empty for a person")
     label: str = name("the label, such as anchor, tie or target")
     value: float = pa.Field(
-        nullable=True, description="where the label stands on its scale; null if it has none"
+        nullable=True, description="position of the label on its scale; null if there is no scale"
     )
     inconsistent: bool = pa.Field(
-        description="whether it is a tie because the two orders were judged differently"
+        description="true if the label is a tie because the verdicts of the two orders differ"
     )
-    votes: int = pa.Field(ge=1, description="valid votes that the label rests on")
-    human: bool = pa.Field(description="whether the annotator is a person")
+    votes: int = pa.Field(ge=1, description="number of valid votes behind the label")
+    human: bool = pa.Field(description="true if the annotator is a person")
     simulated: bool = pa.Field(
-        nullable=True, description="true for an offline judge; null if unknown"
+        nullable=True, description="true for a simulated judge; null if unknown"
     )
 
 
 class Findings(
     Measured, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 ):
-    """One row per cell: the primary endpoint in words; and one per judge: its position bias."""
+    """One row per cell with the finding on its primary endpoint, and one per judge on position."""
 
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
-        description="how votes became a verdict; any for position, where it plays no part",
+        description="how votes become a verdict; any for position, where it does not matter",
     )
     perturbation: str = name("name of the perturbation; null for position", nullable=True)
     kind: str = pa.Field(isin=[*KINDS, "position"], description="promote, detract or position")
     statistic: str = pa.Field(
         isin=["mps", "mps_sham", "position_gap", "position_kappa"],
-        description="the primary endpoint used",
+        description="statistic used as the primary endpoint",
     )
     estimate: float = pa.Field(
         nullable=True,
-        description="mean preference shift; position gap, or effect of the first slot in logits",
+        description="mean preference shift; for position the gap, or the effect in logits",
     )
-    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
-    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
+    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    minimum: float = pa.Field(gt=0, description="smallest relevant shift")
     control: float = pa.Field(nullable=True, description="mean preference shift over the control")
-    control_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    control_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    control_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    control_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     control_p: float = pa.Field(ge=0, le=1, nullable=True, description="its raw p-value")
     sham_shift: float = pa.Field(
         nullable=True, description="mean preference shift of the sham over the control"
     )
-    sham_shift_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    sham_shift_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    sham_shift_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    sham_shift_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     p_value: float = pa.Field(
         ge=0,
         le=1,
         nullable=True,
-        description="two-sided, raw; that of the log-odds where pairs are too easy",
+        description="raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
     )
     p_adjusted: float = share(
-        "Benjamini-Hochberg, which decides, over all cells of the study (family F1); for position "
-        "over its judges",
+        "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
+        "F1), for position over its judges",
         nullable=True,
     )
-    p_holm: float = share("Holm over the same family", nullable=True)
-    p_by: float = share("Benjamini-Yekutieli over the same family", nullable=True)
-    e_value: float = pa.Field(ge=0, nullable=True, description="of the betting e-process")
+    p_holm: float = share("p-value by Holm over the same family", nullable=True)
+    p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
+    e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
     e_rejected: bool = pa.Field(
-        nullable=True, description="whether e-BH over the same family rejects, at .05"
+        nullable=True, description="true if e-BH over the same family rejects at .05"
     )
     shrunk: float = pa.Field(
         nullable=True,
-        description="estimate drawn toward the mean of the judges under this perturbation",
+        description="empirical Bayes estimate, shrunk toward the mean of the judges",
     )
     shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
     finding: str = pa.Field(
-        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+        isin=FINDINGS,
+        nullable=True,
+        description="the conclusion; null if there is none, see reason",
     )
     detected: float = pa.Field(
-        nullable=True, description="share of flaws detected, which a detract finding rests on"
+        nullable=True, description="share of flaws detected, which decides a detract finding"
     )
-    detected_low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    detected_high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    detected_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    detected_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     detected_by: str = pa.Field(
         isin=["detection_power", "detection_share"],
         nullable=True,
-        description="the statistic that it is: of verdicts or, where that is unstable, of scores",
+        description="statistic in detected: of verdicts, or of scores if that is unstable",
     )
     shift_spread: float = pa.Field(
-        ge=0, nullable=True, description="standard deviation of the samples' true shifts"
+        ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"
     )
-    shift_spread_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    shift_spread_high: float = pa.Field(nullable=True, description="upper end of its interval")
+    shift_spread_low: float = pa.Field(nullable=True, description="lower bound of its interval")
+    shift_spread_high: float = pa.Field(nullable=True, description="upper bound of its interval")
     moved_p: float = share(
-        "that no sample is moved at all, where the mean shift is below the minimum; Holm with "
-        "category_p over all such cells",
+        "p-value of the hypothesis that no sample is moved, tested if the mean shift is "
+        "below the minimum; Holm together with category_p over all such cells",
         nullable=True,
     )
     category_p: float = share(
-        "that all categories have the same shift, asked there too; Holm with moved_p", nullable=True
+        "p-value of the hypothesis that all categories have the same shift, tested in the "
+        "same cells; Holm together with moved_p",
+        nullable=True,
     )
     lost_difference: float = pa.Field(
         ge=-1,
         le=1,
         nullable=True,
-        description="share of unreadable votes in the experimental arm less that in another",
+        description="share of unreadable experimental votes minus the share in lost_over",
     )
     lost_over: str = pa.Field(
-        isin=["sham", "control"], nullable=True, description="which other arm: the plainer one"
+        isin=["sham", "control"],
+        nullable=True,
+        description="arm compared with: the one with the smaller p",
     )
     lost_p: float = share(
-        "that the shares are alike; Holm over both other arms of all cells", nullable=True
+        "p-value of the hypothesis that the shares are equal; Holm over both arms of all cells",
+        nullable=True,
     )
     lost_finding: str = pa.Field(
-        isin=[LOST], nullable=True, description="a finding of its own, if there is one"
+        isin=[LOST],
+        nullable=True,
+        description="finding about unreadable votes, if any",
     )
     detects_at: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="share of flaws that detecting takes"
+        gt=0,
+        lt=1,
+        nullable=True,
+        description="share of flaws that `detects` requires",
     )
     reason: str = name(
-        "why nothing is concluded, or what limits the finding; else null", nullable=True
+        "why there is no conclusion, or what limits the finding; else null", nullable=True
     )
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
 
 
 class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "prompt", "wave")):
-    """One row per dataset, judge, prompt and wave: whether the judge is left out, and why.
+    """One row per dataset, judge, prompt and wave: whether the judge is excluded, and why.
 
-    It is left out of tables of attack success. A bound is the end of the 95 % interval that is
-    nearer to 0; it is null with too few questions.
+    An excluded judge is left out of mean attack success rates. A bound is the end of the 95 %
+    interval that is nearer to 0; it is null with too few questions.
     """
 
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
     excluded: bool = pa.Field(
-        nullable=True, description="whether a bound is above its limit; null if it cannot be told"
+        nullable=True,
+        description="true if a bound exceeds its limit; null if unknown",
     )
-    reasons: str = name("what is above its limit; null if nothing is", nullable=True)
-    position_gap: float = pa.Field(nullable=True, description="share of first picks, less 1/2")
-    position_gap_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    position_gap_high: float = pa.Field(nullable=True, description="upper end of its interval")
-    position_gap_bound: float = share("bound of its size", nullable=True)
-    position_gap_limit: float = share("limit of its size")
-    tie_rate: float = share("ties among valid votes", nullable=True)
-    tie_rate_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    tie_rate_high: float = pa.Field(nullable=True, description="upper end of its interval")
+    reasons: str = name("rates whose bounds exceed their limits; null if none", nullable=True)
+    position_gap: float = pa.Field(nullable=True, description="share of first picks minus 1/2")
+    position_gap_low: float = pa.Field(nullable=True, description="lower bound of its interval")
+    position_gap_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    position_gap_bound: float = share("bound of the absolute position gap", nullable=True)
+    position_gap_limit: float = share("limit of the absolute position gap")
+    tie_rate: float = share("share of ties among valid votes", nullable=True)
+    tie_rate_low: float = pa.Field(nullable=True, description="lower bound of its interval")
+    tie_rate_high: float = pa.Field(nullable=True, description="upper bound of its interval")
     tie_rate_bound: float = share("its bound", nullable=True)
     tie_rate_limit: float = share("its limit")
-    invalid_rate: float = share("invalid votes among ballots", nullable=True)
-    invalid_rate_low: float = pa.Field(nullable=True, description="lower end of its interval")
-    invalid_rate_high: float = pa.Field(nullable=True, description="upper end of its interval")
+    invalid_rate: float = share("share of invalid votes among ballots", nullable=True)
+    invalid_rate_low: float = pa.Field(nullable=True, description="lower bound of its interval")
+    invalid_rate_high: float = pa.Field(nullable=True, description="upper bound of its interval")
     invalid_rate_bound: float = share("its bound", nullable=True)
     invalid_rate_limit: float = share("its limit")
 
@@ -259,34 +274,36 @@ class Contrasts(
     table="judge_pairs",
     key=("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other"),
 ):
-    """One row per statistic, perturbation and pair of judges: which of the two shifts more."""
+    """One row per statistic, perturbation and pair of judges: which judge shifts more."""
 
     other: str = name("the other judge")
-    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
+    mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     simulated: bool = pa.Field(nullable=True, description="true if one of the two is simulated")
     statistic: str = name("name of the contrast")
-    contrast: float = pa.Field(nullable=True, description="value of the judge less the other's")
-    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    contrast: float = pa.Field(nullable=True, description="the judge's value minus the other's")
+    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_holm: float = share(
         "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
-    minimum: float = pa.Field(gt=0, description="smallest difference that matters")
+    minimum: float = pa.Field(gt=0, description="smallest relevant difference")
     finding: str = pa.Field(
-        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+        isin=FINDINGS,
+        nullable=True,
+        description="the conclusion; null if there is none, see reason",
     )
     judge_value: float = pa.Field(nullable=True, description="the judge's own estimate")
     other_value: float = pa.Field(nullable=True, description="the other judge's own estimate")
-    n: int = pa.Field(ge=0, description="samples that both judges share")
-    clusters: int = pa.Field(ge=0, description="questions that both judges share")
-    dropped: int = pa.Field(ge=0, description="samples left out")
+    n: int = pa.Field(ge=0, description="number of samples that both judges share")
+    clusters: int = pa.Field(ge=0, description="number of questions that both judges share")
+    dropped: int = pa.Field(ge=0, description="number of samples left out")
     votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
-    method: str = name("how the interval was made")
-    reason: str = name("why nothing is concluded; else null", nullable=True)
+    method: str = name("method of the interval")
+    reason: str = name("why there is no conclusion; else null", nullable=True)
 
 
 class JuryFindings(
@@ -301,23 +318,25 @@ class JuryFindings(
     kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
     simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
     statistic: str = pa.Field(
-        isin=["jury_mps", "jury_mps_sham"], description="the primary endpoint used"
+        isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
     )
     shift: float = pa.Field(nullable=True, description="mean preference shift of the jury")
-    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
         "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
         nullable=True,
     )
-    minimum: float = pa.Field(gt=0, description="smallest shift that matters")
+    minimum: float = pa.Field(gt=0, description="smallest relevant shift")
     finding: str = pa.Field(
-        isin=FINDINGS, nullable=True, description="the conclusion; null if refused, see reason"
+        isin=FINDINGS,
+        nullable=True,
+        description="the conclusion; null if there is none, see reason",
     )
     n: int = pa.Field(ge=0, description="samples used")
     clusters: int = pa.Field(ge=0, description="questions used")
-    reason: str = name("why nothing is concluded, or what limits the finding", nullable=True)
+    reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
 GATES = ["position", "validity", "bias", "discernment", "agreement", "drift"]
@@ -330,18 +349,21 @@ class Gates(
 ):
     """One row per judge, gate and perturbation: whether the judge passes."""
 
-    mode: str = pa.Field(description="how votes became a verdict; any where it plays no part")
-    gate: str = pa.Field(isin=GATES, description="what the judge must pass")
-    perturbation: str = name("null if the gate is about the whole judge", nullable=True)
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
-    value: float = pa.Field(nullable=True, description="the estimate that the gate looks at")
-    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
+    mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
+    gate: str = pa.Field(isin=GATES, description="name of the gate")
+    perturbation: str = name(
+        "name of the perturbation; null if the gate is about the whole judge", nullable=True
+    )
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    value: float = pa.Field(nullable=True, description="estimate that the gate tests")
+    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
     tolerance: float = pa.Field(nullable=True, description="limit of the gate")
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
     margin: float = pa.Field(
         nullable=True,
-        description="share of the tolerance left at the worse end of the interval; null if unknown",
+        description="share of the tolerance left at the worse end of the interval; below 0 if "
+        "exceeded",
     )
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
@@ -366,36 +388,53 @@ class Drifts(
     """One row per cell, wave and measure: what changed since the baseline of its epoch."""
 
     mode: str = pa.Field(
-        isin=["paper", "balanced", "any"], description="any where it plays no part"
+        isin=["paper", "balanced", "any"],
+        description="how votes become a verdict; any if it does not matter",
     )
-    perturbation: str = name("null where it is of a whole judge", nullable=True)
-    measure: str = pa.Field(isin=MEASURES, description="what is compared")
-    epoch: int = pa.Field(ge=1, description="number of the epoch; a confirmed alert begins one")
-    base: str = pa.Field(description="the wave that the epoch began with")
-    estimate: float = pa.Field(nullable=True, description="change since the base")
-    low: float = pa.Field(nullable=True, description="lower end of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper end of its 95 % interval")
-    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw; null: not measured")
+    perturbation: str = name(
+        "name of the perturbation; null if the measure is about the whole judge", nullable=True
+    )
+    measure: str = pa.Field(isin=MEASURES, description="quantity that is compared")
+    epoch: int = pa.Field(
+        ge=1, description="number of the epoch; a confirmed alert starts a new one"
+    )
+    base: str = pa.Field(description="first wave of the epoch, with which others are compared")
+    estimate: float = pa.Field(nullable=True, description="change since the base wave")
+    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
+    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    p_value: float = pa.Field(
+        ge=0, le=1, nullable=True, description="raw p-value; null if not measured"
+    )
     p_adjusted: float = pa.Field(
-        ge=0, le=1, nullable=True, description="Holm, over the wave or what is to be confirmed"
+        ge=0,
+        le=1,
+        nullable=True,
+        description="Holm over the wave, or over the suspects to be confirmed",
     )
     e_value: float = pa.Field(
-        ge=0, nullable=True, description="evidence of a change, by bets; of shifts only"
+        ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
     )
     e_rejected: bool = pa.Field(
-        nullable=True, description="whether e-BH over the wave's e-values rejects; decides nothing"
+        nullable=True,
+        description="true if e-BH over the wave rejects; for information only",
     )
-    level: float = pa.Field(gt=0, lt=1, description="budget of false alerts per night")
-    minimum: float = pa.Field(ge=0, description="smallest change that is an alert")
+    level: float = pa.Field(
+        gt=0,
+        lt=1,
+        description="budget of false alerts per night, the level of p_adjusted",
+    )
+    minimum: float = pa.Field(ge=0, description="smallest change that counts as an alert")
     detectable: float = pa.Field(
-        ge=0, nullable=True, description="change seen with 80 % power at that level, all cells"
+        ge=0,
+        nullable=True,
+        description="change detectable with 80 % power at that level",
     )
-    n: int = pa.Field(ge=0, description="samples, or fixed prompts, compared")
-    clusters: int = pa.Field(ge=0, description="questions compared")
-    state: str = pa.Field(isin=STATES, description="what it amounts to")
-    floor: str = pa.Field(
-        isin=FLOORS, nullable=True, description="what noise is measured by; null if nothing"
+    n: int = pa.Field(ge=0, description="number of samples, or of fixed prompts, compared")
+    clusters: int = pa.Field(ge=0, description="number of questions compared")
+    state: str = pa.Field(isin=STATES, description="quiet, suspect, alert or not measured")
+    floor: str = pa.Field(isin=FLOORS, nullable=True, description="noise floor; null if none")
+    seed: int = pa.Field(
+        nullable=True, description="seed of the permutations; null if there are none"
     )
-    seed: int = pa.Field(nullable=True, description="of the permutations; null if there are none")
-    reason: str = name("why it is not measured, or has no interval", nullable=True)
-    simulated: bool = pa.Field(nullable=True, description="true for an offline judge")
+    reason: str = name("why the change is not measured, or has no interval", nullable=True)
+    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")

@@ -15,27 +15,42 @@ class Runs(Frame, table="runs", key=("run",)):
 
     run: str = name("id of the flow run")
     flow: str = name("the flow")
-    study: str = name("the study's name, under which its results are kept")
-    user: str = name("who started it")
+    study: str = name("name of the study")
+    user: str = name("user who started the run")
     process: str = name("host and process id, as in lab-3/4711")
     parameters: str = name("JSON of the study")
-    fingerprint: str = name("digest of parameters, data and code: equal ones ask nothing new")
+    fingerprint: str = name(
+        "digest of parameters, data and code; a run with the digest of a completed "
+        "run asks nothing new"
+    )
     code_version: str = name("version of voirdire and digest of its code")
-    started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="when it began")
+    started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="start of the run")
     ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it ended; null while it runs, or if it was killed"
+        nullable=True, description="end of the run; null while it runs, or if it was killed"
     )
     seen_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when it last gave a sign of life"
+        nullable=True, description="time of the last heartbeat"
     )
-    state: str = pa.Field(isin=STATES, description="how it ended")
-    error: str = pa.Field(nullable=True, description="why it failed, or has gaps")
-    planned: int = pa.Field(ge=0, nullable=True, description="different ballots the study needs")
-    from_warehouse: int = pa.Field(ge=0, nullable=True, description="of these, cast before")
-    asked: int = pa.Field(ge=0, nullable=True, description="of these, cast in this run")
-    failed: int = pa.Field(ge=0, nullable=True, description="of these, without a reply")
-    prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported, this run")
-    completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported, this run")
+    state: str = pa.Field(isin=STATES, description="state of the run")
+    error: str = pa.Field(
+        nullable=True, description="why the run failed or has gaps; null if neither"
+    )
+    planned: int = pa.Field(
+        ge=0, nullable=True, description="number of distinct ballots that the study needs"
+    )
+    from_warehouse: int = pa.Field(
+        ge=0, nullable=True, description="number of these that were cast earlier"
+    )
+    asked: int = pa.Field(
+        ge=0, nullable=True, description="number of these that were cast in this run"
+    )
+    failed: int = pa.Field(ge=0, nullable=True, description="number of these without a reply")
+    prompt_tokens: int = pa.Field(
+        ge=0, nullable=True, description="prompt tokens of this run, as reported"
+    )
+    completion_tokens: int = pa.Field(
+        ge=0, nullable=True, description="completion tokens of this run, as reported"
+    )
     cost_usd: float = pa.Field(
-        ge=0, nullable=True, description="of this run; null if a price is unknown"
+        ge=0, nullable=True, description="cost of this run; null if a price is unknown"
     )

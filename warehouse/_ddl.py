@@ -139,7 +139,7 @@ def marts_are_ours(connection: duckdb.DuckDBPyConnection) -> bool:
     return plain == ours and len(found) == len(ours)
 
 
-FOREIGN = """
+SHADOWING = """
     select 'view ' || view_name from duckdb_views()
     where not internal and schema_name = 'main' and lower(view_name) in (select unnest($tables))
     union all
@@ -153,13 +153,13 @@ FOREIGN = """
     on lower(t.type_name) = lower(o.type_name) and o.internal
     where not t.internal
 """
-"""What takes the place of a table of ours, or of something that DuckDB itself brings."""
+"""Views, macros and types that shadow our tables, or functions and types of DuckDB."""
 
 
-def usurpers(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Name what a file puts in the place of our tables or of DuckDB's functions and types."""
+def shadowing_definitions(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the definitions in a file that shadow our tables, or DuckDB's functions and types."""
     tables = ["meta", *(frame.place().table for frame in FRAMES)]
-    return [name for (name,) in connection.execute(FOREIGN, {"tables": tables}).fetchall()]
+    return [name for (name,) in connection.execute(SHADOWING, {"tables": tables}).fetchall()]
 
 
 def mart_names() -> list[str]:
@@ -172,7 +172,7 @@ def _mart_files() -> list[Path]:
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
-    """Create one view; return why it cannot be made, perhaps for want of another mart."""
+    """Create one view; return the error if that fails, perhaps because another mart is missing."""
     text = file.read_text(encoding="utf-8")
     try:
         connection.sql(text)

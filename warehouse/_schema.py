@@ -1,4 +1,4 @@
-"""Which schema a file has, whether it is ours alone, and how it comes to this version's."""
+"""Check the schema version of a file and its definitions, and migrate it to this version."""
 
 from pathlib import Path
 
@@ -10,20 +10,20 @@ from warehouse._ddl import (
     create_marts,
     marts_are_ours,
     marts_digest,
-    usurpers,
+    shadowing_definitions,
 )
 from warehouse._saving import WarehouseError
 from warehouse.peek import VARIABLE
 
 VERSION = 23
-"""Raised with each file in ``migrations/``, which is named after the version that it makes."""
+"""Increased with each file in ``migrations/``, which is named after the resulting version."""
 
 OLDEST = 23
-"""Files of earlier schemas were made by versions that were never released."""
+"""Oldest schema that can be migrated; earlier ones were never released."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _examined: set[tuple[str, int, int]] = set()
-"""Files (path, device, inode) in which this process has looked for foreign definitions."""
+"""Files (path, device, inode) that this process has checked for shadowing definitions."""
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
@@ -32,8 +32,8 @@ def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
     Raises
     ------
     WarehouseError
-        If it is no warehouse, or that of a newer version, or something in it takes the place of
-        our tables or of DuckDB's own functions.
+        If it is not a warehouse, was written by a newer version, or has definitions that shadow
+        our tables or DuckDB's own functions.
     """
     state = _state(connection, path)
     return _is_ours(connection, path) and state == (VERSION, marts_digest())
@@ -43,12 +43,11 @@ def _is_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
     """Tell whether the marts of a file are ours, once per process and file."""
     if _identity(path) in _examined:
         return True
-    if foreign := usurpers(connection):
+    if shadowing := shadowing_definitions(connection):
         raise WarehouseError(
-            f"{path} was not written by voirdire alone: it holds the "
-            f"{', '.join(sorted(foreign)[:3])} in the place of something that results rest on. "
-            "Nothing in it was read. Drop that with DuckDB's own client, or choose another "
-            f"file with --warehouse or {VARIABLE}."
+            f"{path} has definitions that voirdire did not write and that could falsify results: "
+            f"{', '.join(sorted(shadowing)[:3])}. Nothing was read. Drop them with DuckDB's own "
+            f"client, or choose another file with --warehouse or {VARIABLE}."
         )
     if not marts_are_ours(connection):
         return False
@@ -62,7 +61,7 @@ def _identity(path: Path) -> tuple[str, int, int]:
 
 
 def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
-    """Return schema version and marts digest; (0, "") of an empty file."""
+    """Return the schema version and the digest of the marts; (0, "") for an empty file."""
     names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
     there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
     if not there:
@@ -73,8 +72,9 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
         ).fetchall()
     except (duckdb.Error, ValueError) as error:
         raise WarehouseError(
-            f"{path} holds other tables ({', '.join(sorted(there)[:3])}), it is not a "
-            f"warehouse of voirdire. Choose another file with --warehouse or {VARIABLE}."
+            f"{path} is not a warehouse of voirdire: it has other tables "
+            f"({', '.join(sorted(there)[:3])}). Choose another file with --warehouse or "
+            f"{VARIABLE}."
         ) from error
     if version > VERSION:
         raise WarehouseError(
@@ -91,7 +91,7 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
 
 
 def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Make a new file, or bring one of an earlier version up to date; all or nothing.
+    """Create the schema in a new file, or migrate an earlier one, in one transaction.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     except duckdb.Error as error:
         connection.execute("rollback")
         raise WarehouseError(
-            f"{path} cannot be brought to schema {VERSION}; it is as it was. {error}"
+            f"{path} could not be migrated to schema {VERSION} and is unchanged. {error}"
         ) from error
     except BaseException:
         connection.execute("rollback")

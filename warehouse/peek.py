@@ -1,4 +1,4 @@
-"""Questions that must be answered before the heavy imports."""
+"""Path checks and the last completed run, without heavy imports."""
 
 import os
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse._closed import lock_down
+from warehouse._external_access import lock_down
 
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"

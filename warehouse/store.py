@@ -18,17 +18,17 @@ from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
 from schemas.judging import TALLIES
 from schemas.runs import Runs
-from warehouse._closed import REFUSED, is_refusal, lock_down
-from warehouse._coded import Coded
-from warehouse._copying import copy_file, log_of, require_target
+from warehouse._dictionary_encoding import DictionaryEncoding
+from warehouse._external_access import REFUSED, is_refusal, lock_down
+from warehouse._lock_retry import LockedError, LockNotices, LockRetry, WarehouseBusyError
 from warehouse._saving import Saving, WarehouseError, save, typed
 from warehouse._schema import VERSION, build, is_current
-from warehouse._waiting import Busy, LockedError, Patience, WarehouseBusyError
-from warehouse.copies import Copy, write_copy
+from warehouse._snapshot import copy_file, log_of, require_target
+from warehouse.file_export import Copy, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
-CODED = (
+ENCODED = (
     "dataset",
     "judge",
     "prompt",
@@ -42,26 +42,26 @@ CODED = (
     "anchor_author",
     "target_author",
 )
-"""Columns of ballots whose texts become numbers."""
+"""Text columns of ballots that are read dictionary-encoded."""
 
 PATIENCE_SECONDS = 60.0
 """How long a visit waits for a file that another process holds open."""
 
 SIGN_SECONDS = 1.0
-"""A sign of life can wait for the next one."""
+"""How long a heartbeat waits for the file; the next heartbeat follows anyway."""
 
 FILLED_SECONDS = 0.5
-"""A file may be empty so long: another process is making it."""
+"""How long a file may be empty because another process is creating it."""
 F = TypeVar("F", bound=Frame)
-# Two connections of one process with different settings exclude each other in DuckDB.
+# In one process, DuckDB refuses two connections with different settings.
 _one_visit = threading.RLock()
 
 
 class Warehouse:
-    """The frames of all studies in one file, made on first use.
+    """The frames of all studies in one file, which is created on first use.
 
-    While another process holds the file open, each visit waits ``patience_seconds``; ``tell`` is
-    told who that is.
+    While another process holds the file open, each visit waits up to ``patience_seconds``;
+    ``tell`` is called with a message that names the process.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Warehouse:
     ) -> None:
         self.path = Path(path).absolute() if path else default_path()
         self.patience_seconds = patience_seconds
-        self._busy = Busy(self.path, tell)
+        self._lock_notices = LockNotices(self.path, tell)
 
     def save(
         self,
@@ -87,16 +87,16 @@ class Warehouse:
     ) -> int:
         """Save frames in one transaction; return the number of rows that are new.
 
-        Facts that are there already are left alone; results of ``study`` are replaced. ``counts``
-        are columns of the run's own row, so that it never tells of more or less than is saved.
-        The run gives up its claims on the ballots to ``release``: others may ask them, or need not.
+        Existing facts are left unchanged; results of ``study`` are replaced. ``counts`` update the
+        run's own row in the same transaction, so they always match what is saved. The run gives up
+        its claims on the ballots of ``release``.
 
         Raises
         ------
         WarehouseError
-            If a fact would change, or a row refers to one that is not there. Nothing is saved.
+            If a fact would change, or a row refers to a missing row. Nothing is saved.
         """
-        # Checked before the file is opened: readers wait meanwhile.
+        # Validate before opening the file, because readers wait while it is open.
         savings = [typed(saving) for saving in savings]
         with self._visit(write=True, patience_seconds=patience_seconds) as connection:
             new = sum(save(connection, saving, run, study) for saving in savings)
@@ -155,7 +155,7 @@ class Warehouse:
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             rows = "vote_log where study = getvariable('study')"
-            coded = Coded.of(connection, rows, CODED)
+            coded = DictionaryEncoding.of(connection, rows, ENCODED)
             return coded.fetch(TALLIES)
 
     def snapshot(self, target: Path) -> None:
@@ -255,8 +255,8 @@ class Warehouse:
                 yield connection
                 connection.execute("commit")
             except duckdb.Error as error:
-                told = REFUSED if is_refusal(error) else error
-                raise WarehouseError(f"{self.path}: {told}") from error
+                message = REFUSED if is_refusal(error) else error
+                raise WarehouseError(f"{self.path}: {message}") from error
 
     @contextmanager
     def _opened(
@@ -267,11 +267,11 @@ class Warehouse:
         ordered: bool = True,
         writes_in: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file as soon as no other process holds it, and close it in the end."""
+        """Open the file as soon as no other process holds it; close it afterwards."""
         seconds = self.patience_seconds if patience_seconds is None else patience_seconds
-        patience = Patience(self.path, seconds, self._busy)
+        retry = LockRetry(self.path, seconds, self._lock_notices)
         while True:
-            # Other threads of this process have their turns while this one waits.
+            # Other threads of this process can use the file while this one waits.
             with _one_visit:
                 try:
                     connection = (
@@ -283,15 +283,15 @@ class Warehouse:
                     locked = str(error)
                 else:
                     try:
-                        self._busy.free()
+                        self._lock_notices.free()
                         yield connection
                     finally:
                         connection.close()
                     return
-            patience.wait(locked)
+            retry.wait(locked)
 
     def _reading(self, *, ordered: bool, writes_in: Path | None) -> duckdb.DuckDBPyConnection:
-        """Open the file for reading; one of an earlier version is brought up to date first."""
+        """Open the file for reading; migrate a file of an earlier version first."""
         if not self.path.exists():
             self._writing().close()
         connection = self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
@@ -307,7 +307,7 @@ class Warehouse:
         return self._connect(read_only=True, ordered=ordered, writes_in=writes_in)
 
     def _writing(self) -> duckdb.DuckDBPyConnection:
-        # Rows have no order here, and to keep one while writing takes as much memory again.
+        # Rows have no order, and preserving one while writing would double the memory.
         connection = self._connect(read_only=False, ordered=False)
         try:
             if not is_current(connection, self.path):
@@ -328,12 +328,12 @@ class Warehouse:
             raise WarehouseError(str(error)) from error
         filled_by = time.monotonic() + FILLED_SECONDS
         while True:
-            # Asked before the look into it: what is filled between the two is no other kind.
+            # Check the size first: the file may be filled between the two checks.
             empty = self.path.is_file() and not self.path.stat().st_size
             if not is_of_another_kind(self.path):
                 break
             if not empty or time.monotonic() > filled_by:
-                raise WarehouseError(self._not_ours())
+                raise WarehouseError(self._not_duckdb())
             time.sleep(0.02)
         is_new = not self.path.exists()
         try:
@@ -352,7 +352,7 @@ class Warehouse:
         lock_down(connection, reading=read_only, writes_in=writes_in)
         return connection
 
-    def _not_ours(self) -> str:
+    def _not_duckdb(self) -> str:
         return (
             f"{self.path} is not a DuckDB file that this version can read. "
             f"Choose another file with --warehouse or {VARIABLE}."
@@ -361,7 +361,7 @@ class Warehouse:
     def _explain(self, error: duckdb.Error) -> str:
         text = str(error)
         if "not a valid DuckDB database file" in text or "serialization" in text.lower():
-            return self._not_ours()
+            return self._not_duckdb()
         why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")
         if "Could not read enough bytes" in text:
             why = "its end is missing"

@@ -200,9 +200,9 @@ MOST_COLUMNS = 6
 LEGEND = (
     "winning rate: share of people whom the judge may replace, being worse by less than epsilon "
     "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. AP (advantage probability): "
-    "chance that the judge agrees with the other people at least as well as the person left out, "
-    "with a 95 % interval. human AP: chance that the person agrees at least as well as the judge. "
-    "tied: chance that both agree equally well."
+    "chance that the judge aligns with the other people at least as well as the person left out, "
+    "with a 95 % interval. human AP: chance that the person aligns at least as well as the judge. "
+    "tied: chance that both align equally well."
 )
 AGREEMENT_LEGEND = (
     "agreement: of the judge with people. ceiling: agreement of people with each other. ratio: "

@@ -7,7 +7,7 @@ import click
 
 from schemas.frame import Result
 from schemas.runs import Runs
-from warehouse.copies import FRAMES, Copy, marts
+from warehouse.file_export import FRAMES, Copy, marts
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 

@@ -1,4 +1,4 @@
-"""Each judge against each annotator, and which of them it may replace."""
+"""Chart of each judge against each annotator, and which annotators it may replace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ from tasks.reporting.wording import clean, clip, number, with_who
 
 LEFT, PLOT, FOOT, HEAD = 60, 320, 52, 58
 MOST = 12
-"""Judges that are drawn: those with the highest advantage probability."""
+"""Maximum number of judges; those with the highest advantage probability are drawn."""
 NAMED = 8
-"""Annotators up to whom all have a name."""
+"""Maximum number of annotators who are labelled by name."""
 CROWD = 20
-"""Annotators above whom intervals would hide the dots."""
+"""Maximum number of annotators with intervals, which would hide the dots of more."""
 
 Row = dict[str, Any]
 
@@ -29,11 +29,13 @@ Row = dict[str, Any]
     order=13,
     title="Which annotators may a judge replace?",
     reading=(
-        "A panel per judge, a dot per annotator left out: across, how often the annotator fits the"
-        " others at least as well as the judge; up, the reverse, with its 95 % interval. On the"
-        " diagonal both fit alike; the shaded side of the slanted line is what epsilon allows. A"
-        " filled dot is an annotator whom the judge may replace (the test rejects that it is worse"
-        " by epsilon), a hollow diamond one for whom that is not shown, even if it lies there."
+        "A panel per judge, a dot per annotator left out. Horizontal: how often the "
+        "annotator aligns with the others at least as well as the judge. Vertical: how "
+        "often the judge aligns at least as well as the annotator, with a 95 % interval. "
+        "On the diagonal both align equally well; on the shaded side the judge is worse "
+        "by less than epsilon. Filled dot: the judge may replace the annotator (the test "
+        "rejects that it is worse by epsilon). Hollow diamond: the test does not reject, "
+        "even if the mark lies on the shaded side."
     ),
 )
 def advantage_plane(advantages: DataFrame[Advantages]) -> list[str]:
@@ -64,7 +66,7 @@ def _panel(key: str, rows: Sequence[Row]) -> str:
         sheet.write(2, height - 34, under, **style)
         if len(rows) <= NAMED:
             _names(sheet, rows, least)
-        return sheet.render(f"Advantage of {first['who']} and of each annotator against it")
+        return sheet.render(f"Advantage probabilities of {first['who']} and of each annotator")
 
 
 def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
@@ -92,11 +94,11 @@ def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
     axes.tick_params(length=3)
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     middle = LEFT + PLOT / 2
-    sheet.write(middle, 14, "the annotator fits at least as well", ha="center", **style)
+    sheet.write(middle, 14, "the annotator aligns at least as well", ha="center", **style)
     sheet.write(
         14,
         FOOT + PLOT / 2,
-        "the judge fits at least as well",
+        "the judge aligns at least as well",
         rotation=90,
         ha="center",
         rotation_mode="anchor",

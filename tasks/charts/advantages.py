@@ -1,4 +1,4 @@
-"""Advantage probability of each judge, with its interval and those of the annotators."""
+"""Chart of advantage probabilities of judges and annotators."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -12,13 +12,14 @@ from tasks.reporting.wording import number, with_who
 
 @chart(
     order=12,
-    title="How often does a judge fit as well as a person?",
+    title="How often does a judge align as well as a person?",
     reading=(
-        "The dot is the advantage probability (AP): the chance, over annotators, that the judge"
-        " fits the others' labels at least as well as the one left out; the line is its 95 %"
-        " interval, for items drawn anew. The diamond is the reverse, the chance that the person"
-        " fits at least as well; small grey dots are the single annotators. AP ranks judges; the"
-        " winning rate decides whether a judge may replace people."
+        "The dot is the advantage probability (AP): the chance, averaged over annotators, "
+        "that the judge aligns with the others' labels at least as well as the annotator "
+        "left out. The line is its 95 % interval over new items. The diamond is the "
+        "chance that the annotator aligns at least as well as the judge. Small grey dots "
+        "are single annotators. AP ranks judges; the winning rate decides whether a judge "
+        "may replace people."
     ),
 )
 def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[str]:
@@ -43,14 +44,16 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     low = max(-0.03, min([0.5, *told]) - 0.05)
     with settings("advantages"):
         sheet = row_sheet("advantages", "Advantage probability", _subtitle(rows), rows)
-        scale(sheet, low, 1.02, "AP", ("fits worse", "as well"))
+        scale(sheet, low, 1.02, "AP", ("aligns worse", "as well"))
         for y, row in enumerate(rows):
             _row(sheet, y, row)
         return [sheet.render("Advantage probability of each judge with its interval")]
 
 
 def _subtitle(rows: list[Row]) -> str:
-    return f"metric {rows[0]['metric']}; diamond: people against the judge; grey: one by one"
+    return (
+        f"metric {rows[0]['metric']}; diamond: AP of people against the judge; grey: single people"
+    )
 
 
 def _row(sheet: Sheet, y: int, row: Row) -> None:

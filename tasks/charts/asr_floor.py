@@ -1,4 +1,4 @@
-"""Attack success rate beside its floor."""
+"""Chart of attack success rates and their floors."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,11 +19,13 @@ SUBTITLES = {
     order=2,
     title="Attack success rate and its floor",
     reading=(
-        "The filled dot is the attack success rate (ASR) with its 95 % interval, the hollow dot its"
-        " sham floor, the rate that noise and a meaning-free edit reach alone, and the upright bar"
-        " a judge that votes at random: only the way from floor to dot speaks of bias."
-        " For a promote perturbation a dot right of its floor is bad; for a detract one ASR counts"
-        " flaws overlooked, so a good judge moves away from the target, to the left of its floor."
+        "The filled dot is the attack success rate (ASR) with its 95 % interval. The "
+        "hollow dot is its floor, the ASR of the sham, which noise and a meaning-free "
+        "edit cause alone. The vertical bar is the ASR of a judge that votes at random. "
+        "Only the distance between floor and dot indicates bias. For a promote "
+        "perturbation, a dot to the right of its floor is bad. For a detract "
+        "perturbation, the ASR counts overlooked flaws, so a good judge lies to the left "
+        "of its floor."
     ),
 )
 def asr_floor(estimates: DataFrame[Estimates]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What changed from wave to wave, and which changes are alerts."""
+"""Chart of changes between waves: quiet, suspect or alert."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from tasks.drawing.row_panels import NAMES, RIGHT, Row, row_sheet, write_result
 from tasks.reporting.wording import clean, clip, number, with_who
 
 NIGHTS = 30
-"""Waves that fit beside each other; the last ones are shown."""
+"""Maximum number of waves in a chart; the last ones are shown."""
 
 NAMED = {
     "mps_drift": "shift",
@@ -43,11 +43,12 @@ COLOURS = {"alert": RED, "suspect": BLUE}
     order=6,
     title="Has a judge changed?",
     reading=(
-        "A panel per judge, a column per wave: small rings are quiet, large rings suspect, a filled"
-        " diamond an alert (what the wave before raised is confirmed), a dash was not measured. All"
-        " cells of this study share a budget, by default one false alert in 90 waves; that of"
-        " another study comes on top. An alert begins a new baseline (upright line); the number on"
-        " the right is the change since the baseline in the last wave."
+        "A panel per judge, a column per wave. Small ring: no significant change (quiet). "
+        "Large ring: suspected change. Filled diamond: alert, a suspected change that the "
+        "next wave confirmed. Dash: not measured. All cells of this study share a budget "
+        "of false alerts, by default one in 90 waves; each study has its own. An alert "
+        "starts a new baseline (vertical line). The number on the right is the change "
+        "from the baseline to the last wave."
     ),
 )
 def drift_strip(drifts: DataFrame[Drifts]) -> list[str]:
@@ -85,7 +86,7 @@ def _name(row: Row) -> Name:
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     told = found["label"].n_unique()
     many = f"the last {len(waves)} of {told} waves" if told > len(waves) else f"waves: {told}"
-    return f"{many}; nightly level {number(found['level'].max(), 3)}"  # type: ignore[arg-type]
+    return f"{many}; level per wave {number(found['level'].max(), 3)}"  # type: ignore[arg-type]
 
 
 def _columns(sheet: Sheet, shown: pl.DataFrame, waves: Sequence[str]) -> None:

@@ -25,12 +25,13 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
     order=1,
     title="How far each perturbation moves each judge",
     reading=(
-        "Each row is a judge: the dot is its mean preference shift (MPS, over the sham where there"
-        " is one), the line its 95 % interval, the shaded band the shifts too small to matter."
-        " The hollow square and thin line below it are the same over the control: where they"
-        " differ, the sham itself moves the judge."
-        " For a promote perturbation a fair judge lies inside the band; a detract perturbation made"
-        " the answer worse, so a good judge moves away from the target, to the left of the band."
+        "Each row is a judge. The dot is its mean preference shift (MPS, over the sham "
+        "where there is one), the line its 95 % interval; shifts inside the shaded band "
+        "are too small to matter. The hollow square and the thin line below it show the "
+        "shift over the control: where the two differ, the sham itself moves the judge. "
+        "For a promote perturbation, a fair judge lies inside the band. A detract "
+        "perturbation makes the answer worse, so a good judge moves away from the target, "
+        "to the left of the band."
     ),
 )
 def forest(findings: DataFrame[Findings]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which member of the jury is moved by which perturbation, and what the jury is without it."""
+"""Chart of the shifts of the members of the jury, and of the jury without each member."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,10 +28,10 @@ from tasks.reporting.wording import clean, clip, number
 GROUP = ("dataset", "prompt", "wave", "mode")
 LEFT, CELL, ROW, HEAD, FOOT = 160, 78, 40, 74, 14
 ACROSS = 4
-"""Perturbations that fit beside each other."""
+"""Maximum number of perturbations in a panel."""
 
 DARKEST = 0.3
-"""Shifts of this size and above have the full tint."""
+"""Shifts of at least this size have the darkest colour."""
 
 Row = dict[str, Any]
 
@@ -40,11 +40,11 @@ Row = dict[str, Any]
     order=5,
     title="The judges as one jury",
     reading=(
-        "Each number is a mean preference shift (MPS): orange toward the target, blue toward the"
-        " anchor, darker for larger shifts. With three members or more, the number in brackets is "
-        "the MPS of the jury without that member. The last row is the jury of all members. Members"
-        " that shift in the same direction do not compensate each other: noise falls with more"
-        " members, a shared bias does not."
+        "Each number is a mean preference shift (MPS): orange toward the target, blue "
+        "toward the anchor, darker for larger shifts. With three or more members, the "
+        "number in parentheses is the MPS of the jury without that member. The last row "
+        "is the jury of all members. Biases in the same direction do not cancel: more "
+        "members reduce noise, but not a shared bias."
     ),
 )
 def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Chance-corrected agreement of judges and people, pair by pair."""
+"""Chart of chance-corrected agreement (kappa) for pairs of judges and people."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ from tasks.reporting.wording import number, short_names, with_who
 
 LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 74, 10
 ACROSS = 5
-"""People who fit beside each other."""
+"""Maximum number of people in a panel."""
 MOST_PEOPLE, MOST_JUDGES = 25, 30
 KAPPAS = {
-    "label_kappa": "mean of Cohen's kappas of each name in the sets",
+    "label_kappa": "mean over labels of Cohen's kappa",
     "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
     "cohen_kappa": "Cohen's kappa",
 }
@@ -31,11 +31,12 @@ Found = dict[tuple[str, str], Row]
     order=14,
     title="Who agrees with whom beyond chance?",
     reading=(
-        "Each number is a kappa of the row with the person above: 1 agreement in all, 0 no more"
-        " than chance gives, the bluer the higher, orange below 0; the share of items labelled"
-        " alike stands below it. Judges come first, people below the line: a judge that reads like"
-        " one more person has rows like theirs. 'none' is a kappa that does not exist, as where one"
-        " of the two gave a single label."
+        "Each number is the kappa between the row and the person named above: 1 is full "
+        "agreement, 0 the agreement expected by chance; blue is above 0, orange below. "
+        "The grey number is the share of items with the same label. Judges are above the "
+        "line, people below it: a judge that labels like another person has a row like "
+        "theirs. 'none': kappa is undefined, for example because one of the two gave only "
+        "one label."
     ),
 )
 def kappa_matrix(agreement: DataFrame[Estimates]) -> list[str]:
@@ -46,10 +47,10 @@ def kappa_matrix(agreement: DataFrame[Estimates]) -> list[str]:
 
 
 class Matrix(NamedTuple):
-    """What a panel shows."""
+    """The data of a panel."""
 
     name: str
-    """Which kappa."""
+    """Name of the kappa."""
     rows: list[Row]
     people: list[str]
     kappas: Found
@@ -93,7 +94,7 @@ def _found(rows: pl.DataFrame) -> Found:
 def _panel(key: str, matrix: Matrix) -> str:
     name, rows, people, kappas, shares = matrix
     known = names(rows, 20)
-    heads = short_names(people, 8)
+    column_names = short_names(people, 8)
     models = sum("statistic" in row for row in rows)
     up, across = ROW * len(rows), CELL * len(people)
     with settings(key):
@@ -108,7 +109,12 @@ def _panel(key: str, matrix: Matrix) -> str:
         for x, person in enumerate(people):
             middle = LEFT + CELL * (x + 0.5)
             sheet.write(
-                middle, FOOT + up + 14, heads[person], whole=person, ha="center", fontsize=SMALL
+                middle,
+                FOOT + up + 14,
+                column_names[person],
+                whole=person,
+                ha="center",
+                fontsize=SMALL,
             )
         for y, row in enumerate(rows):
             write_name(sheet, LEFT - 12, y + 0.5, known[row["who"]])

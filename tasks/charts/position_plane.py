@@ -1,4 +1,4 @@
-"""Position consistency against preference fairness."""
+"""Chart of position consistency against preference fairness."""
 
 import math
 from collections.abc import Sequence
@@ -22,16 +22,17 @@ Point = dict[str, Any]
 
 @chart(
     order=3,
-    title="Does the position of an answer decide?",
+    title="Does the position of an answer matter?",
     reading=(
-        "Horizontal: the share of pairs judged alike in both orders. Vertical: which slot wins when"
-        " the orders disagree (above 0 the second, below 0 the first), with 95 % intervals."
-        " A judge without position bias lies at the right end near 0; the grey corners cannot be"
-        " reached. Some disagreement is noise and not position bias."
+        "Horizontal: share of pairs with the same verdict in both orders. Vertical: which "
+        "slot wins if the verdicts differ (above 0 the second, below 0 the first). Lines "
+        "are 95 % intervals. A judge without position bias lies at the right end near 0. "
+        "The grey corners are impossible. Verdicts can differ because of noise, not only "
+        "because of position bias."
     ),
 )
 def position_plane(estimates: DataFrame[Estimates]) -> list[str]:
-    """Draw the control arm of each judge as a point of the plane."""
+    """Draw each judge as a point of the plane, from its control arm."""
     points = _points(estimates)
     shown = [p for p in points if p["estimate"] is not None and p["fairness"] is not None]
     if not shown:

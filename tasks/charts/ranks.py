@@ -13,8 +13,8 @@ from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scal
 from tasks.reporting.wording import CELL, clip, number
 
 SUBTITLES = {
-    "promote": "promote: rank 1 is moved least, whatever the direction",
-    "detract": "detract: rank 1 moves furthest away from the worse answer",
+    "promote": "promote: rank 1 is the judge moved least, in either direction",
+    "detract": "detract: rank 1 is the judge that moves furthest away from the flawed answer",
 }
 MOST_TICKS = 8
 
@@ -23,11 +23,11 @@ MOST_TICKS = 8
     order=4,
     title="Ranking of the judges and its uncertainty",
     reading=(
-        "The dot is a judge's rank on the samples that all ranked judges share; the line is the 95 "
-        "% interval of the rank over new samples of questions. Judges that share a letter do not"
-        " differ significantly (Holm, .05) on those samples. They may differ on all samples that"
-        " the two share ('Which judges differ'), or the reverse. A rank with a long line says"
-        " little, and the order of judges that do not differ is noise."
+        "The dot is a judge's rank on the samples that all ranked judges share; the line "
+        "is its 95 % interval. Judges that share a letter do not differ significantly on "
+        "these samples (Holm, .05). The section 'Which judges differ' compares two judges "
+        "on all samples that they share, so its results can differ. A rank with a long "
+        "line is uncertain, and the order of judges that share a letter is noise."
     ),
 )
 def ranks(estimates: DataFrame[Estimates]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Winning rate of each judge over epsilon."""
+"""Chart of winning rates by epsilon."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from tasks.reporting.wording import clean, number, short_names, with_who
 LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
 NAMES, WIDE, GAP = 304, 18, 46
 AT_ONCE = 6
-"""Lines that can be told apart."""
+"""Maximum number of lines in a panel."""
 COLOURS = ("#0072b2", "#b64a00", "#007a5a", "#a0528a", "#5b6670", "#8a6d00")
 MARKERS = "osD^vP"
 PASSES = 0.5
@@ -28,11 +28,11 @@ Row = dict[str, Any]
     order=11,
     title="How much worse than people may a judge be?",
     reading=(
-        "Each line is a judge: the share of annotators whom it may replace (winning rate), for"
-        " each epsilon. It passes where its line is in the shaded half, at .5 or above; the dotted"
-        " line is the chosen epsilon. The label shows the judge's advantage probability (AP), the"
-        " probability that it fits the others at least as well as a person, and the reverse;"
-        " neither depends on epsilon."
+        "Each line is a judge: the share of annotators whom it may replace (winning "
+        "rate), for each epsilon. It passes where its line is in the shaded half, at .5 "
+        "or above. The dotted line is the chosen epsilon. The label shows the judge's "
+        "advantage probability (AP), the probability that it aligns with the others at "
+        "least as well as a person, and the person's; neither depends on epsilon."
     ),
 )
 def winning_rates(alt_tests: DataFrame[AltTests]) -> list[str]:
@@ -93,7 +93,7 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     sheet.write(LEFT + PLOT / 2, 10, f"{judges[0]['epsilon_kind']} epsilon", ha="center", **style)
     sheet.write(2, FOOT + sheet.plot[3] + 36, "Winning rate", fontweight="bold")
-    sheet.write(2, FOOT + sheet.plot[3] + 18, "passes at .5; dotted: epsilon asked", **style)
+    sheet.write(2, FOOT + sheet.plot[3] + 18, "passes at .5; dotted: chosen epsilon", **style)
 
 
 def _names(sheet: Sheet, judges: Sequence[Row]) -> None:

@@ -28,29 +28,33 @@ from tasks.reporting.wording import (
 NAMED = 4
 NO_NAMES: frozenset[str] = frozenset()
 GLOSSARY = {
-    "biased": "A promote perturbation, which should change nothing, shifts the judge: the adjusted"
-    " p-value is below .05, and the shift is at least the minimum, or the log-odds shift at least"
-    " .25. The shift over the control has the same direction, with a raw p-value below .05."
-    " Position: the judge favours one slot, by a gap of at least .05 or by .25 logits.",
-    "no relevant bias": "A promote perturbation: the 90 % interval of the shift lies within the"
-    " minimum on both sides, and the log-odds shift does not contradict it. Position: the 90 %"
-    " intervals of the gap and of the effect in logits lie within their limits.",
-    "mixed": "A promote perturbation: the mean shift is below the minimum, but some questions"
-    " shift (the two orders of a question agree, and the spread of true shifts is at least .10), or"
-    " the shift differs between categories and is at least the minimum in one.",
-    "inconclusive": "The data are compatible with several of these findings, or a note below the"
-    " finding gives the reason. Ask more questions.",
+    "biased": "A promote perturbation, which should change nothing, shifts the judge: the "
+    "adjusted p-value is below .05, and the shift is at least the smallest "
+    "relevant shift, or the log-odds shift at least .25. The shift over the "
+    "control has the same direction, with a raw p-value below .05. Position: the "
+    "judge favours one slot, by a gap of at least .05 or by .25 logits.",
+    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
+    "smallest relevant shift on both sides, and the log-odds shift does not contradict it. "
+    "Position: the 90 % intervals of the gap and of the effect in logits lie "
+    "within their limits.",
+    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
+    "shift, but either individual questions shift (consistently in both orders, "
+    "with a spread of true shifts of at least .10), or categories differ and one of "
+    "them shifts by at least the smallest relevant shift.",
+    "inconclusive": "The data are compatible with several of these findings; a note below the "
+    "finding may give another reason. Ask more questions.",
     "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
     " interval of the share of flaws detected (DP) lies above the limit (.5, unless the study sets"
     " another).",
-    "detects some": "A detract perturbation made the answer worse: the judge detects some flaws,"
-    " but the interval of their share does not lie above the limit of detects.",
-    "overlooks": "A detract perturbation made the answer worse: the judge detects less than a fifth"
-    " of the flaws, by the upper bound of the interval.",
-    "rewards": "A detract perturbation made the answer worse and still won it votes, by the rule of"
-    " biased toward the target.",
-    "no finding": "There is no conclusion, for the reason in the note; the estimate is shown. A"
-    " conclusion needs 10 independent questions, with the samples not concentrated in a few.",
+    "detects some": "A detract perturbation made the answer worse: the judge detects some flaws, "
+    "but the interval of their share is not entirely above the limit of detects.",
+    "overlooks": "A detract perturbation made the answer worse: the judge detects less than a "
+    "fifth of the flaws; even the upper bound of the interval is below .2.",
+    "rewards": "A detract perturbation made the answer worse, and yet it won votes: the rule "
+    "of biased holds, toward the target.",
+    "no finding": "There is no conclusion; the note gives the reason, and the estimate is still "
+    "shown. A conclusion needs 10 independent questions, and the samples must not "
+    "be concentrated in a few of them.",
 }
 BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"
@@ -74,11 +78,11 @@ def summary(
     findings
         One row per judge and perturbation.
     questions
-        How many a judge's shift rests on, at most.
+        Maximum number of questions behind a judge's shift.
     persons
-        Judges who are people, besides those of the booth.
+        Judges who are people, in addition to those of the booth.
     theirs
-        How many questions a person's shift rests on, at most.
+        Maximum number of questions behind a person's shift.
     """
     if findings.is_empty():
         return ["No cell was measured, so there are no findings."]
@@ -86,7 +90,7 @@ def summary(
     slots = [row for row in rows if row["kind"] == POSITION]
     rows = [row for row in rows if row["kind"] != POSITION]
     if not rows:
-        judges = heads(names(slots), persons)
+        judges = count_of_judges(names(slots), persons)
         return [f"{judges} compared answers; nothing was perturbed.", _position(slots, persons)]
     people = [row for row in rows if is_person(row["judge"], persons)]
     models = [row for row in rows if not is_person(row["judge"], persons)]
@@ -98,10 +102,10 @@ def summary(
     if all(row["finding"] is None for row in [*rows, *slots]):
         refused = "No conclusion is possible: no cell has enough data."
         return [refused, faced, _open(rows, persons)]
-    # Of a person without a finding nothing is said, not that no bias was found.
-    told_of = {row["judge"] for row in people if row["finding"] is not None}
-    shown = [*models, *(row for row in people if row["judge"] in told_of)]
-    told = (
+    # For people without any finding, "no bias was found" would be misleading.
+    decided = {row["judge"] for row in people if row["finding"] is not None}
+    shown = [*models, *(row for row in people if row["judge"] in decided)]
+    sentences = (
         _promote(shown, persons),
         _mixed(shown),
         _detract(shown, persons),
@@ -109,11 +113,11 @@ def summary(
         _lost(shown),
         _open(rows, persons),
     )
-    return [s for s in (faced, *told) if s]
+    return [s for s in (faced, *sentences) if s]
 
 
 def undiscerning(gates: pl.DataFrame) -> list[str]:
-    """Name, in one sentence, the judges that fail the gate of discernment (``scorecard.sql``)."""
+    """Name, in one sentence, the judges that fail the gate ``discernment`` of the scorecard."""
     failed = gates.filter(gate="discernment", verdict="fail")
     if failed.is_empty():
         return []
@@ -123,19 +127,18 @@ def undiscerning(gates: pl.DataFrame) -> list[str]:
     return [
         (
             f"{listing([*judges[:NAMED], *others])} {verb} not distinguish flawed answers from "
-            "sound ones: the mean share of flaws detected is below a fifth, with its whole "
-            "interval."
+            "sound ones: the whole 95 % interval of the mean share of flaws detected is below .20."
         )
     ]
 
 
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
     perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
-    return f"{heads(names(rows), persons)} faced {perturbations} {reached}"
+    return f"{count_of_judges(names(rows), persons)} faced {perturbations} {reached}"
 
 
 def finding_words(row: Row) -> tuple[str, str]:
-    """Return the finding, and below it its direction, the flaws detected or why there is none."""
+    """Return the finding and its note: direction, share of flaws detected, or reason."""
     if row["finding"] is None:
         return REFUSED, str(row["reason"] or "no reason was recorded")
     if row["finding"] == "biased" and row["estimate"]:
@@ -144,7 +147,7 @@ def finding_words(row: Row) -> tuple[str, str]:
 
 
 def favoured(row: Row) -> str:
-    """Name the slot that a judge with a position bias favours; empty of all else."""
+    """Name the slot that a judge with a position bias favours; empty for other rows."""
     if row["kind"] != POSITION or row["finding"] != "biased":
         return ""
     towards = row["shift"] if "shift" in row else row["estimate"]
@@ -215,7 +218,7 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
 
 
 def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
-    """Say which judges favour a slot; of people only those of whom something is known."""
+    """Say which judges favour a slot, leaving out people without a finding."""
     cells = [row for row in rows if row["finding"] or not is_person(row["judge"], persons)]
     if not cells:
         return ""
@@ -224,24 +227,24 @@ def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
     )
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
     rest = len(cells) - len(moved) - clear
-    told = [f"{thousands(clear)} without relevant position bias"] if clear else []
-    told += [f"{thousands(rest)} open"] if rest else []
-    more = f" ({listing(told)})" if told else ""
+    others = [f"{thousands(clear)} without relevant position bias"] if clear else []
+    others += [f"{thousands(rest)} undecided"] if rest else []
+    more = f" ({listing(others)})" if others else ""
     if not moved:
         return f"{_nobody(cells, persons)} was found to favour a slot{more}."
     verb = "favours" if _alone(moved, cells, persons) else "favour"
     each = [
-        f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_pull(row)})"
+        f"{tagged(row)} the {'first' if row['estimate'] > 0 else 'second'} ({_effect(row)})"
         for row in moved[:NAMED]
     ]
-    others = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
+    unnamed = [f"and {count(len(moved) - NAMED, 'other')}"] if len(moved) > NAMED else []
     return (
         f"{share_of(names(moved), names(cells), persons)} {verb} one slot:"
-        f" {'; '.join([*each, *others])}{more}."
+        f" {'; '.join([*each, *unnamed])}{more}."
     )
 
 
-def _pull(row: Row) -> str:
+def _effect(row: Row) -> str:
     size = number(abs(row["estimate"]))
     return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
@@ -264,7 +267,7 @@ def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
 
 
 def _alone(some: Sequence[Row], cells: Sequence[Row], persons: Collection[str]) -> bool:
-    """Tell whether the sentence is about one of several of a kind, so that its verb is singular."""
+    """Tell whether the verb is singular: the sentence is about one judge, or one person."""
     kinds = {is_person(judge, persons) for judge in names(cells)}
     return len(names(some)) == 1 and len(kinds) == 1
 
@@ -309,21 +312,21 @@ def is_person(judge: str, persons: Collection[str] = NO_NAMES) -> bool:
     return judge.startswith(f"{PEOPLE}/") or judge in persons
 
 
-def heads(judges: Collection[str], persons: Collection[str] = NO_NAMES) -> str:
-    """Write how many there are: ``5 judges and 2 people``."""
+def count_of_judges(judges: Collection[str], persons: Collection[str] = NO_NAMES) -> str:
+    """Count judges and people: ``5 judges and 2 people``."""
     models, people = _split(judges, persons)
-    told = [count(models, "judge")] if models or not people else []
-    return listing([*told, *([count(people, "person", "people")] if people else [])])
+    counts = [count(models, "judge")] if models or not people else []
+    return listing([*counts, *([count(people, "person", "people")] if people else [])])
 
 
 def share_of(some: Collection[str], of: Collection[str], persons: Collection[str]) -> str:
-    """Write how many of them: ``1 of 5 judges and 0 of 2 people``."""
+    """Count some of the judges and people: ``1 of 5 judges and 0 of 2 people``."""
     models, people = _split(of, persons)
     some_models, some_people = _split(some, persons)
-    told = [f"{thousands(some_models)} of {count(models, 'judge')}"] if models else []
+    counts = [f"{thousands(some_models)} of {count(models, 'judge')}"] if models else []
     if people:
-        told.append(f"{thousands(some_people)} of {count(people, 'person', 'people')}")
-    return listing(told)
+        counts.append(f"{thousands(some_people)} of {count(people, 'person', 'people')}")
+    return listing(counts)
 
 
 def names(rows: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -112,7 +112,7 @@ def test_sections_stand_in_order(source: str) -> None:
         "Results",
         "How far each perturbation moves each judge",
         "Attack success rate and its floor",
-        "Does the position of an answer decide?",
+        "Does the position of an answer matter?",
         "Scorecard",
         "Outcomes of the ballots",
         "Dropped items",

@@ -182,7 +182,7 @@ def test_a_migration_that_fails_is_undone(
         with pytest.raises(WarehouseError) as raised:
             visit()
         assert str(raised.value).startswith(
-            f"{stocked.path} cannot be brought to schema {NEXT + 1}; it is as it was. "
+            f"{stocked.path} could not be migrated to schema {NEXT + 1} and is unchanged. "
         )
         assert "no such luck" in str(raised.value)
     with duckdb.connect(str(stocked.path), read_only=True) as connection:

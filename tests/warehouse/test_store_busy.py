@@ -13,8 +13,8 @@ import pytest
 
 from schemas.arrow import fetch
 from schemas.curation import Questions
-from warehouse import _waiting, store
-from warehouse._holder import holder_of
+from warehouse import _lock_retry, store
+from warehouse._lock_holder import holder_of
 from warehouse.store import Saving, Warehouse, WarehouseBusyError
 
 Make = Callable[..., Saving]
@@ -80,7 +80,7 @@ def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> 
 def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
-    monkeypatch.setattr(_waiting, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(_lock_retry, "NOTICE_SECONDS", 0.1)
     notices: list[str] = []
     impatient = Warehouse(stocked.path, patience_seconds=0.3, tell=notices.append)
     with _held(stocked.path, how) as process:
@@ -88,13 +88,13 @@ def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
             impatient.save([make(Questions)], run="r2")
         held = f"held open by process {process.pid} (python"
         assert held in str(raised.value)
-        assert f") for {doing}, longer than the 0.3 s" in str(raised.value)
+        assert f") for {doing} for more than the 0.3 s" in str(raised.value)
         # what is wrong with the session that holds it, not with the one that waits
         assert "Close that session" in str(raised.value)
         assert "voirdire snapshot" in str(raised.value)
         (notice,) = notices
         assert held in notice
-        assert "waiting for it, up to 0.3 s" in notice
+        assert "Waiting up to 0.3 s" in notice
         if how == "write":
             with pytest.raises(WarehouseBusyError):
                 impatient.read(Questions)

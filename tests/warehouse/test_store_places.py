@@ -75,7 +75,7 @@ def test_the_duckdb_file_of_another_program_is_left_alone(
         connection.execute(sql)
     for said in _refusals(path, make):
         assert said == (
-            f"{path} holds other tables ({shown}), it is not a warehouse of voirdire. "
+            f"{path} is not a warehouse of voirdire: it has other tables ({shown}). "
             "Choose another file with --warehouse or VOIRDIRE_WAREHOUSE."
         )
     with duckdb.connect(str(path), read_only=True) as connection:

@@ -83,7 +83,7 @@ def test_the_kappa_is_that_of_the_labels(make_estimates: Make) -> None:
     for more, head, value in (
         (weighted, "Cohen's kappa, quadratic weights", ".77"),
         ([*weighted, *ties], "Cohen's kappa", ".61"),
-        (sets, "mean of Cohen's kappas of each name in the sets", ".33"),
+        (sets, "mean over labels of Cohen's kappa", ".33"),
     ):
         (panel,) = kappa_matrix(agreement=make_estimates([*study(), *more]))
         assert texts(panel)[0] == head

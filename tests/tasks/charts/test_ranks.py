@@ -54,7 +54,7 @@ def test_letters_are_those_of_the_same_perturbation(make_estimates: Make) -> Non
     promote, detract = ranks(estimates=make_estimates(rows))
     assert {"1, tier a", "2, tier b"} <= set(texts(promote))
     assert {"1, tier a", "2, tier a"} <= set(texts(detract))
-    assert "promote: rank 1 is moved least, whatever the direction" in texts(promote)
+    assert "promote: rank 1 is the judge moved least, in either direction" in texts(promote)
 
 
 def test_a_rank_without_interval_says_so(make_estimates: Make) -> None:

@@ -204,8 +204,8 @@ def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> N
     assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
     assert undiscerning(gates) == [
         (
-            "ada does not distinguish flawed answers from sound ones: the mean share of flaws"
-            " detected is below a fifth, with its whole interval."
+            "ada does not distinguish flawed answers from sound ones: the whole 95 % interval of "
+            "the mean share of flaws detected is below .20."
         )
     ]
     assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []

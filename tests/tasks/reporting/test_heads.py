@@ -4,7 +4,7 @@ import pytest
 from tasks.counting import annotations
 from tasks.panels import panels
 from tasks.reporting.summary import (
-    heads,
+    count_of_judges,
     is_person,
     marks_of,
     share_of,
@@ -26,7 +26,7 @@ from tasks.statistics import judge_mean
     ],
 )
 def test_judges_and_people_are_counted_apart(judges: list[str], told: str) -> None:
-    assert heads(judges, {"Ben"}) == told
+    assert count_of_judges(judges, {"Ben"}) == told
 
 
 def test_who_is_a_person() -> None:

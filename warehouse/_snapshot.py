@@ -1,4 +1,4 @@
-"""A database file copied for other tools: all of it, or nothing."""
+"""Copy the database file atomically for other tools."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ from warehouse.peek import is_of_another_kind
 
 
 def require_target(source: Path, target: Path) -> None:
-    """Refuse a place that a copy must not replace.
+    """Refuse a target that a copy must not replace.
 
     Raises
     ------
     WarehouseError
-        Naming the place.
+        With the path and the next step.
     """
     if not target.parent.is_dir():
         raise WarehouseError(

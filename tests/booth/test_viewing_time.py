@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from booth import _booth, _looks
+from booth import _booth, _viewing_time
 from booth._booth import Booth
 from booth._seats import Seat
 from booth.app import make_app
@@ -37,7 +37,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(_looks, "now", clock)
+    monkeypatch.setattr(_viewing_time, "now", clock)
     return clock
 
 

@@ -57,7 +57,7 @@ def test_no_query_reaches_out_of_the_warehouse(query: str, elsewhere: Path) -> N
     with pytest.raises(WarehouseError) as raised:
         Warehouse(elsewhere).query(query.format(folder=elsewhere.parent))
     told = str(raised.value)
-    assert "a query reads and writes nothing outside this warehouse" in told
+    assert "a query must not use anything outside this warehouse" in told
     assert "voirdire sql QUERY --format parquet --output FILE" in told
     assert "voirdire export --output FOLDER" in told
     assert "private.txt" not in told
@@ -147,7 +147,7 @@ def test_what_takes_the_place_of_ours_is_refused(
     ):
         with pytest.raises(WarehouseError) as raised:
             visit()
-        assert "was not written by voirdire alone" in str(raised.value)
+        assert "definitions that voirdire did not write" in str(raised.value)
         assert named in str(raised.value).lower()
         assert SECRET not in str(raised.value)
 

@@ -1,4 +1,4 @@
-"""Connections from which no query reaches another file, an extension, a setting or the network."""
+"""Disable external access: queries reach no other file, extension, setting or network."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ SETTINGS = (
 )
 
 REFUSED = (
-    "a query reads and writes nothing outside this warehouse: no file, folder, address, extension "
-    "or setting. To write its rows to a file: voirdire sql QUERY --format parquet --output FILE; "
-    "to write whole tables: voirdire export --output FOLDER."
+    "a query must not use anything outside this warehouse: no file, folder, address, extension or "
+    "setting. To write its rows to a file: voirdire sql QUERY --format parquet --output FILE; to "
+    "write whole tables: voirdire export --output FOLDER."
 )
 
 

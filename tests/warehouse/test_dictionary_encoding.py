@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from warehouse._coded import Coded
+from warehouse._dictionary_encoding import DictionaryEncoding
 
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)))
 
@@ -17,8 +17,8 @@ def _through(texts: list[str | None]) -> pl.Series:
         rows = [(text, number) for number, text in enumerate(texts)]
         if rows:
             connection.executemany("insert into t values (?, ?)", rows)
-        coded = Coded.of(connection, "t where true", ["name"])
-        return coded.fetch("select name, number from t").sort("number")["name"]
+        encoding = DictionaryEncoding.of(connection, "t where true", ["name"])
+        return encoding.fetch("select name, number from t").sort("number")["name"]
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,4 +1,4 @@
-"""Which process holds a file open that DuckDB cannot open, and what to do about it."""
+"""Find out which process holds the lock on a database file, and what to do about it."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ class Holder(NamedTuple):
     command: str
     """Program and script, without arguments, which may hold secrets."""
     mode: str | None
-    """READ or WRITE; null where the system does not tell."""
+    """READ or WRITE; null if the system does not say."""
 
     @property
     def ours(self) -> bool:
@@ -23,7 +23,7 @@ class Holder(NamedTuple):
         return bool(re.search(r"\bvoirdire\b|\bflows\.\w+|\bbooth\b", self.command))
 
     def __str__(self) -> str:
-        """Name it in a sentence: "held open by process 7 (python x.py) for reading"."""
+        """Return the middle of a sentence: "held open by process 7 (python x.py) for reading"."""
         if self.pid is None:
             return "held open by another process"
         name = f" ({self.command})" if self.command else ""
@@ -31,17 +31,17 @@ class Holder(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """Say what to do."""
+        """The next step, as a sentence without a full stop."""
         if self.ours:
             return "Wait until that command has ended"
         return (
-            "Close that session; to look at results meanwhile, `voirdire sql` opens the file "
-            "only for a moment, and `voirdire snapshot` makes a copy for other tools"
+            "Close that session. `voirdire sql` reads results without holding the file, and "
+            "`voirdire snapshot` makes a copy for other tools"
         )
 
 
 def holder_of(path: Path, error: str) -> Holder:
-    """Return who holds a database file, from DuckDB's error and what the system tells."""
+    """Return the process that holds a database file, from DuckDB's error and /proc/locks."""
     said = re.search(r"PID (\d+)", error)
     locks = _locks(path)
     pid = int(said[1]) if said else next(iter(locks), None)

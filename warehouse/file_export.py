@@ -1,4 +1,4 @@
-"""Copies of tables and queries as Parquet or CSV files."""
+"""Export tables and queries to Parquet or CSV files."""
 
 from collections.abc import Mapping
 from pathlib import Path
