@@ -1,6 +1,7 @@
 """Import and read, while judges are asked, what results and the report need."""
 
 from importlib import import_module
+from typing import Any
 
 from tasks.kit.code_digest import reachable_digest
 
@@ -25,11 +26,12 @@ def prepare_results() -> None:
         catalogue = getattr(import_module(module), name)
         for entry in catalogue:
             catalogue[entry]
-    from tasks import aggregate, annotate, conclude
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment
+    from tasks.result_stages import RESULTS, log_votes
 
     for template in (TEMPLATE, *PARTS):
         environment().get_template(template)
-    for stage in (aggregate, annotate, conclude):
-        reachable_digest(stage.__name__)
+    stages: list[Any] = [log_votes, *RESULTS]
+    for stage in stages:
+        reachable_digest(stage.fn.__module__)

@@ -1,6 +1,5 @@
 """Building sentences: lead-ins, and neutral sentences that fill a given length."""
 
-
 from tasks.kit.random_numbers import pick, shuffle
 from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES
 
