@@ -198,8 +198,8 @@ class ModelServer:
 
     def _taken(self, by: str) -> RuntimeError:
         return RuntimeError(
-            f"{self.address} is taken {by}. Stop it, or name another port as api_base in a "
-            "provider file of your own (VOIRDIRE_PROVIDERS). Nothing was asked."
+            f"{self.address} is taken {by}. Stop it, or name another port as api_base in your "
+            "own provider file (VOIRDIRE_PROVIDERS). Nothing was asked."
         )
 
     def _last_error(self) -> str:

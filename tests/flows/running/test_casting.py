@@ -242,7 +242,7 @@ def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
     (line,) = done.stderr.splitlines()
     assert "the worker process ended with code 3" in line
     assert "restarted 3 times" in line
-    assert "Earlier results stay" in line
+    assert "Earlier results stand" in line
     state, error = warehouse.query("select state, error from runs order by started_at").row(1)
     assert state == "failed"
     assert "the worker process ended with code 3" in error

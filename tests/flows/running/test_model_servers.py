@@ -128,9 +128,9 @@ def test_one_that_answers_already_is_used_and_left_alone(use: Use, port: int) ->
     [
         (200, {"data": [{"id": "huge"}]}, r"by a server of other models \(huge\), not tiny"),
         (200, {"data": []}, r"other models \(none\)"),
-        (200, {"data": 3}, r"serves no models \(/models says 200\)"),
+        (200, {"data": 3}, r"serves no models \(/models returns 200\)"),
         (200, ["tiny"], "serves no models"),
-        (404, {}, r"serves no models \(/models says 404\)"),
+        (404, {}, r"serves no models \(/models returns 404\)"),
     ],
 )
 def test_something_else_at_the_address_is_not_asked(
