@@ -4,10 +4,10 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -15,6 +15,17 @@ from booth._booth import Booth
 from booth._seats import Seat
 from schemas.judging import Ballots, Votes
 from tasks.judging.people import TIMED, UNTIMED
+from tasks.readers.bounded import (
+    MAX_LINE,
+    Limits,
+    Problems,
+    Reader,
+    Row,
+    Table,
+    csv_table,
+    json_lines,
+    open_table,
+)
 from warehouse.private import write_private
 
 COLUMNS = ("ballot_id", "question", "answer_1", "answer_2", "choice")
@@ -29,13 +40,8 @@ WORDS = {
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters that make a spreadsheet compute a cell, and the escape character itself."""
 
-MOST_BYTES = 256 * 2**20
+LIMITS = Limits(size=256 * 2**20)
 SHOWN = 3
-
-
-class _Row(NamedTuple):
-    where: str
-    cells: dict[str, Any]
 
 
 def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
@@ -83,14 +89,14 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
         If a row is not a ballot of the voter, its texts differ from the ballot's, its choice cannot
         be read, or it contradicts a saved vote.
     """
-    read = list(_rows(path))
-    filled = [row for row in read if str(row.cells.get("choice") or "").strip()]
+    read = _rows(path)
+    filled = [row for row in read if str(row.fields.get("choice") or "").strip()]
     problems: list[str] = []
     votes: dict[str, dict[str, Any]] = {}
     now = datetime.now(UTC)
     for row in filled:
         try:
-            vote = _vote(booth, seat, row.cells)
+            vote = _vote(booth, seat, row.fields)
         except ValueError as error:
             problems.append(f"{row.where}: {error}")
             continue
@@ -188,53 +194,43 @@ def _form(path: Path) -> str:
     return suffix
 
 
-def _rows(path: Path) -> Iterator[_Row]:
-    """Read a file of ballots, row by row."""
-    suffix = _form(path)
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(
-            f"{path} is larger than {MOST_BYTES // 2**20} MiB, which no file of ballots is. Check "
-            "the path."
-        )
+def _rows(path: Path) -> list[Row]:
+    """Read a file of ballots."""
+    problems = Problems(path.name, limits=LIMITS)
+    # Answers may be longer than a cell usually is. The limit applies to the whole process.
+    before = csv.field_size_limit(MAX_LINE)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
-    yield from _json_rows(text) if suffix == ".jsonl" else _csv_rows(text, path)
-
-
-def _json_rows(text: str) -> Iterator[_Row]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"line {number} is not JSON: {error}.") from error
-        if not isinstance(row, dict) or not {"ballot_id", "choice"} <= row.keys():
-            raise ValueError(f"line {number} must be an object with ballot_id and choice.")
-        yield _Row(f"line {number}", row)
-
-
-def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
-    header = text.split("\n", 1)[0]
-    # Spreadsheets in locales with a decimal comma write semicolons.
-    delimiter = ";" if header.count(";") > header.count(",") else ","
-    # The limit applies to the whole process.
-    before = csv.field_size_limit(MOST_BYTES)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        if not {"ballot_id", "choice"} <= set(reader.fieldnames or []):
-            found = ", ".join(reader.fieldnames or []) or "none"
-            raise ValueError(
-                f"{path} lacks the columns ballot_id and choice (found: {found:.200})."
-            )
-        for row in reader:
-            if None in row or None in row.values():
-                raise ValueError(f"{path}, line {reader.line_num}: too many or too few cells.")
-            cells = {name: unguarded(cell) for name, cell in row.items()}
-            yield _Row(f"line {reader.line_num}", cells)
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}.") from error
+        table = open_table(path, problems, READERS)
+        problems.check()
+        if table.columns is not None:
+            _require(table.columns, "header", problems)
+        rows = [_checked(row, table, problems) for row in table.rows]
     finally:
         csv.field_size_limit(before)
+    problems.check()
+    return rows
+
+
+def _checked(row: Row, table: Table, problems: Problems) -> Row:
+    if table.columns is None:
+        _require(row.fields, row.where, problems)
+        return row
+    return Row(row.where, {c: unguarded(row.fields.get(c, "")) for c in table.columns})
+
+
+def _require(found: Collection[str], where: str, problems: Problems) -> None:
+    missing = [name for name in ("ballot_id", "choice") if name not in found]
+    if missing:
+        problems.add(where, f"there is no {' and no '.join(missing)}", "Use a file of --export.")
+        problems.check()
+
+
+def _csv(path: Path, problems: Problems) -> Table:
+    with path.open("rb") as file:
+        header = file.readline(MAX_LINE)
+    # Spreadsheets in locales with a decimal comma write semicolons.
+    delimiter = ";" if header.count(b";") > header.count(b",") else ","
+    return csv_table(path, problems, delimiter)
+
+
+READERS: dict[str, Reader] = {".jsonl": json_lines, ".csv": _csv}

@@ -5,28 +5,25 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from functools import wraps
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import click
 
-from tasks.kit.command_line import CONTEXT, Command, Place, errors_in_a_line, warehouse_option
+from tasks.kit.command_line import (
+    CONTEXT,
+    Command,
+    Place,
+    errors_in_a_line,
+    port_option,
+    warehouse_option,
+)
 from warehouse.peek import default_path, require_file
 
 ARMS = click.Choice(["control", "experimental", "sham"])
 FILE = Place(dir_okay=False)
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-
-
-def _clear_errors(command: Any) -> Any:
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        with errors_in_a_line():
-            return command(*args, **options)
-
-    return run
 
 
 @click.command(cls=Command, context_settings=CONTEXT)
@@ -53,13 +50,7 @@ def _clear_errors(command: Any) -> Any:
 )
 @click.option("--renew", help="Create a new link for this voter and invalidate the old one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8750,
-    show_default=True,
-    help="Port to listen on. 0: any free port.",
-)
+@port_option(8750, "Port to listen on. 0: any free port.", least=0)
 @click.option(
     "--url",
     help="Public address in the links of voters, such as https://vote.example.org, if it differs "
@@ -73,7 +64,7 @@ def _clear_errors(command: Any) -> Any:
 )
 @click.option("--hand-in", is_flag=True, help="Save all choices made so far, then exit.")
 @warehouse_option
-@_clear_errors
+@errors_in_a_line()
 def booth(
     study: str,
     *,

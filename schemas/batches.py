@@ -5,7 +5,7 @@ from typing import Annotated
 import pandera.polars as pa
 import polars as pl
 
-from schemas.frame import Fact, Frame, name
+from schemas.frame import Fact, Frame, name, optional
 
 UNFINISHED = ["intended", "sent"]
 ENDED = ["completed", "failed", "expired", "cancelled", "never sent", "lost"]
@@ -24,18 +24,15 @@ class Batches(Frame, table="batches", key=("batch",)):
         description="intended: recorded, perhaps not yet sent; sent: accepted by the provider; "
         "else the final state",
     )
-    dropped_params: str = pa.Field(
-        nullable=True,
-        description="JSON of parameters that were not sent because the model does not accept them",
+    dropped_params: str = optional(
+        "JSON of parameters that were not sent because the model does not accept them"
     )
-    error: str = pa.Field(
-        nullable=True, description="why the batch did not complete; null if it did"
-    )
+    error: str = optional("why the batch did not complete; null if it did")
     created_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
         description="when the batch was recorded, before it was sent"
     )
-    ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="when its votes were saved; null until then"
+    ended_at: Annotated[pl.Datetime, "us", "UTC"] = optional(
+        "when its votes were saved; null until then"
     )
 
 

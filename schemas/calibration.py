@@ -2,7 +2,7 @@
 
 import pandera.polars as pa
 
-from schemas.frame import counted, name, share
+from schemas.frame import counted, name, optional, share
 from schemas.judging import Measured
 
 KINDS_OF_EPSILON = ["additive", "multiplicative"]
@@ -35,7 +35,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
         "winning rate: share of annotators than whom the judge is not worse by epsilon",
         nullable=True,
     )
-    passed: bool = pa.Field(nullable=True, description="true if the winning rate is at least .5")
+    passed: bool = optional("true if the winning rate is at least .5")
     advantage_probability: float = share(
         "chance, averaged over annotators, that the judge aligns with the others at least "
         "as well as the annotator",
@@ -58,9 +58,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
     dropped: int = counted("number of other labelled instances")
     unreadable: int = counted("number of unreadable labels of the judge")
     reason: str = name("why there is no winning rate, or why it is doubtful", nullable=True)
-    simulated: bool = pa.Field(
-        nullable=True, description="true for a simulated judge; null if unknown"
-    )
+    simulated: bool = optional("true for a simulated judge; null if unknown")
 
 
 class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
@@ -85,7 +83,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
         "share of instances on which the annotator aligns at least as well", nullable=True
     )
     tied: float = share("share of instances on which both align equally well", nullable=True)
-    test: str = pa.Field(isin=TESTS[1:], nullable=True, description="test that decides: score or t")
+    test: str = optional("test that decides: score or t", isin=TESTS[1:])
     p_value: float = share(
         "raw p-value of that test; null if not tested, or if it is undefined (0/0)", nullable=True
     )
@@ -95,12 +93,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
         "p-value adjusted by Benjamini-Yekutieli over the judge's annotators at this margin",
         nullable=True,
     )
-    rejected: bool = pa.Field(
-        nullable=True,
-        description="true if the test at .05 rejects that the judge is worse by epsilon",
-    )
+    rejected: bool = optional("true if the test at .05 rejects that the judge is worse by epsilon")
     unreadable: int = counted("number of unreadable labels of the annotator")
     reason: str = name("why there is no p-value, or what limits it", nullable=True)
-    simulated: bool = pa.Field(
-        nullable=True, description="true for a simulated judge; null if unknown"
-    )
+    simulated: bool = optional("true for a simulated judge; null if unknown")

@@ -2,7 +2,7 @@
 
 import pandera.polars as pa
 
-from schemas.frame import Fact, name
+from schemas.frame import Fact, name, share
 
 KINDS = ["promote", "detract"]
 
@@ -78,11 +78,8 @@ class PerturbedAnswers(
     sham_ratio: float = pa.Field(
         gt=0, nullable=True, description="length of the sham divided by that of the perturbed text"
     )
-    words_kept: float = pa.Field(
-        ge=0,
-        le=1,
-        nullable=True,
-        description="share of the original's words that are kept, in order",
+    words_kept: float = share(
+        "share of the original's words that are kept, in order", nullable=True
     )
     failure: str = name("first validity check that failed; null if valid", nullable=True)
     sham_failure: str = name("why there is no valid sham; null if there is one", nullable=True)

@@ -136,6 +136,11 @@ def counted(description: str) -> Any:
     return pa.Field(ge=0, description=description)
 
 
+def optional(description: str, *, isin: list[str] | None = None) -> Any:
+    """Return a field that may be null, for any value or one of a list."""
+    return pa.Field(isin=isin, nullable=True, description=description)
+
+
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
     if frame.height > MANY:
         # Sorting millions of rows takes half a second per column.

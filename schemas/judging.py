@@ -7,7 +7,7 @@ import pandera.polars as pa
 import polars as pl
 
 from schemas.curation import KINDS
-from schemas.frame import Fact, Frame, Result, counted, name
+from schemas.frame import Fact, Frame, Result, counted, name, optional, share
 
 ARMS = ["control", "experimental", "sham", "replicate"]
 """A replicate asks about the control pair again, with higher repeat numbers."""
@@ -23,8 +23,6 @@ VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
 """Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
-LAST_REPEAT = 62
-"""Last repeat that ``tallies.sql`` can count: a set of repeats is an integer of 63 bits."""
 
 
 def author(side: str) -> Any:
@@ -91,9 +89,7 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
-    kind: str = pa.Field(
-        isin=KINDS, nullable=True, description="promote or detract; null in control"
-    )
+    kind: str = optional("promote or detract; null in control", isin=KINDS)
     question: str = name("the question's text")
     anchor: str = name("text of A1, never perturbed")
     target: str = name("text of A2 in this arm")
@@ -125,7 +121,7 @@ class Ballots(
     prompt: str = name("how")
     wave: str = pa.Field(description="label of a measurement in time; empty if there is only one")
     shown_first: str = pa.Field(isin=SIDES, description="which answer is shown first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat, from 0")
+    repeat: int = counted("number of the repeat, from 0")
 
 
 class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "ballots"}):
@@ -134,9 +130,9 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     ballot_id: str = name("the ballot")
     choice: str = pa.Field(isin=CHOICES, description="vote that was read from the reply")
     raw: str = pa.Field(description="the reply, verbatim")
-    model: str = pa.Field(nullable=True, description="model name in the reply")
-    fingerprint: str = pa.Field(nullable=True, description="system fingerprint in the reply")
-    finish_reason: str = pa.Field(nullable=True, description="finish reason in the reply")
+    model: str = optional("model name in the reply")
+    fingerprint: str = optional("system fingerprint in the reply")
+    finish_reason: str = optional("finish reason in the reply")
     seconds: float = pa.Field(ge=0, description="seconds from the request to the reply")
     prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
     completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
@@ -144,17 +140,11 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
         ge=0, nullable=True, description="cost of the reply; null if the price is unknown"
     )
     attempts: int = pa.Field(ge=1, description="number of requests made for this reply")
-    dropped_params: str = pa.Field(
-        nullable=True,
-        description="JSON of parameters that were not sent because the model does not accept them",
+    dropped_params: str = optional(
+        "JSON of parameters that were not sent because the model does not accept them"
     )
-    first_token: str = pa.Field(
-        nullable=True,
-        description="first token of the reply, if log probabilities were requested",
-    )
-    first_probability: float = pa.Field(
-        ge=0, le=1, nullable=True, description="probability that the model gave to that token"
-    )
+    first_token: str = optional("first token of the reply, if log probabilities were requested")
+    first_probability: float = share("probability that the model gave to that token", nullable=True)
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="time of the reply")
 
 
@@ -193,11 +183,8 @@ class Compared(Measured):
     target_markup: int = size(
         "all markup of the target: headings, list items, bold words, table rows, code blocks, emoji"
     )
-    human_score: float = pa.Field(
-        ge=0,
-        le=1,
-        nullable=True,
-        description="people's score of the pair: 0 anchor, 1 target; null if not labelled",
+    human_score: float = share(
+        "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
     label_chance: float = pa.Field(
         gt=0,
@@ -231,27 +218,17 @@ class VoteLog(
     perturbation: str = name(
         "name of the perturbation; null in control, which all perturbations share", nullable=True
     )
-    kind: str = pa.Field(
-        isin=KINDS, nullable=True, description="promote or detract; null in control"
-    )
+    kind: str = optional("promote or detract; null in control", isin=KINDS)
     shown_first: str = pa.Field(isin=SIDES, description="which answer was shown first")
-    repeat: int = pa.Field(ge=0, description="number of the repeat, from 0")
-    choice: str = pa.Field(isin=CHOICES, nullable=True, description="the vote; null if not cast")
-    stopped: str = pa.Field(
-        isin=STOPS,
-        nullable=True,
-        description="stopping rule that made the ballot unnecessary; null if it was needed",
+    repeat: int = counted("number of the repeat, from 0")
+    choice: str = optional("the vote; null if not cast", isin=CHOICES)
+    stopped: str = optional(
+        "stopping rule that made the ballot unnecessary; null if it was needed", isin=STOPS
     )
-    simulated: bool = pa.Field(
-        nullable=True, description="true for a simulated judge; null if unknown"
-    )
-    cached: bool = pa.Field(
-        nullable=True, description="true if the vote was cast in an earlier run; null if unknown"
-    )
-    label: str = pa.Field(
-        isin=VERDICTS, nullable=True, description="the correct verdict on the pair; null if unknown"
-    )
-    human: bool = pa.Field(nullable=True, description="true if the judge is a person")
+    simulated: bool = optional("true for a simulated judge; null if unknown")
+    cached: bool = optional("true if the vote was cast in an earlier run; null if unknown")
+    label: str = optional("the correct verdict on the pair; null if unknown", isin=VERDICTS)
+    human: bool = optional("true if the judge is a person")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
 
 
@@ -270,8 +247,8 @@ class Tallies(
     cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in the control arm", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in the control arm")
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    kind: str = optional("null in the control arm", isin=KINDS)
+    simulated: bool = optional("true for a simulated judge")
     planned: int = counted("ballots")
     stopped: int = counted("ballots that a stopping rule made unnecessary")
     voted: int = counted("votes, valid or not")
@@ -313,10 +290,8 @@ class Tallies(
     )
     voted_12: int = counted("votes, valid or not, anchor shown first")
     voted_21: int = counted("votes, valid or not, target shown first")
-    label: str = pa.Field(
-        isin=VERDICTS, nullable=True, description="the correct verdict; null if unknown"
-    )
-    human: bool = pa.Field(nullable=True, description="true if the judge is a person")
+    label: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
+    human: bool = optional("true if the judge is a person")
     matched_right: int = pa.Field(
         ge=0, nullable=True, description="matches with two correct votes; null without a label"
     )
@@ -334,23 +309,16 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     sample: str = name("a question with its anchor and target")
     cluster: str = name("unit of independence: the question")
     votes: int = pa.Field(ge=1, description="ballots of the pair, including unnecessary ones")
-    score: float = pa.Field(
-        ge=0,
-        le=1,
+    score: float = share(
+        "mean score (0 anchor, 1 target) over both orders; null unless each has a valid vote",
         nullable=True,
-        description="mean score (0 anchor, 1 target) over both orders; null unless each has a "
-        "valid vote",
     )
-    score_12: float = pa.Field(
-        ge=0, le=1, nullable=True, description="mean score of the votes with the anchor shown first"
-    )
-    score_21: float = pa.Field(
-        ge=0, le=1, nullable=True, description="mean score of the votes with the target shown first"
-    )
+    score_12: float = share("mean score of the votes with the anchor shown first", nullable=True)
+    score_21: float = share("mean score of the votes with the target shown first", nullable=True)
     shown_first: str = only_order("its votes")
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")
 
 
 class Verdicts(
@@ -364,20 +332,16 @@ class Verdicts(
     cluster: str = name("unit of independence: the question")
     arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
     perturbation: str = name("null in the control arm", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="null in the control arm")
+    kind: str = optional("null in the control arm", isin=KINDS)
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")
     votes: int = pa.Field(ge=1, description="ballots of the pair, including unnecessary ones")
-    valid_votes: int = pa.Field(ge=0, description="number of valid votes (first, second or tie)")
-    score: float = pa.Field(
-        ge=0, le=1, nullable=True, description="mean score of the valid votes (0 anchor, 1 target)"
-    )
-    verdict: str = pa.Field(
-        isin=["anchor", "tie", "target"],
-        nullable=True,
-        description="the verdict; null without enough valid votes",
+    valid_votes: int = counted("number of valid votes (first, second or tie)")
+    score: float = share("mean score of the valid votes (0 anchor, 1 target)", nullable=True)
+    verdict: str = optional(
+        "the verdict; null without enough valid votes", isin=["anchor", "tie", "target"]
     )
     shown_first: str = only_order("its votes")
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")
 
 
 class Shifts(
@@ -396,20 +360,16 @@ class Shifts(
     control_votes: int = ballots("control")
     sham_votes: int = ballots("sham")
     replicate_votes: int = ballots("replicate")
-    control: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
-    experimental: str = pa.Field(
-        isin=["anchor", "tie", "target"], nullable=True, description="verdict"
-    )
-    sham: str = pa.Field(isin=["anchor", "tie", "target"], nullable=True, description="verdict")
-    control_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    experimental_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    sham_score: float = pa.Field(ge=0, le=1, nullable=True, description="score")
-    replicate: str = pa.Field(
-        isin=["anchor", "tie", "target"],
-        nullable=True,
-        description="verdict when control is asked again",
+    control: str = optional("verdict", isin=["anchor", "tie", "target"])
+    experimental: str = optional("verdict", isin=["anchor", "tie", "target"])
+    sham: str = optional("verdict", isin=["anchor", "tie", "target"])
+    control_score: float = share("score", nullable=True)
+    experimental_score: float = share("score", nullable=True)
+    sham_score: float = share("score", nullable=True)
+    replicate: str = optional(
+        "verdict when control is asked again", isin=["anchor", "tie", "target"]
     )
     shown_first: str = only_order("the experimental pair")
     has_sham: bool = pa.Field(description="true if there is a sham arm")
     has_replicate: bool = pa.Field(description="true if control was asked again")
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")

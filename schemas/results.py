@@ -3,7 +3,7 @@
 import pandera.polars as pa
 
 from schemas.curation import KINDS
-from schemas.frame import Result, name, share
+from schemas.frame import Result, counted, name, optional, share
 from schemas.judging import Measured
 
 FINDINGS = [
@@ -33,14 +33,8 @@ class Estimates(
     statistic: str = name("name of the statistic")
     family: str = name("family of statistics, such as position; null if unknown", nullable=True)
     unit: str = name("unit of the estimate, such as share or logit; null if unknown", nullable=True)
-    null_value: float = pa.Field(
-        nullable=True, description="value of no effect, which p_value tests; null if there is none"
-    )
-    floor: str = pa.Field(
-        isin=FLOORS,
-        nullable=True,
-        description="noise floor: sham, replicate or random judge; null if none",
-    )
+    null_value: float = optional("value of no effect, which p_value tests; null if there is none")
+    floor: str = optional("noise floor: sham, replicate or random judge; null if none", isin=FLOORS)
     mode: str = pa.Field(
         isin=["paper", "balanced", "any"],
         description="how votes become a verdict; any if it does not matter",
@@ -52,47 +46,37 @@ class Estimates(
     subgroup: str = pa.Field(
         description="part of the cell, such as the other judge; empty for the whole cell"
     )
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    estimate: float = pa.Field(nullable=True, description="null if there is none, see reason")
-    low: float = pa.Field(nullable=True, description="lower bound of the interval")
-    high: float = pa.Field(nullable=True, description="upper bound of the interval")
+    kind: str = optional("promote or detract", isin=KINDS)
+    estimate: float = optional("null if there is none, see reason")
+    low: float = optional("lower bound of the interval")
+    high: float = optional("upper bound of the interval")
     level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
-    boot_low: float = pa.Field(
-        nullable=True, description="lower bound by cluster bootstrap, as a cross-check"
-    )
-    boot_high: float = pa.Field(
-        nullable=True, description="upper bound by cluster bootstrap, as a cross-check"
-    )
+    boot_low: float = optional("lower bound by cluster bootstrap, as a cross-check")
+    boot_high: float = optional("upper bound by cluster bootstrap, as a cross-check")
     standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
     df: float = pa.Field(
         ge=0,
         nullable=True,
         description="Satterthwaite degrees of freedom; clusters - 1 if all have the same size",
     )
-    p_value: float = pa.Field(ge=0, le=1, nullable=True, description="raw two-sided p-value")
+    p_value: float = share("raw two-sided p-value", nullable=True)
     hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
-    n: int = pa.Field(ge=0, description="number of samples, ballots or pairs of votes used")
-    clusters: int = pa.Field(ge=0, description="number of independent clusters (questions) used")
+    n: int = counted("number of samples, ballots or pairs of votes used")
+    clusters: int = counted("number of independent clusters (questions) used")
     too_few: str = name(
         "why the data do not suffice for a conclusion: too few questions, or a few that "
         "carry most samples; null if they suffice",
         nullable=True,
     )
-    dropped: int = pa.Field(
-        ge=0, description="samples or pairs left out because a needed arm has no verdict"
-    )
-    votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
+    dropped: int = counted("samples or pairs left out because a needed arm has no verdict")
+    votes_per_pair: int = counted("ballots per pair (the most common number)")
     method: str = name("method of the interval")
-    seed: int = pa.Field(
-        nullable=True,
-        description="seed of draws, or of the order of questions; null if nothing is random",
-    )
+    seed: int = optional("seed of draws, or of the order of questions; null if nothing is random")
     reason: str = name(
         "why the estimate or the interval is missing; null if neither is", nullable=True
     )
-    simulated: bool = pa.Field(
-        nullable=True,
-        description="true if the judge, or one of several, is simulated; null if unknown",
+    simulated: bool = optional(
+        "true if the judge, or one of several, is simulated; null if unknown"
     )
 
 
@@ -111,17 +95,13 @@ class Annotations(
     prompt: str = name("name of the judge prompt; null for a person", nullable=True)
     wave: str = pa.Field(description="label of a measurement in time; empty for a person")
     label: str = name("the label, such as anchor, tie or target")
-    value: float = pa.Field(
-        nullable=True, description="position of the label on its scale; null if there is no scale"
-    )
+    value: float = optional("position of the label on its scale; null if there is no scale")
     inconsistent: bool = pa.Field(
         description="true if the label is a tie because the verdicts of the two orders differ"
     )
     votes: int = pa.Field(ge=1, description="number of valid votes behind the label")
     human: bool = pa.Field(description="true if the annotator is a person")
-    simulated: bool = pa.Field(
-        nullable=True, description="true for a simulated judge; null if unknown"
-    )
+    simulated: bool = optional("true for a simulated judge; null if unknown")
 
 
 class Findings(
@@ -139,27 +119,22 @@ class Findings(
         isin=["mps", "mps_sham", "position_gap", "position_kappa"],
         description="statistic used as the primary endpoint",
     )
-    estimate: float = pa.Field(
-        nullable=True,
-        description="mean preference shift; for position the gap, or the effect in logits",
+    estimate: float = optional(
+        "mean preference shift; for position the gap, or the effect in logits"
     )
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     minimum: float = pa.Field(gt=0, description="smallest relevant shift")
-    control: float = pa.Field(nullable=True, description="mean preference shift over the control")
-    control_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    control_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
-    control_p: float = pa.Field(ge=0, le=1, nullable=True, description="its raw p-value")
-    sham_shift: float = pa.Field(
-        nullable=True, description="mean preference shift of the sham over the control"
-    )
-    sham_shift_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    sham_shift_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
-    p_value: float = pa.Field(
-        ge=0,
-        le=1,
+    control: float = optional("mean preference shift over the control")
+    control_low: float = optional("lower bound of its 95 % interval")
+    control_high: float = optional("upper bound of its 95 % interval")
+    control_p: float = share("its raw p-value", nullable=True)
+    sham_shift: float = optional("mean preference shift of the sham over the control")
+    sham_shift_low: float = optional("lower bound of its 95 % interval")
+    sham_shift_high: float = optional("upper bound of its 95 % interval")
+    p_value: float = share(
+        "raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
         nullable=True,
-        description="raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
     )
     p_adjusted: float = share(
         "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
@@ -169,34 +144,22 @@ class Findings(
     p_holm: float = share("p-value by Holm over the same family", nullable=True)
     p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
     e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
-    e_rejected: bool = pa.Field(
-        nullable=True, description="true if e-BH over the same family rejects at .05"
-    )
-    shrunk: float = pa.Field(
-        nullable=True,
-        description="empirical Bayes estimate, shrunk toward the mean of the judges",
-    )
+    e_rejected: bool = optional("true if e-BH over the same family rejects at .05")
+    shrunk: float = optional("empirical Bayes estimate, shrunk toward the mean of the judges")
     shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
-    finding: str = pa.Field(
-        isin=FINDINGS,
-        nullable=True,
-        description="the conclusion; null if there is none, see reason",
-    )
-    detected: float = pa.Field(
-        nullable=True, description="share of flaws detected, which decides a detract finding"
-    )
-    detected_low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    detected_high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
-    detected_by: str = pa.Field(
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
+    detected: float = optional("share of flaws detected, which decides a detract finding")
+    detected_low: float = optional("lower bound of its 95 % interval")
+    detected_high: float = optional("upper bound of its 95 % interval")
+    detected_by: str = optional(
+        "statistic in detected: of verdicts, or of scores if that is unstable",
         isin=["detection_power", "detection_share"],
-        nullable=True,
-        description="statistic in detected: of verdicts, or of scores if that is unstable",
     )
     shift_spread: float = pa.Field(
         ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"
     )
-    shift_spread_low: float = pa.Field(nullable=True, description="lower bound of its interval")
-    shift_spread_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    shift_spread_low: float = optional("lower bound of its interval")
+    shift_spread_high: float = optional("upper bound of its interval")
     moved_p: float = share(
         "p-value of the hypothesis that no sample is moved, tested if the mean shift is "
         "below the minimum; Holm together with category_p over all such cells",
@@ -213,20 +176,14 @@ class Findings(
         nullable=True,
         description="share of unreadable experimental votes minus the share in lost_over",
     )
-    lost_over: str = pa.Field(
-        isin=["sham", "control"],
-        nullable=True,
-        description="arm compared with: the one with the smaller p",
+    lost_over: str = optional(
+        "arm compared with: the one with the smaller p", isin=["sham", "control"]
     )
     lost_p: float = share(
         "p-value of the hypothesis that the shares are equal; Holm over both arms of all cells",
         nullable=True,
     )
-    lost_finding: str = pa.Field(
-        isin=[LOST],
-        nullable=True,
-        description="finding about unreadable votes, if any",
-    )
+    lost_finding: str = optional("finding about unreadable votes, if any", isin=[LOST])
     detects_at: float = pa.Field(
         gt=0,
         lt=1,
@@ -236,7 +193,7 @@ class Findings(
     reason: str = name(
         "why there is no conclusion, or what limits the finding; else null", nullable=True
     )
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")
 
 
 class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "prompt", "wave")):
@@ -246,25 +203,22 @@ class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "pr
     interval that is nearer to 0; it is null with too few questions.
     """
 
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
-    excluded: bool = pa.Field(
-        nullable=True,
-        description="true if a bound exceeds its limit; null if unknown",
-    )
+    simulated: bool = optional("true for a simulated judge")
+    excluded: bool = optional("true if a bound exceeds its limit; null if unknown")
     reasons: str = name("rates whose bounds exceed their limits; null if none", nullable=True)
-    position_gap: float = pa.Field(nullable=True, description="share of first picks minus 1/2")
-    position_gap_low: float = pa.Field(nullable=True, description="lower bound of its interval")
-    position_gap_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    position_gap: float = optional("share of first picks minus 1/2")
+    position_gap_low: float = optional("lower bound of its interval")
+    position_gap_high: float = optional("upper bound of its interval")
     position_gap_bound: float = share("bound of the absolute position gap", nullable=True)
     position_gap_limit: float = share("limit of the absolute position gap")
     tie_rate: float = share("share of ties among valid votes", nullable=True)
-    tie_rate_low: float = pa.Field(nullable=True, description="lower bound of its interval")
-    tie_rate_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    tie_rate_low: float = optional("lower bound of its interval")
+    tie_rate_high: float = optional("upper bound of its interval")
     tie_rate_bound: float = share("its bound", nullable=True)
     tie_rate_limit: float = share("its limit")
     invalid_rate: float = share("share of invalid votes among ballots", nullable=True)
-    invalid_rate_low: float = pa.Field(nullable=True, description="lower bound of its interval")
-    invalid_rate_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    invalid_rate_low: float = optional("lower bound of its interval")
+    invalid_rate_high: float = optional("upper bound of its interval")
     invalid_rate_bound: float = share("its bound", nullable=True)
     invalid_rate_limit: float = share("its limit")
 
@@ -279,29 +233,25 @@ class Contrasts(
     other: str = name("the other judge")
     mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
     perturbation: str = name("name of the perturbation")
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    simulated: bool = pa.Field(nullable=True, description="true if one of the two is simulated")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true if one of the two is simulated")
     statistic: str = name("name of the contrast")
-    contrast: float = pa.Field(nullable=True, description="the judge's value minus the other's")
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    contrast: float = optional("the judge's value minus the other's")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_holm: float = share(
         "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
     minimum: float = pa.Field(gt=0, description="smallest relevant difference")
-    finding: str = pa.Field(
-        isin=FINDINGS,
-        nullable=True,
-        description="the conclusion; null if there is none, see reason",
-    )
-    judge_value: float = pa.Field(nullable=True, description="the judge's own estimate")
-    other_value: float = pa.Field(nullable=True, description="the other judge's own estimate")
-    n: int = pa.Field(ge=0, description="number of samples that both judges share")
-    clusters: int = pa.Field(ge=0, description="number of questions that both judges share")
-    dropped: int = pa.Field(ge=0, description="number of samples left out")
-    votes_per_pair: int = pa.Field(ge=0, description="ballots per pair (the most common number)")
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
+    judge_value: float = optional("the judge's own estimate")
+    other_value: float = optional("the other judge's own estimate")
+    n: int = counted("number of samples that both judges share")
+    clusters: int = counted("number of questions that both judges share")
+    dropped: int = counted("number of samples left out")
+    votes_per_pair: int = counted("ballots per pair (the most common number)")
     method: str = name("method of the interval")
     reason: str = name("why there is no conclusion; else null", nullable=True)
 
@@ -315,27 +265,23 @@ class JuryFindings(
 
     mode: str = pa.Field(description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true if a member is simulated")
     statistic: str = pa.Field(
         isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
     )
-    shift: float = pa.Field(nullable=True, description="mean preference shift of the jury")
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    shift: float = optional("mean preference shift of the jury")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
         "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
         nullable=True,
     )
     minimum: float = pa.Field(gt=0, description="smallest relevant shift")
-    finding: str = pa.Field(
-        isin=FINDINGS,
-        nullable=True,
-        description="the conclusion; null if there is none, see reason",
-    )
-    n: int = pa.Field(ge=0, description="samples used")
-    clusters: int = pa.Field(ge=0, description="questions used")
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
+    n: int = counted("samples used")
+    clusters: int = counted("questions used")
     reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
@@ -354,16 +300,14 @@ class Gates(
     perturbation: str = name(
         "name of the perturbation; null if the gate is about the whole judge", nullable=True
     )
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
-    value: float = pa.Field(nullable=True, description="estimate that the gate tests")
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
-    tolerance: float = pa.Field(nullable=True, description="limit of the gate")
+    simulated: bool = optional("true for a simulated judge")
+    value: float = optional("estimate that the gate tests")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
+    tolerance: float = optional("limit of the gate")
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
-    margin: float = pa.Field(
-        nullable=True,
-        description="share of the tolerance left at the worse end of the interval; below 0 if "
-        "exceeded",
+    margin: float = optional(
+        "share of the tolerance left at the worse end of the interval; below 0 if exceeded"
     )
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
@@ -399,25 +343,17 @@ class Drifts(
         ge=1, description="number of the epoch; a confirmed alert starts a new one"
     )
     base: str = pa.Field(description="first wave of the epoch, with which others are compared")
-    estimate: float = pa.Field(nullable=True, description="change since the base wave")
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
-    p_value: float = pa.Field(
-        ge=0, le=1, nullable=True, description="raw p-value; null if not measured"
-    )
-    p_adjusted: float = pa.Field(
-        ge=0,
-        le=1,
-        nullable=True,
-        description="Holm over the wave, or over the suspects to be confirmed",
+    estimate: float = optional("change since the base wave")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
+    p_value: float = share("raw p-value; null if not measured", nullable=True)
+    p_adjusted: float = share(
+        "Holm over the wave, or over the suspects to be confirmed", nullable=True
     )
     e_value: float = pa.Field(
         ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
     )
-    e_rejected: bool = pa.Field(
-        nullable=True,
-        description="true if e-BH over the wave rejects; for information only",
-    )
+    e_rejected: bool = optional("true if e-BH over the wave rejects; for information only")
     level: float = pa.Field(
         gt=0,
         lt=1,
@@ -429,12 +365,10 @@ class Drifts(
         nullable=True,
         description="change detectable with 80 % power at that level",
     )
-    n: int = pa.Field(ge=0, description="number of samples, or of fixed prompts, compared")
-    clusters: int = pa.Field(ge=0, description="number of questions compared")
+    n: int = counted("number of samples, or of fixed prompts, compared")
+    clusters: int = counted("number of questions compared")
     state: str = pa.Field(isin=STATES, description="quiet, suspect, alert or not measured")
-    floor: str = pa.Field(isin=FLOORS, nullable=True, description="noise floor; null if none")
-    seed: int = pa.Field(
-        nullable=True, description="seed of the permutations; null if there are none"
-    )
+    floor: str = optional("noise floor; null if none", isin=FLOORS)
+    seed: int = optional("seed of the permutations; null if there are none")
     reason: str = name("why the change is not measured, or has no interval", nullable=True)
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")

@@ -5,7 +5,7 @@ from typing import Annotated
 import pandera.polars as pa
 import polars as pl
 
-from schemas.frame import Frame, name
+from schemas.frame import Frame, name, optional
 
 STATES = ["running", "completed", "completed with gaps", "failed", "cancelled", "killed"]
 
@@ -25,16 +25,12 @@ class Runs(Frame, table="runs", key=("run",)):
     )
     code_version: str = name("version of voirdire and digest of its code")
     started_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="start of the run")
-    ended_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="end of the run; null while it runs, or if it was killed"
+    ended_at: Annotated[pl.Datetime, "us", "UTC"] = optional(
+        "end of the run; null while it runs, or if it was killed"
     )
-    seen_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(
-        nullable=True, description="time of the last heartbeat"
-    )
+    seen_at: Annotated[pl.Datetime, "us", "UTC"] = optional("time of the last heartbeat")
     state: str = pa.Field(isin=STATES, description="state of the run")
-    error: str = pa.Field(
-        nullable=True, description="why the run failed or has gaps; null if neither"
-    )
+    error: str = optional("why the run failed or has gaps; null if neither")
     planned: int = pa.Field(
         ge=0, nullable=True, description="number of distinct ballots that the study needs"
     )

@@ -10,7 +10,6 @@ from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
 from schemas.judging import (
-    LAST_REPEAT,
     SIDES,
     TALLIES,
     Ballots,
@@ -27,7 +26,6 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
@@ -103,20 +101,7 @@ def text_sizes() -> list[pl.Expr]:
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
-    """Count the votes of each pair (``schemas/tallies.sql``).
-
-    Raises
-    ------
-    ValueError
-        If a repeat is above 62: a set of repeats is an integer, with a bit for each.
-    """
-    last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
-    if last > LAST_REPEAT:
-        raise ValueError(
-            f"repeat {last} is too high: a pair has at most {LAST_REPEAT + 1} "
-            f"votes in each order, numbered 0 to {LAST_REPEAT}. Number the repeats of each pair "
-            "from 0, or leave some out."
-        )
+    """Count the votes of each pair (``schemas/tallies.sql``)."""
     with duckdb.connect() as connection:
         lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
         connection.execute("set variable study = ''")
@@ -132,7 +117,7 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     threads = AT_ONCE if many else 1
-    with excluded_beyond(thresholds), measured_together(), ThreadPoolExecutor(threads) as pool:
+    with excluded_beyond(thresholds), ThreadPoolExecutor(threads) as pool:
         drafts = [
             pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
             for name in STATISTICS

@@ -6,63 +6,38 @@ from pathlib import Path
 
 import duckdb
 
-from schemas.batches import BatchedBallots, Batches
-from schemas.calibration import Advantages, AltTests
-from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
+from schemas import batches, calibration, curation, judging, results, runs
 from schemas.frame import Fact, Frame, Result
-from schemas.judging import (
-    Ballots,
-    Claims,
-    Judges,
-    Pairs,
-    Prompts,
-    Shifts,
-    StudyPairs,
-    Verdicts,
-    VoteLog,
-    Votes,
-)
-from schemas.results import (
-    Annotations,
-    Contrasts,
-    Drifts,
-    Estimates,
-    Exclusions,
-    Findings,
-    Gates,
-    JuryFindings,
-)
-from schemas.runs import Runs
 
 FRAMES: tuple[type[Frame], ...] = (
-    Questions,
-    Answers,
-    Versions,
-    Perturbations,
-    PerturbedAnswers,
-    Judges,
-    Prompts,
-    Pairs,
-    Ballots,
-    Claims,
-    Batches,
-    BatchedBallots,
-    Votes,
-    StudyPairs,
-    VoteLog,
-    Verdicts,
-    Shifts,
-    Annotations,
-    Estimates,
-    Findings,
-    Exclusions,
-    Contrasts,
-    JuryFindings,
-    Drifts,
-    Gates,
-    AltTests,
-    Advantages,
-    Runs,
+    curation.Questions,
+    curation.Answers,
+    curation.Versions,
+    curation.Perturbations,
+    curation.PerturbedAnswers,
+    judging.Judges,
+    judging.Prompts,
+    judging.Pairs,
+    judging.Ballots,
+    judging.Claims,
+    batches.Batches,
+    batches.BatchedBallots,
+    judging.Votes,
+    judging.StudyPairs,
+    judging.VoteLog,
+    judging.Verdicts,
+    judging.Shifts,
+    results.Annotations,
+    results.Estimates,
+    results.Findings,
+    results.Exclusions,
+    results.Contrasts,
+    results.JuryFindings,
+    results.Drifts,
+    results.Gates,
+    calibration.AltTests,
+    calibration.Advantages,
+    runs.Runs,
 )
 MARTS = Path(__file__).parent / "marts"
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}

@@ -24,7 +24,7 @@ from flows.results.calibration import (
 )
 from tasks.calibration.alt_test import CURVE
 from tasks.calibration.non_inferiority import Kind, Test
-from tasks.calibration.planner import describe_people, plan_annotators
+from tasks.calibration.planner import Simulation, describe_people, plan_annotators
 from tasks.readers.labels import read_labels
 from tasks.reporting.calibration_report import (
     Agreement,
@@ -115,7 +115,7 @@ def show_plan(
             "Use --metric accuracy."
         )
     like = describe_people(people)
-    plan = plan_annotators(like, epsilon=epsilon, kind=kind, test=test)
+    plan = plan_annotators(like, Simulation(epsilon, kind, test))
     chances = [{"instances": size, "chance": chance} for size, chance in plan.chances.items()]
     if form == "csv":
         echo_data(pl.DataFrame(chances).write_csv())

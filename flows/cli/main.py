@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from flows.running.processes import clear_errors, warn_of_providers
-from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, warehouse_option
+from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, port_option, warehouse_option
 
 FORMATS = click.Choice(["table", "json", "csv"])
 FILES = click.Choice(["table", "json", "csv", "parquet"])
@@ -391,13 +391,7 @@ def list_(name: str | None) -> None:
 
 
 @main.command()
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=4200,
-    show_default=True,
-    help="Port of the Prefect server.",
-)
+@port_option(4200, "Port of the Prefect server.")
 @click.option(
     "--no-auth",
     is_flag=True,

@@ -82,16 +82,10 @@ def spread_of(
     items, got = (_sums(places.pair, row, places.owner.size) for row in rows)
     present, starts = np.unique(places.owner, return_index=True)
     known = correction(items, np.append(starts, items.size))
-    freedom = np.full(people, np.nan)
+    freedom, squares = np.full(people, np.nan), np.zeros(people)
     freedom[present] = known.df
-    clusters, squares, sizes = (
-        _sums(places.owner, each, people)
-        for each in (
-            items > 0,
-            known.weight * (got - share[places.owner] * items) ** 2,
-            items**2,
-        )
-    )
+    squares[present] = known.variance(got - share[places.owner] * items)
+    clusters, sizes = (_sums(places.owner, each, people) for each in (items > 0, items**2))
     return Spread(clusters, freedom, squares, sizes, low, high)
 
 
@@ -128,7 +122,7 @@ def _mean_interval(
     sums /= np.count_nonzero(weight)
     mean = float(share[weight > 0].mean())
     known = correction(asked)
-    variance = float(known.weight @ sums**2)
+    variance = float(known.variance(sums))
     size = float(groups)
     if variance > 0 and 0 < mean < 1:
         far = t_quantile(known.df, (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)

@@ -28,7 +28,6 @@ from tasks.counting.annotations import (
     some,
 )
 from tasks.inference.intervals import Sums
-from tasks.kit.memo import measured_together
 from tasks.statistics import STATISTICS
 from tasks.statistics.krippendorff_alpha import MOST_LABELS
 
@@ -59,8 +58,7 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
     -----
     If there are too many pairs or labels, statistics of pairs are null with a reason.
     """
-    with measured_together():
-        told = pl.concat(_measured(annotations, kind))
+    told = pl.concat(_measured(annotations, kind))
     # Alphas from moments replace those that had too many labels for a coincidence matrix.
     told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
     return Estimates.of(told.filter(~_inapplicable(annotations)))

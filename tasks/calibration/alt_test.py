@@ -30,10 +30,11 @@ LEVEL = 0.05
 PASSES = 0.5
 RECOMMENDED = 3
 FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
-ALIKE = "all labels of people are equal, so whoever always gives that one passes"
-STRANGE = "the judge names nothing that people name: are labels spelt alike?"
+ALIKE = "all labels of people are equal, so any judge that always gives that label passes"
+STRANGE = "the judge uses no label that people use; check the spelling"
 ZERO_BY_ZERO = (
-    "judge and annotator always fit alike, and epsilon is 0: the test is 0/0, so no p-value"
+    "judge and annotator always align equally well, and epsilon is 0: the test is 0/0, "
+    "so there is no p-value"
 )
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
@@ -289,11 +290,11 @@ def _adjusted(p: Floats) -> Floats:
 def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: int) -> NDArray[Any]:
     n, better, worse = (np.broadcast_to(each[:, None], undefined.shape) for each in counts)
     reasons = {
-        "no instance shared with the judge and another person": n == 0,
+        "no instance has labels of the judge and of another person": n == 0,
         f"fewer than {least} instances": n < least,
-        "one instance has no t": n == 1,
+        "t is undefined for one instance": n == 1,
         ZERO_BY_ZERO: undefined,
-        "all differences are alike: no t, its p is 0 or 1": is_constant(n, better, worse),
+        "all differences are equal: t is infinite, its p is 0 or 1": is_constant(n, better, worse),
     }
     return np.select(list(reasons.values()), list(reasons), default="").astype(object)
 
@@ -333,9 +334,9 @@ def _known(value: float) -> float | None:
 def _reason(tested: int, left: LeftOut, least: int) -> str | None:
     """Give the reason why there is no winning rate, or why to doubt it."""
     if not left.labelled:
-        return "the judge gave no label that can be read"
+        return "the judge gave no readable label"
     if not left.instances:
-        return "no instance has a label of the judge and of two people"
+        return "no instance has labels of the judge and of two people"
     if not tested:
         return f"no annotator has {least} instances"
     doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike, STRANGE: left.strange}

@@ -119,8 +119,8 @@ def _flags(labels: Sequence[Any]) -> int:
             else f"{others} other lists hold something else"
         )
         raise ValueError(
-            f"lists of 0 and 1 that repeat them look like flags per label, but {found}. Give the "
-            "names of the labels instead, on both sides."
+            f"lists of 0 and 1 such as [0, 1, 0] look like one flag per label, but {found}. Give "
+            "the names of the labels instead, for people and judges."
         )
     return lengths.pop()
 

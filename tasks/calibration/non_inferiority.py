@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.calibration.label_values import Kind as LabelKind
+from tasks.inference.quantiles import normal_below, t_below
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -27,8 +28,8 @@ def check_epsilon(epsilon: float, kind: Kind) -> None:
     """Raise an error for a margin outside [0, 1)."""
     if not 0 <= epsilon < 1:
         raise ValueError(
-            f"epsilon {epsilon} ({kind}) must be 0 or more and below 1: experts .2, skilled "
-            "annotators .15, crowd workers .1."
+            f"epsilon {epsilon} ({kind}) must be at least 0 and below 1. Usual values: .2 for "
+            "experts, .15 for skilled annotators, .1 for crowd workers."
         )
 
 
@@ -47,8 +48,6 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
     equal the margin, as for a judge that copies a person at epsilon 0, t is 0 / 0 and there is no
     p-value.
     """
-    from scipy.special import stdtr
-
     gain, loss, tie, margin = (
         (1.0, -1.0, 0.0, epsilon) if kind == "additive" else (1 - epsilon, -1.0, -epsilon, 0.0)
     )
@@ -59,7 +58,7 @@ def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind)
             better * (gain - mean) ** 2 + worse * (loss - mean) ** 2 + tied * (tie - mean) ** 2
         )
         t = (mean - margin) / np.sqrt(squares / (n - 1) / n)
-        p: Floats = stdtr(n - 1.0, t)
+        p: Floats = t_below(n - 1.0, t)
     at_margin = np.where(mean == margin, np.nan, np.where(mean > margin, 1.0, 0.0))
     p = np.where(is_constant(n, better, worse), at_margin, p)
     return np.where(n < 2, np.nan, p)
@@ -72,8 +71,6 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
     (methods: the probability of E without F is epsilon + (1 - epsilon) x, of F without E x; the
     likelihood is greatest at the root of a quadratic).
     """
-    from scipy.special import ndtr
-
     e = epsilon
     n, b, c = (counts.astype(np.float64) for counts in (items, better, worse))
     tied = n - b - c
@@ -86,7 +83,7 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
             x = _root(n * (1 - e) * (2 - e), linear, -c * e * (1 - e))
             lead = e + (1 - e) * x
             off, variance = b - (1 - e) * c - n * e, lead + (1 - e) ** 2 * x - e * e
-        p: Floats = np.where(variance > 0, ndtr(off / np.sqrt(n * variance)), np.nan)
+        p: Floats = np.where(variance > 0, normal_below(off / np.sqrt(n * variance)), np.nan)
     return np.where(n < 1, np.nan, p)
 
 
@@ -145,28 +142,29 @@ def why_untested(
     if not known or missing >= gave:
         whose, option = ("a judge", "judges") if known else ("people", "humans")
         if not (missing if known else lost):
-            return f"there is no label of {whose}. Give a file with some by --{option}."
+            return f"there are no labels of {whose}. Name a file that has some with --{option}."
         return (
-            f"no label of {whose} can be read as metric {metric} takes it ({NEEDED[kind]}): {lost} "
-            f"labels of people and {missing} of judges cannot. Choose another --metric (see "
-            "`voirdire list`), or mend the labels."
+            f"metric {metric} needs {NEEDED[kind]}, but no label of {whose} is readable as such: "
+            f"{lost} labels of people and {missing} of judges are not. Choose another --metric "
+            "(see `voirdire list metrics`), or correct the labels."
         )
     if len(known) < 2:
         return (
-            f"only {known[0]!r:.60} has labelled: the test holds a judge against one person in the "
-            "eyes of others, so it takes two people, and three to be trusted. Add labels of more."
+            f"only {known[0]!r:.60} has labels, but the test compares a judge with a person by the "
+            "labels of other people. It needs at least two people; three make it reliable. Add "
+            "labels of more people."
         )
     most = int(advantages["n"].sort()[-1])
     if not most:
         both = humans.select("item").unique().join(judges.select("item").unique(), on="item")
         return (
-            f"no item has a label of a judge and of two people ({both.drop_nulls().height} items "
-            "have one of a judge and of a person). Are items named alike on both sides? If so, "
-            "let several people label what the judge labelled."
+            f"no item has labels of a judge and of two people ({both.drop_nulls().height} items "
+            "have labels of a judge and of a person). Check that items have the same names in both "
+            "files. If they do, let several people label the items that the judge labelled."
         )
     return (
-        f"no annotator has {least} instances with a label of a judge and of another person (the "
-        f"most is {most}). Let people label more items, or lower --min-instances."
+        f"no annotator has {least} instances with labels of a judge and of another person (the "
+        f"maximum is {most}). Let people label more items, or lower --min-instances."
     )
 
 

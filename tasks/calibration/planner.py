@@ -107,16 +107,17 @@ def _named(humans: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(label="name").drop("name").drop_nulls("label")
 
 
-def plan_annotators(
-    people: People,
-    *,
-    epsilon: float = 0.1,
-    kind: Kind = "additive",
-    test: Test = "auto",
-    sizes: Sequence[int] = SIZES,
-    draws: int = DRAWS,
-    seed: int = 1,
-) -> Plan:
+class Simulation(NamedTuple):
+    """What the simulated studies test, how many of them there are, and their seed."""
+
+    epsilon: float = 0.1
+    kind: Kind = "additive"
+    test: Test = "auto"
+    draws: int = DRAWS
+    seed: int = 1
+
+
+def plan_annotators(people: People, how: Simulation, sizes: Sequence[int] = SIZES) -> Plan:
     """Find the fewest instances, each labelled by all, and the worst judge who may then pass.
 
     Notes
@@ -124,37 +125,16 @@ def plan_annotators(
     The skill reproduces the frequencies and the agreement if people err alike and independently.
     The winning rate over annotators is computed as in the test itself.
     """
-    check_epsilon(epsilon, kind)
+    check_epsilon(how.epsilon, how.kind)
     chances: dict[int, float] = {}
     for size in sizes:
-        chances[size] = chance_to_pass(
-            people,
-            size,
-            people.accuracy,
-            epsilon=epsilon,
-            kind=kind,
-            test=test,
-            draws=draws,
-            seed=seed,
-        )
+        chances[size] = chance_to_pass(people, size, people.accuracy, how)
         if chances[size] >= POWER:
-            worst = worst_judge(
-                people, size, epsilon=epsilon, kind=kind, test=test, draws=draws, seed=seed
-            )
-            return Plan(size, chances, worst)
+            return Plan(size, chances, worst_judge(people, size, how))
     return Plan(None, chances, None)
 
 
-def worst_judge(
-    people: People,
-    instances: int,
-    *,
-    epsilon: float = 0.1,
-    kind: Kind = "additive",
-    test: Test = "auto",
-    draws: int = DRAWS,
-    seed: int = 1,
-) -> float:
+def worst_judge(people: People, instances: int, how: Simulation) -> float:
     """Return how much less accurate than people a judge is who passes half the time.
 
     Below 0, even a judge as accurate as people passes less often. All simulations use the same
@@ -163,47 +143,28 @@ def worst_judge(
     low, high = people.chance, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        passed = chance_to_pass(
-            people,
-            instances,
-            middle,
-            epsilon=epsilon,
-            kind=kind,
-            test=test,
-            draws=draws,
-            seed=seed,
-        )
+        passed = chance_to_pass(people, instances, middle, how)
         low, high = (low, middle) if passed >= HALF else (middle, high)
     return people.accuracy - (low + high) / 2
 
 
-def chance_to_pass(
-    people: People,
-    instances: int,
-    accuracy: float,
-    *,
-    epsilon: float = 0.1,
-    kind: Kind = "additive",
-    test: Test = "auto",
-    draws: int = DRAWS,
-    seed: int = 1,
-) -> float:
+def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulation) -> float:
     """Return the share of simulated studies in which a judge with this accuracy passes."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(how.seed)
     skill = (accuracy - people.chance) / (1 - people.chance)
     passed = 0
-    for _ in range(draws):
+    for _ in range(how.draws):
         better, worse = _study(random, people, instances, skill)
         n = np.full(people.annotators, instances)
-        by_score = needs_score(n, better, worse) if test == "auto" else test == "score"
+        by_score = needs_score(n, better, worse) if how.test == "auto" else how.test == "score"
         p = np.where(
             by_score,
-            score_test(n, better, worse, epsilon, kind),
-            t_test(n, better, worse, epsilon, kind),
+            score_test(n, better, worse, how.epsilon, how.kind),
+            t_test(n, better, worse, how.epsilon, how.kind),
         )
         rejected = benjamini_yekutieli(pl.Series(p)) <= LEVEL
         passed += int(rejected.sum()) >= PASSES * people.annotators
-    return passed / draws
+    return passed / how.draws
 
 
 def _study(

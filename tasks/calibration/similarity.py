@@ -82,7 +82,8 @@ def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> f
         raise ValueError(f"{name} fails on {a!r:.60} and {b!r:.60}: {error!r}.") from error
     if not 0 <= score <= 1:
         raise ValueError(
-            f"{name} gives {score} for {a!r:.60} and {b!r:.60}; a similarity is 0 to 1."
+            f"{name} returns {score} for {a!r:.60} and {b!r:.60}; it must return a number from 0 "
+            "to 1."
         )
     return score
 
@@ -91,17 +92,17 @@ def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
     """Run the user's file and return its function."""
     if not path.is_file():
         raise ValueError(
-            f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or "
-            "PATH:FUNCTION of a Python file."
+            f"{path} is not a file. Name a metric ({', '.join(METRICS)}), or a function of a "
+            "Python file as PATH:FUNCTION."
         )
     spec = importlib.util.spec_from_file_location(f"metric_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is not a Python file, whose name ends in .py.")
+        raise ValueError(f"{path} is not a Python file. Its name must end in .py.")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ValueError(f"{path} cannot be run: {error!r}.") from error
+        raise ValueError(f"{path} cannot be imported: {error!r}.") from error
     function = getattr(module, name, None)
     if not callable(function):
         raise LookupError(f"{path} defines no function {name!r}.")  # noqa: TRY004

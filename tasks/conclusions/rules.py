@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import ALPHA, DETECTS_AT
 
 SUPPORTING = (
@@ -91,14 +92,12 @@ def half_width(cells: pl.DataFrame, prefix: str = "") -> pl.Series:
     It decides equivalence: *no relevant bias* if the estimate plus or minus this lies inside the
     minimum (two one-sided tests at .05). The columns read, and the result, have the ``prefix``.
     """
-    from scipy.special import stdtrit
-
     estimate, low, high, error = (
         pl.col(prefix + name) for name in ("estimate", "low", "high", "standard_error")
     )
     fewer = (pl.col(f"{prefix}clusters") - 1).clip(1)
     df = cells.select(pl.coalesce(f"{prefix}df", fewer, pl.lit(1.0))).to_series()
-    quantile = pl.Series(stdtrit(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
+    quantile = pl.Series(t_quantile(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
     wider = pl.max_horizontal(high - estimate, estimate - low)
     half = pl.coalesce(pl.lit(quantile) * error, wider)
     return cells.select(half.alias(f"{prefix}half")).to_series()

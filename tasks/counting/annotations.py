@@ -18,7 +18,6 @@ from tasks.inference.bootstrap import DRAWS, FORMULAS, bca, by_chance, percentil
 from tasks.inference.cluster_sums import combined, first_of, numbered
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 from tasks.inference.linearised_errors import correction
-from tasks.kit.memo import once
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
@@ -123,7 +122,6 @@ Features = Callable[[slice], Sums]
 Solve = Callable[[Sums], dict[str, Sums]]
 
 
-@once
 def blocks(annotations: pl.DataFrame) -> list[Block]:
     """Return the annotations of each dataset and aspect as arrays."""
     if annotations.is_empty():

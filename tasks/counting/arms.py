@@ -8,7 +8,6 @@ from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES
 from tasks.inference.cluster_sums import Groups
-from tasks.kit.memo import once
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 CELL = ("perturbation", "kind", "cluster", "simulated")
@@ -16,7 +15,6 @@ LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
 """Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
 
 
-@once
 def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the votes of the experimental tallies, with the control votes as ``control_...``.
 
@@ -26,7 +24,6 @@ def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
     return _beside(tallies, "control", GROUP)
 
 
-@once
 def beside_sham(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the same with the sham votes as ``sham_...``, for samples that have a sham."""
     found = _beside(tallies, "sham", (*GROUP, "perturbation"))
@@ -47,7 +44,6 @@ def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFra
     )
 
 
-@once
 def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the mean score in each arm and order of every experimental pair, as ``ARM_ORDER``.
 
@@ -58,7 +54,6 @@ def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
     return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
 
 
-@once
 def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the votes cast in each arm of every experimental pair, and how many are unreadable.
 

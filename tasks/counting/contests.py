@@ -11,7 +11,6 @@ from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 from tasks.counting.verdicts import one_order_of_a_person, ratio
 from tasks.inference.cluster_sums import PART
-from tasks.kit.memo import once
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
 LEAST_EXCESS = 0.1
@@ -42,7 +41,6 @@ def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
     return cast("DataFrame[Contests]", contests)
 
 
-@once
 def sides(contests: pl.DataFrame) -> pl.DataFrame:
     """Return one row per contest and subgroup: each of the two models, and the pair of them.
 
@@ -109,7 +107,6 @@ def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
     )
 
 
-@once
 def differences(rows: pl.DataFrame) -> pl.DataFrame:
     """Pair the scores of two models against the same opponent on the same question.
 

@@ -3,8 +3,7 @@
 import polars as pl
 
 from tasks.counting.cells import stopped_early
-from tasks.inference.cluster_sums import Groups, groups_of
-from tasks.kit.memo import once
+from tasks.inference.cluster_sums import Groups, grouped
 
 ORDERS = ("12", "21")
 VERDICTS = ("anchor", "tie", "target")
@@ -74,10 +73,9 @@ def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
 
 def arm_groups(tallies: pl.DataFrame) -> Groups:
     """Return the groups of :func:`arms`, also valid for frames that only add columns to it."""
-    return groups_of(_both_arms(tallies))
+    return grouped(_both_arms(tallies))
 
 
-@once
 def _both_arms(tallies: pl.DataFrame) -> pl.DataFrame:
     return (
         tallies.select(*ITEM, *MATCHES, *VOTES, *ONCE, "planned_12", "arm")

@@ -10,7 +10,6 @@ from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
-from tasks.kit.memo import once
 
 GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 BESIDE = ("control", "sham", "replicate")
@@ -150,16 +149,9 @@ def wins(arm: str) -> pl.Expr:
     return pl.when(PROMOTE).then(pl.col(arm) == "target").otherwise(pl.col(arm) != "anchor")
 
 
-@once
 def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
     """Return the samples that have a sham; the frame itself if all have one."""
     return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
-
-
-@once
-def beside_sham(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return :func:`symmetric` with the sham as base, memoized for all statistics."""
-    return symmetric(shifts, "sham")
 
 
 def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:

@@ -139,7 +139,7 @@ def _raw(path: Path) -> dict[str, Raw]:
         rows[row.question_id] = row
     problems.check()
     if not rows:
-        problems.add("", "holds no question", AGAIN)
+        problems.add("", "has no questions", AGAIN)
     problems.check()
     return rows
 

@@ -21,10 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.inference.permutation import EXHAUSTIVE, drawn_p_value
 from tasks.kit.defaults import PERMUTATIONS
-
-EXHAUSTIVE = 4096
-"""Up to this many combinations of the prompts' values are enumerated."""
 
 PLAIN = 200
 """No more draws are made if so many of the first reach the observed sum (p about .02 or more)."""
@@ -107,7 +105,7 @@ def _test(
         if above < PLAIN:
             above += _count_extreme(nulls, total, random, part)
             done += part
-    return {"p_value": (1 + above) / (1 + done), "method": f"permutation, {done} draws"}
+    return {"p_value": drawn_p_value(above, done), "method": f"permutation, {done} draws"}
 
 
 def _count_extreme(
@@ -288,7 +286,7 @@ def _test_tokens(
     for alike, k in nulls:
         sums += _sampled(alike, k, random, draws)
     above = int((sums >= observed - SLACK).sum())
-    return {"p_value": (1 + above) / (1 + draws), "method": f"permutation, {draws} draws"}
+    return {"p_value": drawn_p_value(above, draws), "method": f"permutation, {draws} draws"}
 
 
 def _combinations(size: int, k: int) -> NDArray[np.bool_]:

@@ -10,13 +10,19 @@ from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained
 from tasks.counting.verdicts import may_win, wins
 from tasks.drift.canary import CANARY, canary
-from tasks.inference import intervals
 from tasks.inference.bootstrap import boot_ends, bounds_of
-from tasks.inference.cluster_sums import CELL, PART, grouped
-from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
-from tasks.inference.linearised_errors import correction
+from tasks.inference.cluster_sums import CELL, Groups, grouped
+from tasks.inference.intervals import (
+    EMPTY,
+    LEVEL,
+    ROUNDING,
+    SINGLE,
+    moments,
+    ratios,
+    t_interval,
+)
+from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
-from tasks.inference.quantiles import t_quantile, t_tail
 from tasks.kit.defaults import PERMUTATIONS
 
 JUDGE = ("dataset", "judge", "prompt")
@@ -108,10 +114,11 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
     bets = paired_evidence(shift, bases)
     shammed = pl.when(pl.col("over").all()).then(pl.lit("sham"))
     floors = shift.group_by(cells).agg(floor=shammed)
+    for more, keys in ((bets, [*CELL]), (floors, cells)):
+        named = more.with_columns(pl.col(keys).cast(pl.String))
+        moved = moved.join(named, on=keys, how="left", nulls_equal=True)
     return [
-        moved.join(bets, on=CELL, how="left", nulls_equal=True).join(
-            floors, on=cells, how="left", nulls_equal=True
-        ),
+        moved,
         contrast("dasr_drift", above, bases, alike=True).with_columns(floor=pl.lit("sham")),
         contrast("position_drift", slots, bases, widest=1.0),
         _by_mcnemar(
@@ -188,15 +195,14 @@ def contrast(
 ) -> pl.DataFrame:
     """Return ``sum num / sum den`` of each cell and wave minus its base's.
 
-    On the same samples, by cluster linearisation: ``u_g = (num_g - R den_g) / sum den`` of the wave
-    minus the same of the base, ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters'
-    samples, t with Satterthwaite degrees of freedom. For shifts in clusters of equal size, where
-    every ``den`` is 1, that is the paired t-test of cluster sums. If ``alike``, only items with as
-    many votes as in the base are compared. Where all ``u_g`` are 0, Newcombe's interval is used for
-    the rises and falls of clusters as shares of ``widest``, the largest possible change. Each
-    estimate also has a cluster bootstrap interval.
+    On the same samples, by cluster linearisation of both
+    (:func:`tasks.inference.linearised_errors.ratio_difference`), t with Satterthwaite degrees of
+    freedom. For shifts in clusters of equal size, where every ``den`` is 1, that is the paired
+    t-test of cluster sums. If ``alike``, only items with as many votes as in the base are compared.
+    Where all clusters change by the same amount, Newcombe's interval is used for the rises and
+    falls of clusters as shares of ``widest``, the largest possible change. Each estimate also has a
+    cluster bootstrap interval.
     """
-    part = [*(c for c in CELL if c != "wave"), "wave", "base"]
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
     if "uneven" in items.columns:
         uneven |= pl.col("uneven")
@@ -213,85 +219,92 @@ def contrast(
             fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
         )
     )
-    sums = (
-        pairs.group_by(*part, "cluster", maintain_order=True)
-        .agg(
-            pl.col(*SUMS, "told", "counted", "rose", "fell", "uneven").sum(),
-            (1 - pl.col("told")).sum().alias("dropped"),
-            pl.col("kind", "simulated", "votes").first(),
-        )
-        .sort(*part, "cluster")
-    )
-    ratios = {
-        side: pl.col(f"num_{side}")
-        - pl.col(f"num_{side}").sum().over(part)
-        / pl.col(f"den_{side}").sum().over(part)
-        * pl.col(f"den_{side}")
-        for side in ("new", "base")
-    }
-    u = ratios["new"] / pl.col("den_new").sum().over(part) - ratios["base"] / pl.col(
-        "den_base"
-    ).sum().over(part)
-    total = {side: pl.col(f"den_{side}").sum().over(part) for side in ("new", "base")}
-    moved = pl.col("num_new") / total["new"] - pl.col("num_base") / total["base"]
-    size = (total["new"] + total["base"]) / 2
-    share = pl.col("den_new") / total["new"] + pl.col("den_base") / total["base"]
-    starts = np.flatnonzero(np.diff(sums.select(pl.struct(part).rle_id()).to_series(), prepend=-1))
-    sizes = correction(sums["counted"].cast(pl.Float64).to_numpy(), np.append(starts, sums.height))
-    freedom = sums[starts].select(part).with_columns(freedom=pl.Series(sizes.df))
-    clusters = sums.with_columns(
-        u=u,
-        weight=pl.Series(sizes.weight),
-        den=(share / 2 * size).fill_nan(0.0),
-        minuend=(moved.clip(lower_bound=0) * size / widest).fill_nan(0.0),
-        subtrahend=((-moved).clip(lower_bound=0) * size / widest).fill_nan(0.0),
-    )
-    cells = (
-        clusters.group_by(part, maintain_order=True)
-        .agg(
-            (pl.col("weight") * pl.col("u") ** 2).sum().alias("squares"),
-            (pl.col("den") ** 2).sum().alias("den_squares"),
-            *(_residual(side).alias(f"{side}_squares") for side in intervals.PARTS),
-            pl.col("den", *intervals.PARTS).sum(),
-            (pl.col("counted") > 0).sum().alias("clusters"),
-            pl.col(*SUMS, "told", "dropped", "rose", "fell", "uneven").sum(),
-            pl.col("kind", "simulated").first(),
-            votes_per_pair=pl.col("votes").mode().max(),
-        )
-        .join(freedom, on=part, nulls_equal=True, how="left", maintain_order="left")
-        .rename({"told": "n", "base": "subgroup"})
-    )
-    unequal = (pl.col("n") == 0) & (pl.col("uneven") > 0)
-    found = pl.concat([cells, _t(cells, widest)], how="horizontal").with_columns(
+    pairs = pairs.rename({"base": "subgroup"})
+    groups = grouped(pairs)
+    sums = {name: groups.by_cluster(pairs[name]) for name in (*SUMS, "counted")}
+    counts = ("told", "rose", "fell", "uneven")
+    totals = {name: groups.by_cell(pairs[name]).astype(np.int64) for name in counts}
+    found = groups.cells.with_columns(
+        *_t(groups, sums, widest),
+        *boot_ends(_bounds(groups, sums)),
         statistic=pl.lit(name),
-        reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"),
+        n=pl.Series(totals["told"]),
+        dropped=pl.Series(groups.by_cell(1 - pairs["told"]).astype(np.int64)),
+        rose=pl.Series(totals["rose"]),
+        fell=pl.Series(totals["fell"]),
     )
-    ends = _bounds(pairs).with_columns(pl.col(key).cast(found.schema[key]) for key in PART)
-    return found.join(ends, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    unequal = pl.Series((totals["told"] == 0) & (totals["uneven"] > 0))
+    return found.with_columns(reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"))
 
 
-def _bounds(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the cluster bootstrap interval of each cell's change."""
-    groups = grouped(pairs.rename({"base": "subgroup"}))
-    sums = {name: groups.by_cluster(pairs[name]) for name in SUMS}
-    counted = groups.by_cluster(pairs["counted"])
-    several = groups.of_cells((counted > 0).astype(np.float64)) > 1
-    ends = np.where(several, bounds_of(groups, sums, counted, _change), np.nan)
-    return groups.cells.select(PART).with_columns(boot_ends(ends))
+def _bounds(groups: Groups, sums: dict[str, Floats]) -> Floats:
+    """Return the cluster bootstrap interval of each cell's change, shape (2, cells)."""
+    several = groups.of_cells((sums["counted"] > 0).astype(np.float64)) > 1
+    return np.where(several, bounds_of(groups, sums, sums["counted"], _change), np.nan)
 
 
 def _change(sums: dict[str, Floats]) -> Floats:
-    new, base = (
-        np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0)
-        for num, den in ((sums[f"num_{side}"], sums[f"den_{side}"]) for side in ("new", "base"))
-    )
+    new, base = (over(sums[f"num_{side}"], sums[f"den_{side}"]) for side in ("new", "base"))
     change: Floats = new - base
     return change
 
 
-def _residual(side: str) -> pl.Expr:
-    rate = pl.col(side).sum() / pl.col("den").sum()
-    return (pl.col("weight") * (pl.col(side) - rate * pl.col("den")) ** 2).sum()
+def _t(groups: Groups, sums: dict[str, Floats], widest: float) -> pl.DataFrame:
+    """Return the change of each cell with its interval and test."""
+    new, base = (sums["num_new"], sums["den_new"]), (sums["num_base"], sums["den_base"])
+    change, error, df = ratio_difference(new, base, sums["counted"], groups.starts)
+    clusters = groups.of_cells((sums["counted"] > 0).astype(np.float64))
+    there = np.isfinite(change)
+    several = there & (clusters > 1)
+    alike = several & (error < ROUNDING)
+    known = several & ~alike
+    low, high, p_value = t_interval(change, np.where(known, error, 0.0), df)
+    if alike.any():
+        equal = _equal_changes(groups, sums, widest)
+        low, high, p_value = (
+            np.where(alike, own, each)
+            for own, each in zip(equal, (low, high, p_value), strict=True)
+        )
+    silent = np.where(there, SINGLE, EMPTY)
+    method = np.where(known, "paired cluster t", np.where(alike, "Newcombe", "none"))
+    return pl.DataFrame(
+        {
+            "estimate": change,
+            "low": low,
+            "high": high,
+            "standard_error": np.where(known, error, np.nan),
+            "df": np.where(several, df, np.nan),
+            "p_value": p_value,
+        }
+    ).with_columns(
+        pl.all().fill_nan(None),
+        method=pl.Series(method.tolist(), dtype=pl.String),
+        reason=pl.when(pl.Series(~several)).then(pl.Series(silent.tolist(), dtype=pl.String)),
+        clusters=pl.Series(clusters.astype(np.int64)),
+    )
+
+
+def _equal_changes(
+    groups: Groups, sums: dict[str, Floats], widest: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return low, high and p-value of changes that are equal in all clusters."""
+    cell = groups.cell_of_sums()
+    total = {side: groups.of_cells(sums[f"den_{side}"])[cell] for side in ("new", "base")}
+    size = (total["new"] + total["base"]) / 2
+    new, base = (over(sums[f"den_{side}"], whole) for side, whole in total.items())
+    risen, fallen = (over(sums[f"num_{side}"], whole) for side, whole in total.items())
+    moved = risen - fallen
+    columns = {
+        "num": moved / widest,
+        "den": (new + base) / 2,
+        "minuend": np.maximum(moved, 0.0) / widest,
+        "subtrahend": np.maximum(-moved, 0.0) / widest,
+    }
+    scaled = {name: np.nan_to_num(values * size) for name, values in columns.items()}
+    cells = moments(scaled | {"counted": sums["counted"]}, groups.starts)
+    found = ratios(cells.with_columns(squares=pl.lit(0.0)))
+    low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
+    return low * widest, high * widest, p_value
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
@@ -303,53 +316,6 @@ def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
         {"num": "num_new", "den": "den_new"}
     )
     return pairs.with_columns(told=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
-
-
-def _t(cells: pl.DataFrame, widest: float) -> pl.DataFrame:
-    num, den, num_base, den_base, squares = (
-        cells[c].cast(pl.Float64).to_numpy()
-        for c in ("num_new", "den_new", "num_base", "den_base", "squares")
-    )
-    clusters = cells["clusters"].cast(pl.Float64).to_numpy()
-    there = (den > 0) & (den_base > 0)
-    one = np.ones_like(den)
-    change = num / np.where(there, den, one) - num_base / np.where(there, den_base, one)
-    change = np.where(there, change, np.nan)
-    several = there & (clusters > 1)
-    freedom = cells["freedom"].to_numpy()
-    df = np.where(several, freedom, 1.0)
-    error = np.where(several, np.sqrt(np.where(several, squares, 0.0)), np.nan)
-    alike = several & (error < 1e-12)
-    known = several & ~alike
-    half = np.where(known, t_quantile(df, (1 + LEVEL) / 2) * error, np.nan)
-    p_value = np.where(known, t_tail(df, change / np.where(known, error, one)), np.nan)
-    low, high = change - half, change + half
-    low[alike], high[alike], p_value[alike] = _equal_changes(cells.filter(pl.Series(alike)), widest)
-    frame = pl.DataFrame(
-        {
-            "estimate": change,
-            "low": low,
-            "high": high,
-            "standard_error": np.where(known, error, np.nan),
-            "df": np.where(several, freedom, np.nan),
-            "p_value": p_value,
-        }
-    )
-    silent = np.where(there, SINGLE, EMPTY)
-    method = np.where(known, "paired cluster t", np.where(alike, "Newcombe", "none"))
-    return frame.with_columns(
-        pl.all().fill_nan(None),
-        method=pl.Series(method.tolist(), dtype=pl.String),
-        reason=pl.when(pl.Series(~several)).then(pl.Series(silent.tolist(), dtype=pl.String)),
-    )
-
-
-def _equal_changes(cells: pl.DataFrame, widest: float) -> tuple[Floats, Floats, Floats]:
-    """Return low, high and p-value of changes that are equal in all clusters."""
-    moments = cells.with_columns(num=pl.col("minuend") - pl.col("subtrahend"), squares=pl.lit(0.0))
-    found = intervals.ratios(moments)
-    low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
-    return low * widest, high * widest, p_value
 
 
 def _verdicts(

@@ -52,6 +52,11 @@ def by_chance() -> bool:
     return _chance.get()
 
 
+def is_resampled(clusters: int) -> bool:
+    """Tell whether cells with this many clusters get bootstrap intervals."""
+    return by_chance() and 2 <= clusters <= MOST_CLUSTERS
+
+
 @lru_cache(maxsize=48)
 def _counts(clusters: int, draws: int, seed: tuple[int, int]) -> NDArray[np.uint8]:
     """Return how often each cluster is drawn, shape (draws, clusters).
@@ -144,6 +149,14 @@ def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sum
     return np.minimum(low, point), np.maximum(high, point)
 
 
+def widened_percentiles(point: Sums, drawn: Sums, clusters: Any) -> tuple[Sums, Sums]:
+    """Return :func:`percentiles`, widened for ``clusters``: the effective number of each column.
+
+    Draws of few clusters vary too little (:func:`tasks.inference.quantiles.widened`).
+    """
+    return percentiles(point, drawn, widened(LEVEL, np.maximum(clusters, 2)))
+
+
 class Ordered(NamedTuple):
     """Draws of each column in ascending order, with the number of defined draws."""
 
@@ -203,7 +216,7 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
     for cells, clusters in groups.blocks():
         count = cells.stop - cells.start
         shape = count, (clusters.stop - clusters.start) // max(count, 1)
-        if by_chance() and 2 <= shape[1] <= MOST_CLUSTERS:
+        if is_resampled(shape[1]):
             own = {name: values[clusters].reshape(shape).T for name, values in sums.items()}
             some = effective_clusters(counted[clusters].reshape(shape).T)
             for at in range(0, count, COLUMNS_AT_ONCE):
@@ -226,7 +239,7 @@ def boot_ends(ends: Sums) -> list[pl.Series]:
 def _bounds(sums: Mapping[str, Sums], clusters: Sums, value: Value) -> Sums:
     point = value({name: values.sum(axis=0) for name, values in sums.items()})
     drawn = value({name: resampled(values) for name, values in sums.items()})
-    return np.array(percentiles(point, drawn, widened(LEVEL, np.maximum(clusters, 2))))
+    return np.array(widened_percentiles(point, drawn, clusters))
 
 
 def _ratio(sums: dict[str, Sums]) -> Sums:

@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.kit.memo import once
-
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
 CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
@@ -133,24 +131,13 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
 
 
-@once
-def groups_of(items: pl.DataFrame) -> Groups:
-    """Return the groups of items, memoized because several statistics use the same items."""
-    return grouped(items)
-
-
 def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
     """Return items with a ``subgroup``, empty (the whole cell) if they have none."""
     return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
 
 
 def numbered(column: pl.Series) -> tuple[Numbers, int]:
-    """Return the rank of each value, null first, and the number of ranks.
-
-    For an ``Enum`` the rank is the physical code, and all categories count.
-    """
-    if isinstance(column.dtype, pl.Enum):
-        return _of_enum(column, len(column.dtype.categories))
+    """Return the rank of each value, null first, and the number of ranks."""
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
@@ -176,15 +163,6 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
 def _all_zero(items: int) -> Numbers:
     """Return 0 for each item, as a broadcast view of one number."""
     return np.broadcast_to(np.int64(0), items)
-
-
-def _of_enum(column: pl.Series, values: int) -> tuple[Numbers, int]:
-    if values == 1 and not column.null_count():
-        return _all_zero(len(column)), 1
-    codes = column.to_physical().cast(pl.Int64)
-    if column.null_count():
-        return (codes.fill_null(-1) + 1).to_numpy(), values + 1
-    return codes.to_numpy(), values
 
 
 def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:

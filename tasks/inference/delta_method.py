@@ -12,9 +12,8 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.inference.bootstrap import BOOT, Value, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, t_interval
 from tasks.inference.linearised_errors import ROUNDING, Sums, correction, over
-from tasks.inference.quantiles import t_quantile, t_tail
 
 METHOD = "cluster linearisation, t"
 
@@ -66,7 +65,7 @@ def summed(
         centred[name] = _centred(values, np.nan_to_num(share) * totals[name][cell])
     sizes = correction(n, groups.starts)
     products = {
-        f"{a} x {b}": groups.of_cells(sizes.weight * centred[a] * centred[b])
+        f"{a} x {b}": sizes.covariance(centred[a], centred[b])
         for a, b in combinations_with_replacement(sums, 2)
     }
     counts = {
@@ -137,23 +136,21 @@ def _error(cells: pl.DataFrame, linear: Linear) -> Sums:
 def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
     estimate, clusters = linear.estimate, cells["clusters"].to_numpy()
     freedom, told = cells["freedom"].to_numpy(), np.isfinite(estimate)
-    several, df = told & (clusters > 1), np.nan_to_num(freedom, nan=1.0)
+    several = told & (clusters > 1)
     error = np.where(told, _error(cells, linear), 0.0)
     known = several & (error > 0)
-    wide = t_quantile(df, (1 + LEVEL) / 2)
-    ratio = np.divide(estimate, error, out=np.zeros_like(estimate), where=known)
-    tail = t_tail(df, ratio)
+    low, high, p_value = t_interval(estimate, error, freedom)
     flag = np.full(estimate.shape, "") if linear.flag is None else linear.flag
     untested = np.where(known, "", np.where(clusters > 1, ALIKE, SINGLE))
     why = np.where(told, untested, linear.reason)
     return [
         _float("estimate", told, estimate),
-        _float("low", known, estimate - wide * error),
-        _float("high", known, estimate + wide * error),
+        _float("low", known, low),
+        _float("high", known, high),
         _float("level", known, np.full(estimate.shape, LEVEL)),
         _float("standard_error", known, error),
         _float("df", several, freedom),
-        _float("p_value", known, np.minimum(1.0, tail)),
+        _float("p_value", known, p_value),
         pl.Series("method", np.where(known, METHOD, "none").tolist(), pl.String)
         + pl.Series(flag.tolist(), dtype=pl.String),
         pl.Series("reason", why.tolist(), pl.String).replace("", None),

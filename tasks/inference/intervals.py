@@ -18,12 +18,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.inference.cluster_sums import totals
-from tasks.inference.linearised_errors import correction
+from tasks.inference.linearised_errors import correction, over
 from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
 
 LEVEL = 0.95
 EMPTY = "nothing qualifies: the denominator is empty"
 SINGLE = "a single cluster: no interval"
+ROUNDING = 1e-12
+"""Standard errors below this are rounding error."""
+
 ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
 
@@ -99,7 +102,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
     return _frame(
-        estimate=_over(num, den),
+        estimate=over(num, den),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
         df=np.where(known, df, np.nan),
@@ -130,20 +133,17 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     num, den, clusters, squares, freedom = _columns(
         moments, "num", "den", "clusters", "squares", "freedom"
     )
-    ratio = _over(num, den)
-    error = np.sqrt(squares) * _over(np.ones_like(den), den)
+    ratio = over(num, den)
+    error = np.sqrt(squares) * over(np.ones_like(den), den)
     several = (den > 0) & (clusters > 1)
-    alike = several & (error < 1e-12)
+    alike = several & (error < ROUNDING)
     known = several & ~alike
-    df = np.where(several, freedom, 1.0)
-    half = t_quantile(df, (1 + level) / 2) * error
-    low, high = np.where(known, ratio - half, np.nan), np.where(known, ratio + half, np.nan)
-    p_value = np.where(known, np.minimum(1.0, t_tail(df, _over(ratio, error))), np.nan)
+    low, high, p_value = t_interval(ratio, np.where(known, error, 0.0), freedom, level)
     if "minuend" in moments.columns:
-        bounds = _newcombe(moments, ratio, level)
+        bounds = newcombe(*(_part(moments, part, level) for part in PARTS))
         low, high = np.where(alike, bounds[0], low), np.where(alike, bounds[1], high)
         # Otherwise a judge that shifts every cluster by the same amount would go untested.
-        flips = np.where(np.abs(ratio) < 1e-12, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
+        flips = np.where(np.abs(ratio) < ROUNDING, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
         p_value = np.where(alike, flips, p_value)
         method, silent = "Newcombe", ""
     else:
@@ -158,6 +158,38 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
         method=np.where(known, "cluster linearisation, t", np.where(alike, method, "none")),
         reason=np.where(known, "", np.where(alike, silent, np.where(den > 0, SINGLE, EMPTY))),
     )
+
+
+def t_interval(
+    estimate: Sums, error: Sums, df: Sums, level: float = LEVEL
+) -> tuple[Sums, Sums, Sums]:
+    """Return both ends of the t interval and the two-sided p-value against 0.
+
+    NaN where the estimate or the degrees of freedom are, or the standard error is 0.
+
+    Examples
+    --------
+    .5 with error .25 and one degree of freedom: t = 2, half-width 12.706 / 4.
+
+    >>> low, high, p = t_interval(np.array([0.5]), np.array([0.25]), np.array([1.0]))
+    >>> float(low[0].round(4)), float(high[0].round(4)), float(p[0].round(4))
+    (-2.6766, 3.6766, 0.2952)
+    """
+    wide = np.where(error > 0, t_quantile(df, (1 + level) / 2) * error, np.nan)
+    return estimate - wide, estimate + wide, np.minimum(1.0, t_tail(df, over(estimate, error)))
+
+
+def newcombe(one: Sums, other: Sums) -> tuple[Sums, Sums]:
+    """Return the ends of the interval of a difference from those of both terms (MOVER).
+
+    Each term is an estimate with the low and high end of its interval, shape (3, cells).
+
+    References
+    ----------
+    Newcombe (1998), Stat. Med. 17, 873-890, method 10.
+    """
+    (a, low_a, high_a), (b, low_b, high_b) = one, other
+    return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
 def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
@@ -202,25 +234,17 @@ def _moments(
     }
     for name in sums:
         if name not in {"den", "counted"}:
-            rate = np.nan_to_num(_over(found[name], found["den"]))
+            rate = np.nan_to_num(over(found[name], found["den"]))
             squares = "squares" if name == "num" else f"{name}_squares"
-            residual = each(rate) * den
-            residual -= sums[name]
-            residual *= residual
-            residual *= sizes.weight
-            found[squares] = total(residual)
+            found[squares] = sizes.variance(each(rate) * den - sums[name])
     return pl.DataFrame(found)
 
 
-def _newcombe(moments: pl.DataFrame, ratio: Sums, level: float) -> tuple[Sums, Sums]:
-    (den,) = _columns(moments, "den")
-    bounds = []
-    for part in PARTS:
-        (num,) = _columns(moments, part)
-        hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
-        bounds.append((_over(num, den), *wilson(hits, size, level)))
-    (a, low_a, high_a), (b, low_b, high_b) = bounds
-    return ratio - np.hypot(a - low_a, high_b - b), ratio + np.hypot(high_a - a, b - low_b)
+def _part(moments: pl.DataFrame, part: str, level: float) -> Sums:
+    """Return the proportion of a part of a difference and its Wilson interval, (3, cells)."""
+    num, den = _columns(moments, part, "den")
+    hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
+    return np.stack([over(num, den), *wilson(hits, size, level)])
 
 
 def _effective(
@@ -229,25 +253,18 @@ def _effective(
     """Return the hits of ``part`` at the effective sample size, and that size."""
     num, residual = _columns(moments, part, squares)
     den, df, den_squares = _columns(moments, "den", "freedom", "den_squares")
-    rate = np.clip(_over(num, den), 0.0, 1.0)
-    variance = residual * _over(np.ones_like(den), den) ** 2
-    spread = np.maximum(least, _over(variance * den, rate * (1 - rate)))
-    edge = np.maximum(1.0, _over(den_squares, den))
+    rate = np.clip(over(num, den), 0.0, 1.0)
+    variance = residual * over(np.ones_like(den), den) ** 2
+    spread = np.maximum(least, over(variance * den, rate * (1 - rate)))
+    edge = np.maximum(1.0, over(den_squares, den))
     deff: Sums = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
     if least < 1.0:
         middle = (1 + level) / 2
         far = t_quantile(np.nan_to_num(df, nan=1.0), middle) / normal_quantile(middle)
         deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
-    n = np.where(den > 0, _over(den, deff), 1.0)
+    n = np.where(den > 0, over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
     return np.where(np.isfinite(rate), rate, 0.0) * n, n
-
-
-def _over(numerator: Sums, denominator: Sums) -> Sums:
-    """Divide; NaN where the denominator is not positive."""
-    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
 
 
 def _columns(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:

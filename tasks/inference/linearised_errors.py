@@ -35,6 +35,19 @@ class Correction(NamedTuple):
     """Satterthwaite degrees of freedom of each cell; NaN for fewer than two clusters."""
     inflation: Sums
     """Mean weight of a sample in each cell: G / (G - 1) if all clusters have equal size."""
+    starts: NDArray[np.int64] | None = None
+    """Index of each cell's first cluster, if all cells are in one array."""
+
+    def variance(self, u: Sums) -> Sums:
+        """Return ``sum a_g^2 u_g^2``: the squared standard error of a linearised estimate."""
+        return self.covariance(u, u)
+
+    def covariance(self, one: Sums, other: Sums) -> Sums:
+        """Return ``sum a_g^2 one_g other_g`` of each cell."""
+        product = one * other
+        product *= self.weight
+        total, _ = _layout(self.starts)
+        return total(product)
 
 
 def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correction:
@@ -75,7 +88,10 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     number, squares = total(sizes), total(sizes**2)
     clusters = total((sizes > 0).astype(np.float64))
     if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
-        return _equal_sizes(clusters, sizes.shape, each)
+        inflation = clusters / np.maximum(clusters - 1, 1.0)
+        df = np.where(clusters > 1, clusters - 1, np.nan)
+        weight = np.broadcast_to(each(np.maximum(inflation, 1.0)), sizes.shape)
+        return Correction(weight, df, inflation, starts)
     share = sizes / each(np.where(number > 0, number, 1.0))
     rest = 1.0 - share
     rest[rest < ROUNDING] = 1.0  # the only cluster of its cell
@@ -85,17 +101,55 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     grown *= share  # q_g, which sum to sum p_g / (1 - p_g) - sum p_g
     spread = total(share**2) + (inflation - 1.0) ** 2 - total(grown**2)
     df = np.divide(1.0, spread, out=np.full(np.shape(spread), np.nan), where=clusters > 1)
-    return Correction(weight, np.round(df, DIGITS), inflation)
+    return Correction(weight, np.round(df, DIGITS), inflation, starts)
 
 
-def _equal_sizes(
-    clusters: Sums, shape: tuple[int, ...], each: Callable[[Sums], Sums]
-) -> Correction:
-    """Return the correction of cells whose non-empty clusters all have equal size."""
-    inflation = clusters / np.maximum(clusters - 1, 1.0)
-    df = np.where(clusters > 1, clusters - 1, np.nan)
-    weight = np.broadcast_to(each(np.maximum(inflation, 1.0)), shape)
-    return Correction(weight, df, inflation)
+class Difference(NamedTuple):
+    """A difference of two ratios, one entry per cell."""
+
+    estimate: Sums
+    """NaN where a denominator is 0."""
+    error: Sums
+    df: Sums
+
+
+def ratio_difference(
+    one: tuple[Sums, Sums],
+    other: tuple[Sums, Sums],
+    sizes: Sums,
+    starts: NDArray[np.int64] | None = None,
+) -> Difference:
+    """Return one ratio minus another of the same clusters, linearised together.
+
+    ``u_g = (num_g - R den_g) / sum den`` of the one minus the same of the other,
+    ``SE = sqrt(sum a_g^2 u_g^2)``: what the two have in common cancels.
+
+    Parameters
+    ----------
+    one, other
+        Cluster sums of numerator and denominator.
+    sizes, starts
+        See :func:`correction`; the clusters' samples that count for either ratio.
+
+    Examples
+    --------
+    Two clusters with one sample each; hits 1, 1 against 1, 0: 1 - 1/2, u = 0 - 1/4 and 0 + 1/4, so
+    SE = sqrt(2 * 2 / 16) = 1/2.
+
+    >>> ones = np.ones(2)
+    >>> found = ratio_difference((ones, ones), (np.array([1.0, 0.0]), ones), ones)
+    >>> float(found.estimate), float(found.error)
+    (0.5, 0.5)
+    """
+    total, each = _layout(starts)
+    ratios, u = [], []
+    for num, den in (one, other):
+        whole = total(den)
+        ratios.append(over(total(num), whole))
+        scale = each(np.where(whole > 0, whole, 1.0))
+        u.append((num - each(np.nan_to_num(ratios[-1])) * den) / scale)
+    known = correction(sizes, starts)
+    return Difference(ratios[0] - ratios[1], np.sqrt(known.variance(u[0] - u[1])), known.df)
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:

@@ -5,7 +5,7 @@ are one product of signs and cluster sums. Clusters in which every judge has eve
 by judge only; the others need sums by pair.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,25 @@ def signs(clusters: int, swaps: range, random: np.random.Generator | None) -> Si
     found *= -2
     found += 1
     return found
+
+
+def sign_blocks(clusters: int, seed: int) -> Iterator[Singles]:
+    """Yield all sign patterns of so many clusters, if they are few, else seeded random ones."""
+    exhaustive = are_enumerated(clusters)
+    tries = 2**clusters if exhaustive else PERMUTATIONS
+    random = None if exhaustive else np.random.default_rng(seed)
+    for start in range(0, tries, BLOCK):
+        yield signs(clusters, range(start, min(start + BLOCK, tries)), random)
+
+
+def are_enumerated(clusters: int) -> bool:
+    """Tell whether all sign patterns are tried."""
+    return clusters < EXHAUSTIVE and 2**clusters <= EXHAUSTIVE
+
+
+def drawn_p_value(reached: Any, draws: Any) -> Any:
+    """Return the p-value of random permutations, of which the observed one is one more."""
+    return (1 + reached) / (1 + draws)
 
 
 class _Flipped:
@@ -192,24 +211,18 @@ def _test(
     seed: int,
 ) -> Tested:
     """Count the swaps at least as extreme as the observed sums, over all swaps or a sample."""
-    every, counts = 2**clusters, np.zeros(pairs, np.int64)
+    exhaustive = are_enumerated(clusters)
+    counts, tried = np.zeros((2, pairs), np.int64)
     chosen = np.arange(pairs)
-    if every <= EXHAUSTIVE:
-        for start in range(0, every, BLOCK):
-            some = range(start, min(start + BLOCK, every))
-            counts += beyond(signs(clusters, some, None), chosen)
-        return Tested(counts / every, np.full(pairs, every), np.ones(pairs, np.bool_))
-    random = np.random.default_rng(seed)
-    tried = np.zeros(pairs, np.int64)
-    for start in range(0, PERMUTATIONS, BLOCK):
-        some = range(start, min(start + BLOCK, PERMUTATIONS))
-        counts[chosen] += beyond(signs(clusters, some, random), chosen)
-        tried[chosen] += len(some)
-        if start == 0:
-            chosen = np.flatnonzero((1 + counts) / (1 + tried) <= CLEAR)
+    for number, block in enumerate(sign_blocks(clusters, seed)):
+        counts[chosen] += beyond(block, chosen)
+        tried[chosen] += block.shape[1]
+        if number == 0 and not exhaustive:
+            chosen = np.flatnonzero(drawn_p_value(counts, tried) <= CLEAR)
         if not chosen.size:
             break
-    return Tested((1 + counts) / (1 + tried), tried, np.zeros(pairs, np.bool_))
+    p_value = counts / tried if exhaustive else drawn_p_value(counts, tried)
+    return Tested(p_value, tried, np.full(pairs, exhaustive))
 
 
 FLIP_SEED = 20240614
@@ -244,22 +257,29 @@ def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float6
     scale = np.abs(value(np.abs(sums).sum(axis=2, keepdims=True)))[:, 0]
     # In single precision, near ties count as equal, which makes the test conservative.
     bound = (observed - ROUNDING * (scale + np.abs(observed)))[:, None]
-    every = 2**clusters if clusters < EXHAUSTIVE else np.inf
-    exhaustive = every <= EXHAUSTIVE
-    tries = int(every) if exhaustive else PERMUTATIONS
-    random = np.random.default_rng(FLIP_SEED)
     flat = sums.reshape(cells * rows, clusters).astype(np.float32)
-    spread = np.sqrt(np.square(sums).sum(axis=2, keepdims=True))
-    reached = np.zeros(cells)
-    for start in range(0, tries, BLOCK):
-        some = range(start, min(start + BLOCK, tries))
-        if clusters > MOST_CLUSTERS:
-            totals = spread * random.standard_normal((1, rows, len(some)))
-        else:
-            block = signs(clusters, some, None if exhaustive else random)
-            totals = (flat @ block).astype(np.float64).reshape(cells, rows, len(some))
+    if clusters > MOST_CLUSTERS:
+        blocks = _normal_totals(sums)
+    else:
+        blocks = (
+            (flat @ block).astype(np.float64).reshape(cells, rows, -1)
+            for block in sign_blocks(clusters, FLIP_SEED)
+        )
+    reached, tried = np.zeros(cells), 0
+    for totals in blocks:
         reached += np.count_nonzero(value(totals) >= bound, axis=1)
-    return reached / tries if exhaustive else (1 + reached) / (1 + tries)
+        tried += totals.shape[2]
+    found: Floats = reached / tried if are_enumerated(clusters) else drawn_p_value(reached, tried)
+    return found
+
+
+def _normal_totals(sums: Floats) -> Iterator[Floats]:
+    """Yield totals from the normal approximation of randomly flipped sums."""
+    random = np.random.default_rng(FLIP_SEED)
+    spread = np.sqrt(np.square(sums).sum(axis=2, keepdims=True))
+    for start in range(0, PERMUTATIONS, BLOCK):
+        shape = 1, sums.shape[1], min(BLOCK, PERMUTATIONS - start)
+        yield spread * random.standard_normal(shape)
 
 
 def sign_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,8 +26,9 @@ SPREADS = {
     "noisy": Spread(0.2520, 0.0421),
 }
 ASR_VOTES = 6
-ASR_SIGMAS = {"typical": (0.58, 0.67), "sharp": (0.40, 0.51), "noisy": (0.66, 0.70)}
-"""Sigma of dASR at 6 votes in each of the three arms: with no effect, with one logit of effect."""
+ASR_SIGMA = (0.58, 0.67)
+"""Sigma of dASR at 6 votes in each of the three arms, typical judge: with no effect, with one logit
+of effect."""
 
 LOGIT_DASR = 0.245
 """dASR of a planted effect of one logit, typical judge (methods, section 4)."""
@@ -80,25 +81,10 @@ def samples_needed(
     return math.ceil((_quantile_sum(power, alpha) * sigma / effect) ** 2) if effect else None
 
 
-def smallest_shift(
-    samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
-) -> float | None:
-    """Return the smallest mean preference shift detected with ``power`` for a typical judge.
+def smallest_dasr(samples: int) -> float | None:
+    """Return the smallest dASR detected at six votes per arm, typical judge; null without samples.
 
-    Examples
-    --------
-    >>> round(smallest_shift(142, 2), 3), round(smallest_shift(142, 6), 3)
-    (0.092, 0.055)
-    """
-    return smallest_effect(samples, shift_sigma(votes_per_pair), power, alpha)
-
-
-def smallest_dasr(
-    samples: int, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
-) -> float | None:
-    """Return the smallest dASR detected at six votes per arm; null without samples.
-
-    Its sigma grows with the effect, from the lower to the upper value of ``ASR_SIGMAS``, so
+    Its sigma grows with the effect, from the lower to the upper value of ``ASR_SIGMA``, so
     ``d = k (low + (high - low) d / .245)`` with ``k = (z_{1 - alpha/2} + z_power) / sqrt(N)``.
 
     Examples
@@ -108,18 +94,16 @@ def smallest_dasr(
     """
     if not samples:
         return None
-    low, high = ASR_SIGMAS[judge]
-    k = _quantile_sum(power, alpha) / math.sqrt(samples)
+    low, high = ASR_SIGMA
+    k = _quantile_sum(POWER, ALPHA) / math.sqrt(samples)
     # No sigma is known for effects beyond one logit: the upper value is used.
     slope = (high - low) / LOGIT_DASR
     found = k * low / (1 - k * slope) if k * slope < 1 else math.inf
     return found if found <= LOGIT_DASR else k * high
 
 
-def samples_needed_dasr(
-    effect: float, judge: str = "typical", power: float = POWER, alpha: float = ALPHA
-) -> int | None:
-    """Return the samples needed to detect a dASR at six votes per arm; null for no effect.
+def samples_needed_dasr(effect: float) -> int | None:
+    """Return the samples needed for a dASR at six votes, typical judge; null for no effect.
 
     Examples
     --------
@@ -128,14 +112,12 @@ def samples_needed_dasr(
     >>> samples_needed_dasr(0.245)
     59
     """
-    low, high = ASR_SIGMAS[judge]
+    low, high = ASR_SIGMA
     sigma = low + (high - low) * min(abs(effect) / LOGIT_DASR, 1.0)
-    return samples_needed(effect, sigma, power, alpha)
+    return samples_needed(effect, sigma)
 
 
-def smallest_drift(
-    samples: int, votes_per_pair: int, power: float = POWER, alpha: float = ALPHA
-) -> float | None:
+def smallest_drift(samples: int, votes_per_pair: int, alpha: float = ALPHA) -> float | None:
     """Return the smallest detectable change of a shift between two waves of the same samples.
 
     The variance between samples cancels; only the voting noise counts, twice.
@@ -148,7 +130,7 @@ def smallest_drift(
     0.15
     """
     sigma = math.sqrt(2 * SPREADS["typical"].votes / votes_per_pair)
-    return smallest_effect(samples, sigma, power, alpha)
+    return smallest_effect(samples, sigma, alpha=alpha)
 
 
 def share_used(times: float, bounds: tuple[float, float, float]) -> float:

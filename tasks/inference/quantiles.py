@@ -19,9 +19,7 @@ def normal_below(z: Any) -> Any:
 
 def normal_tail(z: Any) -> Any:
     """Return the two-sided tail probability of ``z`` under the standard normal distribution."""
-    from scipy.special import ndtr
-
-    return 2 * ndtr(-abs(z))
+    return 2 * normal_below(-abs(z))
 
 
 def widened(level: float, clusters: Any) -> Any:
@@ -55,11 +53,16 @@ def t_quantile(df: Any, q: Any) -> Any:
     return stdtrit(df, q)
 
 
-def t_tail(df: Any, t: Any) -> Any:
-    """Return the two-sided tail probability of ``t`` under Student's t with ``df`` degrees."""
+def t_below(df: Any, t: Any) -> Any:
+    """Return the probability that Student's t with ``df`` degrees of freedom is below ``t``."""
     from scipy.special import stdtr
 
-    return 2 * stdtr(df, -abs(t))
+    return stdtr(df, t)
+
+
+def t_tail(df: Any, t: Any) -> Any:
+    """Return the two-sided tail probability of ``t`` under Student's t with ``df`` degrees."""
+    return 2 * t_below(df, -abs(t))
 
 
 def chi_square_tail(df: Any, square: Any) -> Any:

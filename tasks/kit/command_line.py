@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,12 @@ warehouse_option = click.option(
     type=Place(),
     help="Path of the DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
+
+
+def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]:
+    """Return the option ``--port``."""
+    kind = click.IntRange(least, 65535)
+    return click.option("--port", type=kind, default=default, show_default=True, help=text)
 
 
 class Command(click.Command):

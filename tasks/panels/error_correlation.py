@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.counting.annotations import ALIKE_OR_FEW
-from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled
+from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled, widened_percentiles
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
 from tasks.inference.linearised_errors import correction
-from tasks.inference.quantiles import widened
 
 OPPOSED = "errors of the members cancel out: the size has no bound"
 UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
@@ -73,12 +72,11 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Told:
     if not by_chance():
         return Told(r, reason=FORMULAS, df=df)
     drawn = _mean_correlation(resampled(sums), members)
-    level = float(widened(LEVEL, 1 + df))
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(drawn[~np.isnan(drawn)], tails).tolist()
-    if high - low < 1e-12:
+    ends = widened_percentiles(np.array([r]), drawn[:, None], 1 + df)
+    low, high = (float(end[0]) for end in ends)
+    if not high - low >= 1e-12:  # or NaN
         return Told(r, reason=ALIKE_OR_FEW, df=df)
-    return Told(r, min(low, r), max(high, r), df=df)
+    return Told(r, low, high, df=df)
 
 
 def effective_size(r: float | None, members: int) -> float | None:

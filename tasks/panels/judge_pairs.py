@@ -12,17 +12,15 @@ from tasks.counting.cells import UNEQUAL
 from tasks.inference.bootstrap import (
     BOOT,
     COLUMNS_AT_ONCE,
-    MOST_CLUSTERS,
     boot_ends,
-    by_chance,
-    percentiles,
+    is_resampled,
     resampled,
     weights,
+    widened_percentiles,
 )
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import Pairs, Sums
-from tasks.inference.quantiles import widened
 from tasks.panels.panels import GROUP, Panel
 
 Floats = NDArray[np.float64]
@@ -87,8 +85,8 @@ class Duel(NamedTuple):
         value
             Function of the sides of all columns, in their order.
         """
-        count, many = len(self.pairs.first), self.panel.clusters
-        if not (by_chance() and 2 <= many <= MOST_CLUSTERS):
+        count = len(self.pairs.first)
+        if not is_resampled(self.panel.clusters):
             return np.full((2, count), np.nan)
         judged, clusters = self._drawn([*columns]), effective_clusters(self.panel.sums(used))
         found = [np.empty((2, 0))]
@@ -96,9 +94,8 @@ class Duel(NamedTuple):
             some = slice(at, at + COLUMNS_AT_ONCE)
             own = [(one[:, some], other[:, some]) for one, other in columns.values()]
             point = value(*((one.sum(axis=0), other.sum(axis=0)) for one, other in own))
-            level = widened(LEVEL, np.maximum(clusters[some], 2))
             drawn = value(*self._sides(judged, own, some))
-            found.append(np.array(percentiles(point, drawn, level)))
+            found.append(np.array(widened_percentiles(point, drawn, clusters[some])))
         return np.concatenate(found, axis=1)
 
     def _by_judge(self, name: str) -> Floats:

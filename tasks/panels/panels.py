@@ -17,7 +17,6 @@ from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, combined, first_of, most_common, numbered
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import FEWEST_CLUSTERS
-from tasks.kit.memo import once
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -122,17 +121,14 @@ class _Plan(NamedTuple):
         return table.reshape(self.samples, len(self.judges))
 
 
-def panels(
-    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], of: pl.DataFrame | None = None
-) -> Iterator[Panel]:
+def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Panel]:
     """Yield a panel per dataset, prompt, wave, mode and perturbation, in sorted order.
 
-    ``values`` are expressions for each row's numbers, null where the judge has none. If ``shifts``
-    only adds columns to another frame, pass that as ``of``: its layout is memoized and shared.
+    ``values`` are expressions for each row's numbers, null where the judge has none.
     """
     if shifts.is_empty():
         return
-    plans = _plans(shifts if of is None else of)
+    plans = _plans(shifts)
     known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
     told = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
     for plan in plans:
@@ -142,7 +138,6 @@ def panels(
         )
 
 
-@once
 def _plans(shifts: pl.DataFrame) -> list[_Plan]:
     numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
     group, present = combined([numbers[name] for name in GROUP])
@@ -208,7 +203,6 @@ ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
 
-@once
 def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return each jury member's score on each control pair, in total and by order.
 

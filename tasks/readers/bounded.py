@@ -1,26 +1,26 @@
-"""Bounded readers: strict UTF-8, size limits, no coercion, every fault named."""
+"""Bounded readers of text files: strict UTF-8, size limits, no coercion, all problems listed."""
 
 import csv
 import json
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 MAX_TEXT = 100_000
-"""Characters of one text at most."""
+"""Maximum number of characters of a text."""
 MAX_LINE = 10_000_000
-"""Bytes of one row at most: room for eight of the longest texts with every character escaped."""
+"""Maximum size of a row in bytes: eight texts of maximum length with every character escaped."""
 MAX_FILE = 256_000_000
-"""Bytes of one file at most, as all of it is held in memory."""
+"""Maximum size of a file in bytes; all of it is held in memory."""
 MAX_ROWS = 1_000_000
-"""Lines of one file at most."""
+"""Maximum number of lines of a file."""
 SHOWN = 5
-"""Problems told in one message."""
+"""Maximum number of problems in a message."""
 ENOUGH = 100
-"""Problems after which reading stops."""
+"""Number of problems after which reading stops."""
 BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
 TYPES = {
@@ -38,15 +38,29 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
 
+class Limits(NamedTuple):
+    """Maximum size of a file."""
+
+    size: int = MAX_FILE
+    """Maximum size in bytes."""
+    rows: int = MAX_ROWS
+    """Maximum number of lines."""
+    todo: str = SPLIT
+    """Next step for a file that is too large."""
+
+
+LIMITS = Limits()
+
+
 class Row(NamedTuple):
-    """One row of a file: where it stands and its fields."""
+    """One row of a file: its place and its fields."""
 
     where: str
     fields: dict[str, Any]
 
 
 class Table(NamedTuple):
-    """A file being read: its columns, unless each row names its own, and its rows."""
+    """A file being read: its columns (None if each row has its own), and its rows."""
 
     columns: list[str] | None
     rows: Iterator[Row]
@@ -60,41 +74,43 @@ class Fault(NamedTuple):
 
 
 class Problems:
-    """What is wrong with one file, told in one error."""
+    """Problems of one file, raised as one error; ``hint`` is the last sentence of the message."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, hint: str = "", limits: Limits = LIMITS) -> None:
         self.file = file
+        self.limits = limits
+        self._hint = f" {hint}" if hint else ""
         self._places: dict[tuple[str, str], list[str]] = {}
-        """Where each problem stands, by what is wrong and what to do."""
+        """Places of each problem, by problem and next step."""
         self._count = 0
 
     @property
     def full(self) -> bool:
-        """Whether there are so many that reading on is of no use."""
+        """Whether there are so many problems that reading can stop."""
         return self._count >= ENOUGH
 
     def add(self, where: str, what: str, todo: str) -> None:
-        """Note a problem: the place, what is wrong, what to do."""
+        """Add a problem: its place, what is wrong, and the next step."""
         self._count += 1
         self._places.setdefault((what, todo), []).append(where)
 
     def check(self) -> None:
-        """Raise if there is any problem.
+        """Raise an error if there are problems.
 
         Raises
         ------
         ValueError
-            With the first problems, a line each, those that several lines share once.
+            With the first problems; a problem that several lines share is listed once.
         """
         if not self._count:
             return
         lines = [self._line(*problem) for problem in list(self._places)[:SHOWN]]
         if len(self._places) == 1:
-            raise ValueError(lines[0])
+            raise ValueError(lines[0] + self._hint)
         number = f"{ENOUGH} or more" if self.full else self._count
         first = f" The first {SHOWN}:" if len(self._places) > SHOWN else ""
-        told = "\n  ".join(lines)
-        raise ValueError(f"{self.file} has {number} problems.{first}\n  {told}")
+        listed = "\n  ".join(lines)
+        raise ValueError(f"{self.file} has {number} problems.{first}\n  {listed}{self._hint}")
 
     def _line(self, what: str, todo: str) -> str:
         where, *others = self._places[what, todo]
@@ -109,7 +125,7 @@ def clip(value: object) -> str:
 
 
 def text_fault(value: object, limit: int = MAX_TEXT) -> Fault | None:
-    """Return what keeps ``value`` from being a text that a judge can be shown."""
+    """Return why ``value`` is not a text that a judge can be shown; None if it is."""
     if not isinstance(value, str):
         kind = TYPES.get(type(value), type(value).__name__)
         return Fault(f"is {clip(value)}, which is {kind}; it must be text", "Write it as text.")
@@ -120,17 +136,43 @@ def text_fault(value: object, limit: int = MAX_TEXT) -> Fault | None:
     if "\0" in value:
         place = value.index("\0") + 1
         return Fault(
-            f"is {clip(value)} with a NUL at character {place}; none are allowed", "Remove it."
+            f"is {clip(value)} with a NUL character at position {place}; none is allowed",
+            "Remove it.",
         )
     if found := SURROGATE.search(value):
         return Fault(
-            f"is {clip(value)} with half a character (a lone surrogate, U+{ord(found[0]):04X}) "
-            f"at character {found.start() + 1}; only whole characters are allowed",
-            "Remove it or write the whole character.",
+            f"is {clip(value)} with an unpaired surrogate (U+{ord(found[0]):04X}) at position "
+            f"{found.start() + 1}; only complete characters are allowed",
+            "Remove it or write the complete character.",
         )
     if not value.strip():
         return Fault(f"is {clip(value)}; it must not be empty", "Write the text.")
     return None
+
+
+Reader = Callable[[Path, Problems], Table]
+
+
+def open_table(path: Path, problems: Problems, readers: Mapping[str, Reader]) -> Table:
+    """Open a file with the reader of its suffix.
+
+    Raises
+    ------
+    ValueError
+        If it is no file, of an unknown kind, empty or too large.
+    """
+    return readers[known_suffix(path, problems, readers)](path, problems)
+
+
+def known_suffix(path: Path, problems: Problems, suffixes: Collection[str]) -> str:
+    """Return the suffix of a file that can be read, in lower case."""
+    suffix = path.suffix.lower()
+    if suffix not in suffixes and not path.is_dir():
+        what = f"the file type {suffix!r} is not supported; allowed are {', '.join(suffixes)}"
+        problems.add("", what, "Convert the file or correct its name.")
+        problems.check()
+    existing_file(path, problems)
+    return suffix
 
 
 def existing_file(path: Path, problems: Problems) -> Path:
@@ -140,20 +182,20 @@ def existing_file(path: Path, problems: Problems) -> Path:
     elif not path.is_file():
         problems.add("", f"there is no such file at {clip(str(path))}", "Check the path.")
     else:
-        _check_size(path.stat().st_size, problems)
+        _check_size(path.stat().st_size, problems, problems.limits)
     problems.check()
     return path
 
 
-def _check_size(size: int, problems: Problems) -> None:
+def _check_size(size: int, problems: Problems, limits: Limits) -> None:
     if size == 0:
-        problems.add("", "is empty", "Write at least one question.")
-    elif size > MAX_FILE:
-        problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", SPLIT)
+        problems.add("", "is empty", "Write at least one row.")
+    elif size > limits.size:
+        problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
 
 
 def json_lines(path: Path, problems: Problems) -> Table:
-    """Open a JSON Lines file, an object a line."""
+    """Open a JSON Lines file with one object per line."""
     return Table(None, _json_rows(path, problems))
 
 
@@ -167,7 +209,7 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[Row]:
 
 def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | None:
     try:
-        value = json.loads(line, object_pairs_hook=_once)
+        value = json.loads(line, object_pairs_hook=_unique_fields, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         problems.add(
             where,
@@ -185,24 +227,28 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
 
 
 def _reason(error: Exception) -> str:
-    """Leave out the line that the parser counts, as it sees one line only."""
+    """Return the parser's message without its line number, which is always 1."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at character {error.pos + 1}"
     return str(error)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"field {clip(twice)} occurs twice")
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"field {clip(repeated)} occurs twice")
     return fields
 
 
-def csv_table(path: Path, problems: Problems) -> Table:
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def csv_table(path: Path, problems: Problems, delimiter: str = ",") -> Table:
     """Open a CSV file with a header; an empty cell is a missing value."""
     source = _Lines(path, problems)
-    reader = csv.reader(source, strict=True)
+    reader = csv.reader(source, strict=True, delimiter=delimiter)
     header = next(_records(reader, source, problems), (0, []))[1]
     return Table(header, _csv_rows(header, _records(reader, source, problems), problems))
 
@@ -242,7 +288,7 @@ def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tupl
 
 
 class _Lines:
-    """Lines of a file that refuse to make one record longer than a row may be."""
+    """Lines of a file for the CSV parser; a record longer than a row may be is an error."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self._lines = _lines(path, problems)
@@ -274,12 +320,14 @@ def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
 
 def _decode(line: bytes, number: int, problems: Problems) -> str | None:
     where = f"line {number}"
-    if number > MAX_ROWS:
-        problems.add(where, f"more than {MAX_ROWS} lines; no more are allowed", SPLIT)
+    limits = problems.limits
+    if number > limits.rows:
+        what = f"the file has more than {limits.rows} lines, the maximum"
+        problems.add(where, what, limits.todo)
         return None
     if len(line) > MAX_LINE:
         start = clip(line[:200].decode("utf-8", "replace"))
-        problems.add(where, f"{start} has more than {MAX_LINE} bytes; no more are allowed", SHORTEN)
+        problems.add(where, f"{start} has more than {MAX_LINE} bytes, the maximum", SHORTEN)
         return None
     try:
         return line.decode("utf-8")

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from tasks.readers.bounded import Limits, Problems, known_suffix
+
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
@@ -15,46 +17,34 @@ LIKE = (
 )
 MIB = 1 << 20
 LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
-"""Bytes that are read; all labels are in memory at once."""
+"""Maximum size of a file in bytes; all labels are held in memory."""
+FEWER = "Leave out items that judges and people do not share; a .parquet file can hold more labels."
 MOST = 20_000_000
-"""Labels that are read."""
+"""Maximum number of labels of a file."""
 
 
 def read_labels(path: Path) -> pl.DataFrame:
     """Read one label per row: ``annotator``, ``item``, and ``label`` as JSON.
 
-    A label that is null, not a number (NaN), an empty text or a list with one of these in it is
-    null. An annotator without any has one row, without an item.
+    A label is null if it is null, NaN, empty text, or a list that contains one of these. An
+    annotator without labels has one row without an item.
 
     Raises
     ------
     ValueError
-        Naming the file, what is wrong with it, and what is allowed.
+        With the file, what is wrong with it, and what is allowed.
     """
     readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file. {LIKE}")
-    if suffix not in readers:
-        raise ValueError(f"{path.name}: files of kind {suffix!r} are not read. {LIKE}")
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{path.name} is empty. {LIKE}")
-    if size > LARGEST[suffix]:
-        more = "A .parquet file holds more. " if suffix != ".parquet" else ""
-        raise ValueError(
-            f"{path.name} has {size // MIB} MiB; {suffix} files are read up to "
-            f"{LARGEST[suffix] // MIB} MiB. {more}"
-            "Leave out items that judge and people do not share."
-        )
-    labels = readers[suffix](path)
+    size = LARGEST.get(path.suffix.lower(), 0)
+    problems = Problems(path.name, LIKE, Limits(size, todo=FEWER))
+    labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
-        raise ValueError(f"{path.name} holds no labels. {LIKE}")
+        raise ValueError(f"{path.name} has no labels. {LIKE}")
     return labels
 
 
-class _Twice(dict[str, Any]):
-    """An object in which a key occurs twice."""
+class _WithRepeatedKey(dict[str, Any]):
+    """A JSON object in which a key occurs twice."""
 
     key = ""
 
@@ -63,9 +53,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
-    twice = _Twice(found)
-    twice.key = Counter(key for key, _ in pairs).most_common(1)[0][0]
-    return twice
+    repeated = _WithRepeatedKey(found)
+    repeated.key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return repeated
 
 
 def _from_json(path: Path) -> pl.DataFrame:
@@ -77,7 +67,7 @@ def _from_json(path: Path) -> pl.DataFrame:
     del text
     if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
         raise ValueError(f"{path.name} is not an object of objects: {found!r:.60}. {LIKE}")
-    _refuse_twice(path.name, "annotator", found)
+    _refuse_repeated(path.name, "annotator", found)
     _refuse_objects(path.name, found)
     known: dict[tuple[type, Any], str | None] = {}
     who: list[str] = []
@@ -85,36 +75,45 @@ def _from_json(path: Path) -> pl.DataFrame:
     labels: list[str | None] = []
     for annotator, given in found.items():
         if not annotator or "" in given:
-            raise ValueError(f"{path.name}: {annotator!r:.60} or an item of theirs has no name.")
-        _refuse_twice(path.name, f"{annotator!r:.60} has the item", given)
+            raise ValueError(
+                f"{path.name}: annotator {annotator!r:.60} or one of their items has an empty "
+                "name. Give each annotator and item a name."
+            )
+        _refuse_repeated(path.name, f"annotator {annotator!r:.60} has the item", given)
         who += [annotator] * max(len(given), 1)
         items += given or [None]
-        labels += [_remembered(each, known) for each in given.values()] or [None]
+        labels += [_cached_json(each, known) for each in given.values()] or [None]
     try:
         return pl.DataFrame(
             {"annotator": who, "item": items, "label": labels},
             schema=dict.fromkeys(COLUMNS, pl.String),
         )
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise ValueError(f"{path.name} has a name that UTF-8 cannot hold: {error}.") from error
+        raise ValueError(f"{path.name} has a name that is not valid UTF-8: {error}.") from error
 
 
-def _refuse_twice(name: str, what: str, found: dict[str, Any]) -> None:
-    twice = found.key if isinstance(found, _Twice) else None
-    if twice is not None:
-        raise ValueError(f"{name}: {what} {twice!r:.60} more than once. Keep one label each.")
+def _refuse_repeated(name: str, what: str, found: dict[str, Any]) -> None:
+    repeated = found.key if isinstance(found, _WithRepeatedKey) else None
+    if repeated is not None:
+        raise ValueError(
+            f"{name}: {what} {repeated!r:.60} more than once. Keep one label per annotator and "
+            "item."
+        )
 
 
 def _refuse_objects(name: str, found: dict[str, dict[str, Any]]) -> None:
-    """Refuse a file of objects: one among labels cannot be read, but so many are another format."""
+    """Refuse a file in which all labels are objects, which is another format."""
     first = next((label for given in found.values() for label in given.values()), None)
     if first is not None and all(
         isinstance(label, dict) for given in found.values() for label in given.values()
     ):
-        raise ValueError(f"{name}: each label is an object: {first!r:.60}. {LIKE}")
+        raise ValueError(
+            f"{name}: labels must not be objects, but each label is one, such as {first!r:.60}. "
+            f"{LIKE}"
+        )
 
 
-def _remembered(label: Any, known: dict[tuple[type, Any], str | None]) -> str | None:
+def _cached_json(label: Any, known: dict[tuple[type, Any], str | None]) -> str | None:
     if isinstance(label, dict):
         return None
     if isinstance(label, list):
@@ -126,14 +125,14 @@ def _remembered(label: Any, known: dict[tuple[type, Any], str | None]) -> str | 
 
 
 def as_json(label: Any) -> str | None:
-    """Return a label as JSON, or None if there is nothing to read."""
+    """Return a label as JSON; None if it is missing or unreadable."""
     each = label if isinstance(label, list) else [label]
-    return json.dumps(label, ensure_ascii=False) if all(map(_is_told, each)) else None
+    return json.dumps(label, ensure_ascii=False) if all(map(_is_readable, each)) else None
 
 
-def _is_told(label: Any) -> bool:
+def _is_readable(label: Any) -> bool:
     if isinstance(label, str):
-        # Half of a surrogate pair is no text.
+        # An unpaired surrogate is not valid text.
         return bool(label.strip()) and label.encode("utf-8", "ignore").decode() == label
     return isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
 
@@ -162,7 +161,7 @@ def _from_parquet(path: Path) -> pl.DataFrame:
             f"{path.name} cannot be read as Parquet: {str(error).splitlines()[0]:.200}. {LIKE}"
         ) from error
     if table is None:
-        raise ValueError(f"{path.name} has {rows} labels; at most {MOST} are read.")
+        raise ValueError(f"{path.name} has {rows} labels; the maximum is {MOST}.")
     for column in ("annotator", "item"):
         if not (_is_text(table[column].dtype) or table[column].dtype.is_integer()):
             _refuse_type(path.name, table[column], "text or whole numbers")
@@ -188,12 +187,12 @@ def _refuse_type(name: str, column: pl.Series, allowed: str) -> None:
 
 def _check_columns(name: str, found: list[str]) -> None:
     if sorted(found) != sorted(COLUMNS):
-        raise ValueError(f"{name} has the columns {', '.join(found)[:200]}. {LIKE}")
+        raise ValueError(f"{name} has the wrong columns: {', '.join(found)[:200]}. {LIKE}")
 
 
 def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFrame:
     if table.height > MOST:
-        raise ValueError(f"{name} has more than {MOST} labels, which is all that are read.")
+        raise ValueError(f"{name} has more than {MOST} labels, the maximum.")
     names = table.with_columns(pl.col("annotator", "item").cast(pl.String))
     for column in ("annotator", "item"):
         broken = (names[column].is_null() | (names[column] == "")).arg_true()
@@ -202,13 +201,13 @@ def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFram
     labels = table["label"]
     known = labels.drop_nulls().unique()
     read = [as_json(_listed(each) if as_list else each) for each in known.to_list()]
-    coded = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
-    joined = names.join(coded, on="label", how="left", maintain_order="left")
+    readable = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
+    joined = names.join(readable, on="label", how="left", maintain_order="left")
     return joined.select("annotator", "item", label="json")
 
 
 def _listed(text: str) -> Any:
-    """Read a list from a text that is one in JSON; all others are texts."""
+    """Parse text that is a JSON list; return other text unchanged."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
     try:

@@ -65,7 +65,7 @@ def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Prob
         problems.add("", f"has {number} rows; at most {MAX_ROWS} are allowed", SPLIT)
     for column, rows, size in chunks:
         if size > SLACK + 4 * MAX_TEXT * rows:
-            what = f"has a text of more than {MAX_TEXT} characters; no more are allowed"
+            what = f"has a text of more than {MAX_TEXT} characters, the maximum"
             problems.add(f"column {clip(column)}", what, SHORTEN)
     size = sum(size for _, _, size in chunks)
     if size > MAX_FILE:
@@ -86,7 +86,7 @@ def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterato
                     fields = zip(names, values, strict=True)
                     yield Row(f"row {number}", {k: v for k, v in fields if v is not None})
                 if size > MAX_FILE:
-                    what = f"more than {MAX_FILE} characters up to here; no more are allowed"
+                    what = f"the texts up to here have more than {MAX_FILE} characters, the maximum"
                     problems.add(f"row {number}", what, SPLIT)
                     return
     except (duckdb.Error, UnicodeDecodeError) as error:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from tasks.readers.bounded import (
     SHOWN,
     Fault,
     Problems,
+    Reader,
     Row,
     Table,
     clip,
     csv_table,
-    existing_file,
     json_lines,
+    open_table,
     text_fault,
 )
 from tasks.readers.parquet import parquet_table
@@ -31,7 +32,7 @@ LABELS = {"question_id", "category", "author"}
 MAX_LABEL = 200
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-READERS: dict[str, Callable[[Path, Problems], Table]] = {
+READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
     ".csv": csv_table,
@@ -40,8 +41,8 @@ READERS: dict[str, Callable[[Path, Problems], Table]] = {
 """Suffix -> what opens such a file."""
 
 
-def load_own(path: Path, name: str | None = None) -> Imported:
-    """Import the questions of a file, under the file's name unless another is given.
+def load_own(path: Path) -> Imported:
+    """Import the questions of a file, under the file's name.
 
     A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have ``category``,
     ``reference`` and ``author``; and brings the perturbed target in a column named like the
@@ -53,39 +54,28 @@ def load_own(path: Path, name: str | None = None) -> Imported:
         With the first problems, each naming file, line, field, value and next step.
     """
     problems = Problems(path.name)
-    read = _reader(path, problems)
-    table = read(existing_file(path, problems), problems)
-    dataset = _dataset_name(path.stem if name is None else name)
+    table = open_table(path, problems, READERS)
+    dataset = _dataset_name(path.stem)
     if table.columns is not None:
         _check_columns(table.columns, problems)
         problems.check()
     samples = list(_samples(table, problems))
     problems.check()
     if not samples:
-        problems.add("", "holds no question", "Write at least one.")
+        problems.add("", "has no questions", "Write at least one.")
         problems.check()
     return imported(dataset, samples)
-
-
-def _reader(path: Path, problems: Problems) -> Callable[[Path, Problems], Table]:
-    suffix = path.suffix.lower()
-    if suffix not in READERS and not path.is_dir():
-        what = f"the suffix {suffix!r} is unknown; allowed are {', '.join(READERS)}"
-        problems.add("", what, "Convert the file or correct its name.")
-        problems.check()
-    return READERS.get(suffix, json_lines)
 
 
 def _dataset_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"dataset name {clip(name)} may hold only letters A to Z, digits, '_', '.' and '-'. "
-            "Rename the file or give another name."
+            f"the dataset name {clip(name)} is not allowed: use only letters A to Z, digits, '_', "
+            "'.' and '-'. Rename the file."
         )
     if name in DATASETS:
         raise ValueError(
-            f"dataset name {name!r} is taken by a dataset of the catalogue. "
-            "Rename the file or give another name."
+            f"the dataset name {name!r} belongs to a built-in dataset. Rename the file."
         )
     return name
 
@@ -93,40 +83,40 @@ def _dataset_name(name: str) -> str:
 def _check_columns(columns: list[str], problems: Problems) -> None:
     twice = [column for column, count in Counter(columns).items() if count > 1]
     for column in twice[:SHOWN]:
-        what = f"column {clip(column)} occurs more than once; it may occur once"
-        problems.add("header", what, "Rename or drop one of them.")
+        what = f"column {clip(column)} occurs more than once"
+        problems.add("header", what, "Rename or remove one of them.")
     meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
     missing = [column for column in REQUIRED if column not in columns and column not in meant]
     if missing:
-        what = f"there is no column {', '.join(map(repr, missing))}; needed: {', '.join(REQUIRED)}"
-        problems.add("header", what, "Add it; columns are separated by commas.")
+        what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(REQUIRED)}"
+        problems.add("header", what, "Add it. Columns must be separated by commas.")
 
 
-def _check_unknown(row: Row, problems: Problems, told: set[str]) -> set[str]:
-    """Note the fields that nothing reads, and return the missing ones that they probably mean."""
+def _check_unknown(row: Row, problems: Problems, reported: set[str]) -> set[str]:
+    """Report unknown fields, and return the missing fields that they probably mean."""
     allowed = [*REQUIRED, *OPTIONAL, *PERTURBATIONS]
     free = [field for field in allowed if field not in row.fields]
-    new = [field for field in row.fields if field not in allowed and field not in told]
+    new = [field for field in row.fields if field not in allowed and field not in reported]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
-    told.update(new)
+    reported.update(new)
     for field in new[:SHOWN]:
         near = meant[field]
         hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
-        todo = "Rename it." if near in REQUIRED else "Rename or drop it."
+        todo = "Rename it." if near in REQUIRED else "Rename or remove it."
         problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
     return {near for near in meant.values() if near}
 
 
 def _samples(table: Table, problems: Problems) -> Iterator[Sample]:
     seen: dict[str, str] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     meant: set[str] = set()
     for row in table.rows:
         if table.columns is None:
-            meant |= _check_unknown(row, problems, told)
+            meant |= _check_unknown(row, problems, reported)
         faults = list(_faults(row.fields, seen))
         for field, fault in faults:
-            # A misspelt column is told once, not again as one that is missing.
+            # A misspelt column is reported once, not again as a missing one.
             if field not in meant or field in row.fields:
                 problems.add(row.where, f"field {field!r} {fault.what}", fault.todo)
         if problems.full:
@@ -147,8 +137,8 @@ def _faults(fields: dict[str, Any], seen: dict[str, str]) -> Iterator[tuple[str,
         return
     key = fields["question_id"]
     if key in seen:
-        what = f"is {clip(key)}, as in {seen[key]} already; it must be unique"
-        yield "question_id", Fault(what, "Give one of the two another id or delete it.")
+        what = f"is {clip(key)}, which {seen[key]} already has; it must be unique"
+        yield "question_id", Fault(what, "Give one of the two another id, or delete it.")
     if fields["anchor"].strip() == fields["target"].strip():
         what = f"is {clip(fields['target'])}, the same as 'anchor'; the two must differ"
         yield "target", Fault(what, "Write another answer or leave the question out.")
@@ -156,7 +146,7 @@ def _faults(fields: dict[str, Any], seen: dict[str, str]) -> Iterator[tuple[str,
 
 def _fault(field: str, value: object) -> Fault | None:
     if value is None:
-        missing = Fault("is missing; it is needed", "Add it.")
+        missing = Fault("is missing, but required", "Add it.")
         return missing if field in REQUIRED else None
     if field not in LABELS:
         return text_fault(value)
@@ -166,8 +156,8 @@ def _fault(field: str, value: object) -> Fault | None:
 def _label_fault(value: str) -> Fault | None:
     if value == value.strip() and not CONTROL.search(value):
         return None
-    what = f"is {clip(value)}; it must be one line without space around it"
-    return Fault(what, "Remove line breaks, control characters and outer spaces.")
+    what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
+    return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
 
 
 def _sample(fields: dict[str, Any]) -> Sample:

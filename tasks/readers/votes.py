@@ -1,11 +1,8 @@
 """Read votes collected elsewhere into a vote log."""
 
-import csv
 import difflib
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +12,16 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import KINDS
 from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
+from tasks.readers.bounded import (
+    SURROGATE,
+    Limits,
+    Problems,
+    Reader,
+    csv_table,
+    json_lines,
+    known_suffix,
+    open_table,
+)
 
 COLUMNS = (
     "judge",
@@ -28,12 +35,12 @@ COLUMNS = (
     "choice",
 )
 ATTACK = ("arm", "perturbation", "kind")
-"""Columns that a file of control votes, without any perturbation, need not have."""
+"""Columns that a file without perturbations does not need."""
 DEFAULTS = {"prompt": "unknown", "wave": ""}
 SIZES = tuple(f"{side}_{what}" for what in ("length", *FORMATS, "markup") for side in SIDES)
 SHARES = ("human_score", "label_chance")
 MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
-"""What is known of a pair's answers, the same in all its votes."""
+"""Columns about the two answers of a pair, equal in all its votes."""
 
 OPTIONAL = (
     "dataset",
@@ -57,7 +64,7 @@ TYPES: dict[str, type] = {
     **dict.fromkeys(SIZES, int),
     **dict.fromkeys(SHARES, float),
 }
-"""Of the columns that are not text."""
+"""Types of columns that are not text."""
 
 WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"}
 CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
@@ -75,17 +82,20 @@ PAIR = ("dataset", "sample", "arm", "perturbation")
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
+READERS: dict[str, Reader] = {".jsonl": json_lines, ".ndjson": json_lines, ".csv": csv_table}
+LIMITS = Limits(size=8 << 30, rows=20_000_000)
+"""Limits of a file of votes, which may be far longer than one of questions."""
+
 Place = Callable[[int], str]
-Line = tuple[int, dict[str, Any]]
 
 
 def read_votes(path: Path) -> DataFrame[VoteLog]:
-    """Read one vote per row of a .jsonl, .csv or .parquet file; nothing is guessed or converted.
+    """Read a .jsonl, .csv or .parquet file with one vote per row, without converting values.
 
     Raises
     ------
     ValueError
-        Naming the file, the place, the value, what is allowed and the next step.
+        With the file, the place, the value, what is allowed and the next step.
     """
     raw, place = _read(path)
     defaults = {"dataset": path.stem, **DEFAULTS}
@@ -107,114 +117,52 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
 
 
 def _read(path: Path) -> tuple[pl.DataFrame, Place]:
-    """Return the votes in their types, and what names the place of a row."""
-    readers = {".jsonl": _json_lines, ".ndjson": _json_lines, ".csv": _csv_lines}
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path.name} is empty. {LIKE}")
-    if suffix == ".parquet":
+    """Return the typed votes, and a function that names the place of a row."""
+    problems = Problems(path.name, LIKE, LIMITS)
+    if known_suffix(path, problems, (*READERS, ".parquet")) == ".parquet":
         return _parquet(path), lambda row: f"{path.name}, row {row + 1}"
-    if suffix not in readers:
-        raise ValueError(
-            f"{path.name}: files of kind {suffix!r} are not read. Allowed: .jsonl, .csv, .parquet. "
-            "Convert it to one of them."
-        )
-    numbers, rows = [], []
-    for number, row in readers[suffix](path):
-        numbers.append(number)
-        rows.append(row)
-    place = partial(_line, path.name, numbers)
-    found = list(dict.fromkeys(column for row in rows for column in row))
+    table = open_table(path, problems, READERS)
+    problems.check()
+    if table.columns is not None:
+        _check_header(path.name, table.columns)
+    rows, places = [], []
+    for row in table.rows:
+        own = row.fields
+        if table.columns is not None:
+            own = {column: _value(column, text) for column, text in own.items()}
+        rows.append(own)
+        places.append(row.where)
+    problems.check()
+    found = table.columns or list(dict.fromkeys(column for row in rows for column in row))
     _check_columns(path.name, found, votes=len(rows))
+
+    def place(row: int) -> str:
+        return f"{path.name}, {places[row]}"
+
     return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
 
 
-def _line(name: str, numbers: Sequence[int], row: int) -> str:
-    return f"{name}, line {numbers[row]}"
-
-
-def _json_lines(path: Path) -> Iterator[Line]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, _vote(path.name, number, line)
-
-
-def _vote(name: str, number: int, line: bytes) -> dict[str, Any]:
-    start = f"{name}, line {number}"
-    try:
-        # Only a mark at the start of the file is one of encoding.
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        vote: Any = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{start} is not JSON in UTF-8: {error}: {_shown(line)}. {LIKE}"
-        ) from error
-    if not isinstance(vote, dict):
-        raise ValueError(f"{start} is not an object: {_shown(line)}. {LIKE}")  # noqa: TRY004
-    return vote
-
-
-def _shown(line: bytes) -> str:
-    """Return the start of a line as text, with marks where it is none."""
-    text = line[:240].decode("utf-8", "replace").strip()
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    vote = dict(pairs)
-    if len(vote) < len(pairs):
-        raise ValueError("a column occurs twice")
-    return vote
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a number")
-
-
-def _csv_lines(path: Path) -> Iterator[Line]:
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
-            header = next(rows, [])
-            if len(set(header)) < len(header):
-                raise ValueError(f"{path.name}: a column occurs twice in {header}. {LIKE}")
-            _check_delimiter(path.name, header)
-            # Without votes the columns are looked at all the same.
-            _check_columns(path.name, header)
-            for fields in rows:
-                number = rows.line_num
-                if fields and len(fields) != len(header):
-                    raise ValueError(
-                        f"{path.name}, line {number} has {len(fields)} fields, "
-                        f"the header {len(header)}: {str(fields)[:60]}. {LIKE}"
-                    )
-                if fields:
-                    yield number, dict(zip(header, map(_value, header, fields), strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path.name} is not CSV in UTF-8 after line {number}: {error}. {LIKE}"
-        ) from error
+def _check_header(name: str, header: list[str]) -> None:
+    if len(set(header)) < len(header):
+        raise ValueError(f"{name}: a column occurs twice in {header}. {LIKE}")
+    _check_delimiter(name, header)
+    # Check the columns even if the file has no votes.
+    _check_columns(name, header)
 
 
 def _check_delimiter(name: str, header: Sequence[str]) -> None:
-    """Refuse a header whose names stand between other marks than commas."""
+    """Refuse a header whose names are not separated by commas."""
     for mark, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         parts = [part.strip() for field in header for part in field.split(mark)]
         if len(parts) > len(header) and set(parts) & {*COLUMNS, *OPTIONAL}:
             raise ValueError(
-                f"{name}: its fields are separated by {called} ({mark!r}), not by commas. "
-                f"Save it with commas. {LIKE}"
+                f"{name}: the fields are separated by {called} ({mark!r}), but must be separated "
+                f"by commas. Save the file with commas. {LIKE}"
             )
 
 
 def _value(column: str, text: str) -> object:
-    """Read a field of CSV; what does not fit its column stays text, and is refused later."""
-    if not text:
-        return None
+    """Convert a CSV field; text that does not fit its column is kept, and refused later."""
     kind = TYPES.get(column, str)
     if kind is int and text.isascii() and text.isdigit():
         return int(text) if len(text) < 19 else text
@@ -251,15 +199,15 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
     missing = [c for c in COLUMNS if c not in found and c not in ATTACK]
     strange = [c for c in found if c not in COLUMNS + OPTIONAL]
     if missing or strange:
-        told = [f"no {_columns(missing)}"] if missing else []
-        told += [f"unknown {_columns(strange)}"] if strange else []
+        problems = [f"missing {_columns(missing)}"] if missing else []
+        problems += [f"unknown {_columns(strange)}"] if strange else []
         near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        extra = " Nothing reads what is unknown: leave it out." if strange and not near else ""
+        extra = " Remove unknown columns." if strange and not near else ""
         raise ValueError(
-            f"{name}: {'; '.join(told)}.{hint}{extra} "
-            f"Needed: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
-            f"Allowed: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
+            f"{name}: {'; '.join(problems)}.{hint}{extra} "
+            f"Required: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
+            f"Optional: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
         )
 
 
@@ -282,16 +230,12 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
     try:
         return pl.Series(column, values, dtype=VoteLog.dtypes()[column])
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
-        row = next(i for i, v in enumerate(values) if v and not _encodes(v))
-        _refuse(place(row), column, values[row], "text that UTF-8 can hold")
-
-
-def _encodes(text: str) -> bool:
-    return text.encode("utf-8", "ignore").decode() == text
+        row = next(i for i, v in enumerate(values) if v and SURROGATE.search(v))
+        _refuse(place(row), column, values[row], "valid UTF-8 text")
 
 
 def _as_text(value: object) -> str:
-    """Add to a rule how a number is written as a text."""
+    """Show how to write a number as text, if the value is a number."""
     return f', in quotes: "{value}"' if type(value) in {int, float} else ""
 
 
@@ -300,7 +244,7 @@ def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:
 
 
 def _check_values(values: pl.Series, place: Place) -> None:
-    """Refuse values that a vote cannot have, at the place where they stand in the file."""
+    """Refuse invalid values, naming their place in the file."""
     column = values.name
     broken: list[tuple[pl.Series, str]] = []
     if column in NEEDED:
@@ -310,15 +254,15 @@ def _check_values(values: pl.Series, place: Place) -> None:
         strange = values.is_not_null() & ~values.is_in(allowed)
         broken.append((strange, f"one of {', '.join(allowed)}"))
     elif values.dtype == pl.String and column != "wave":
-        broken.append((values == "", "given" if column in NEEDED else "null or not empty"))
+        broken.append((values == "", "given" if column in NEEDED else "null instead of empty"))
     if column == "repeat" or column in SIZES:
         broken.append((values < 0, WORDS[int]))
     if column in SHARES:
         inside = values.is_between(0, 1, closed="right" if column == "label_chance" else "both")
-        broken.append((~inside, "above 0, at most 1" if column == "label_chance" else "0 to 1"))
+        broken.append((~inside, "above 0 and at most 1" if column == "label_chance" else "0 to 1"))
     if column == "judge":
         used = values.is_in(RESERVED)
-        broken.append((used, f"another name: results use {', '.join(RESERVED)} for several judges"))
+        broken.append((used, f"another name: {', '.join(RESERVED)} are reserved for results"))
     if column.endswith("_author"):
         broken.append((values.str.contains(VERSUS, literal=True), f"without {VERSUS!r}"))
     for rows, rule in broken:
@@ -328,7 +272,7 @@ def _check_values(values: pl.Series, place: Place) -> None:
 
 
 def _check_rows(votes: pl.DataFrame, place: Place) -> None:
-    """Refuse votes whose columns do not go together, and votes that occur twice."""
+    """Refuse votes whose columns contradict each other, and repeated votes."""
     control = pl.col("arm").is_in(["control", "replicate"])
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
@@ -336,28 +280,33 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
     votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
-        "a control or replicate vote serves every perturbation, so its perturbation and kind "
+        "all perturbations share control and replicate votes, so their perturbation and kind "
         "must be null": (control & (named | kind)),
         "an experimental or sham vote must name its perturbation and kind": (
             ~control & ~(named & kind)
         ),
-        "a perturbation must have one kind": (
+        "all votes on a perturbation must have the same kind": (
             named & (pl.col("kind").n_unique().over("perturbation") > 1)
         ),
-        "a sample must have one cluster": (
+        "all votes on a sample must have the same cluster": (
             pl.col("cluster").n_unique().over("dataset", "sample") > 1
         ),
-        "a question must have one category in all its votes": (
+        "all votes on a question must have the same category": (
             pl.col("category").n_unique().over("dataset", "cluster") > 1
         ),
-        "a pair must have one label in all its votes, of whatever judge; take the right one, or "
-        "null": (pl.col("label").n_unique().over(pair) > 1),
-        "a judge must be a person or not": pl.col("human").n_unique().over("dataset", "judge") > 1,
-        "a judge must be simulated or not": (
+        "all votes on a pair must have the same label, for all judges (the correct one, or null)": (
+            pl.col("label").n_unique().over(pair) > 1
+        ),
+        "all votes of a judge must have the same value of human": pl.col("human")
+        .n_unique()
+        .over("dataset", "judge")
+        > 1,
+        "all votes of a judge must have the same value of simulated": (
             pl.col("simulated").drop_nulls().n_unique().over("judge") > 1
         ),
         **{
-            f"a pair must have one {column}": pl.col(column).n_unique().over(PAIR) > 1
+            f"all votes on a pair must have the same {column}": pl.col(column).n_unique().over(PAIR)
+            > 1
             for column in MODELS
             if column in votes.columns
         },
@@ -369,7 +318,7 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
             if (parts := [c for kind in FORMATS if (c := f"{side}_{kind}") in votes.columns])
             and f"{side}_markup" in votes.columns
         },
-        f"a vote must occur once, but these have the same {', '.join(key)}": (
+        f"each vote must occur once, but several rows have the same {', '.join(key)}": (
             pl.struct(key).is_duplicated()
         ),
     }
@@ -380,17 +329,17 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
             values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
             given = _alternatives(rows, rule)
             raise ValueError(
-                f"{place(rows['at'][0])}: {rule}{given}; {rows.height} votes break this, "
-                f"first: {values}. {LIKE}"
+                f"{place(rows['at'][0])}: {rule}{given}. {rows.height} votes break this rule, "
+                f"the first is: {values}. {LIKE}"
             )
 
 
 def _alternatives(rows: pl.DataFrame, rule: str) -> str:
-    """Tell what the votes of the first pair say where they must say the same."""
-    column = next((c for c in ("label", *MODELS) if f"one {c}" in rule), None)
+    """Return the contradicting values of the first pair."""
+    column = next((c for c in ("label", *MODELS) if f"pair must have the same {c}" in rule), None)
     if column is None:
         return ""
     first = rows.head(1).select(PAIR)
     values = rows.join(first, on=PAIR, nulls_equal=True, how="semi")[column]
-    told = ["null" if v is None else str(v) for v in values.unique(maintain_order=True).head(4)]
-    return f" ({' and '.join(f'{v:.30}' for v in told)} are given)"
+    given = ["null" if v is None else str(v) for v in values.unique(maintain_order=True).head(4)]
+    return f" (found: {' and '.join(f'{v:.30}' for v in given)})"

@@ -48,7 +48,7 @@ def detracting(original: str, perturbed: str) -> str | None:
         needed = f"{SHORTEST:.2f} to {LONGEST:.2f}"
         return f"is {_rounded_away(ratio)} of the original's length, needs {needed}"
     before, after = words(original), words(perturbed)
-    share = _most_kept(before, after)
+    share = (Counter(before) & Counter(after)).total() / len(before)
     if share >= WORDS_KEPT:
         longest = max(len(before), len(after))
         if longest > COMPARED_WORDS:
@@ -105,10 +105,6 @@ def _empty_or_unchanged(original: str, perturbed: str) -> str | None:
     if not words(original):
         return "the original has no words"
     return None
-
-
-def _most_kept(before: list[str], after: list[str]) -> float:
-    return (Counter(before) & Counter(after)).total() / len(before)
 
 
 def _kept(before: list[str], after: list[str]) -> float:

@@ -7,7 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import shares, with_votes_of
 from tasks.counting.verdicts import may_win, wins
-from tasks.inference.cluster_sums import groups_of
+from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -49,5 +49,5 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items = shifts.with_columns(
         counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
     ).with_columns(pl.col("counted", "hit").fill_null(value=False))
-    groups = groups_of(shifts)
+    groups = grouped(shifts)
     return with_votes_of(shares("asr", items, groups), items, groups, "control")

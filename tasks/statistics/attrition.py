@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.arms import GROUP, unreadable
 from tasks.counting.cells import portions, ratios, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
-from tasks.inference.cluster_sums import PART, Groups, groups_of
+from tasks.inference.cluster_sums import PART, Groups, grouped
 from tasks.statistics import statistic
 
 ARMS = ("control", "experimental", "sham")
@@ -72,7 +72,7 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFra
     """
     if shifts.is_empty():
         return Estimates.empty()
-    groups = groups_of(shifts)
+    groups = grouped(shifts)
     lost = shifts.join(
         unreadable(tallies), on=[*GROUP, "perturbation"], how="left", maintain_order="left"
     )

@@ -13,7 +13,7 @@ from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.cluster_sums import Groups, grouped, groups_of, numbered
+from tasks.inference.cluster_sums import Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
 from tasks.inference.permutation import sign_flip_test
 from tasks.statistics import statistic
@@ -75,7 +75,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     known = _categories(tallies)
     if known.is_empty() or shifts.is_empty():
         return Estimates.empty()
-    groups = groups_of(shifts)
+    groups = grouped(shifts)
     base = pl.Series("over", over_shams(shifts, groups)[groups.cell])
     scores = pl.when("over").then("sham_score").otherwise("control_score")
     items = (

@@ -13,10 +13,9 @@ from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
-from tasks.inference.linearised_errors import correction, have_enough, over
-from tasks.inference.permutation import Pairs, Tested, swap_rates, swap_sums
-from tasks.inference.quantiles import t_quantile, t_tail
+from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, newcombe, t_interval
+from tasks.inference.linearised_errors import have_enough, over, ratio_difference
+from tasks.inference.permutation import Pairs, Tested, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
     Duel,
     Floats,
@@ -180,7 +179,8 @@ def _discordant(duel: Duel) -> Part:
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
     a, b = panel.sums(one), panel.sums(other)
     moments = intervals.table_moments(a - b, panel.sums(shared), (a, b))
-    exact = _mcnemar((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
+    discordant = ((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
+    exact = sign_test(*(counts.astype(np.float64) for counts in discordant))
     test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
     return part_of(duel, "mcnemar", shared, moments, test=test)
 
@@ -205,26 +205,15 @@ def _difference(
     ``sizes`` are the samples of each cluster in V of either judge, ``shared`` the clusters that
     both judged, whether or not anything in them counts.
     """
-    total = [counted.sum(axis=0) for counted in v]
-    known = (total[0] > 0) & (total[1] > 0)
-    rate = [
-        hits.sum(axis=0) / np.where(known, many, 1) for hits, many in zip(k, total, strict=True)
-    ]
-    u = [
-        (hits - r * counted) / np.where(known, many, 1)
-        for hits, counted, r, many in zip(k, v, rate, total, strict=True)
-    ]
-    clusters, size = (sizes > 0).sum(axis=0), correction(sizes)
-    df = np.nan_to_num(size.df, nan=1.0)
-    estimate = rate[0] - rate[1]
-    error = np.sqrt((size.weight * (u[0] - u[1]) ** 2).sum(axis=0))
+    clusters = (sizes > 0).sum(axis=0)
+    estimate, error, df = ratio_difference((k[0], v[0]), (k[1], v[1]), sizes)
+    known = np.isfinite(estimate)
     several = known & (clusters > 1)
-    alike = several & (error < 1e-12)
-    half = t_quantile(df, (1 + LEVEL) / 2) * error
-    low, high = (np.where(several, end, np.nan) for end in (estimate - half, estimate + half))
+    alike = several & (error < ROUNDING)
+    low, high, p_value = t_interval(estimate, np.where(several & ~alike, error, 0.0), df)
     if alike.any():
-        low[alike], high[alike] = _newcombe(
-            [hits[:, alike] for hits in k], [counted[:, alike] for counted in v]
+        low[alike], high[alike] = newcombe(
+            *(_wilson(hits[:, alike], own[:, alike]) for hits, own in zip(k, v, strict=True))
         )
     # Equal in all clusters, and one of the two judges has only one cluster.
     several &= ~np.isnan(low)
@@ -232,12 +221,12 @@ def _difference(
     single = np.where(shared > 1, ONE_SIDED, SINGLE)
     return pl.DataFrame(
         {
-            "estimate": np.where(known, estimate, np.nan),
+            "estimate": estimate,
             "low": np.clip(low, -1, 1),
             "high": np.clip(high, -1, 1),
             "standard_error": np.where(several & ~alike, error, np.nan),
-            "df": np.where(known, size.df, np.nan),
-            "p_value": np.where(several & ~alike, t_tail(df, over(estimate, error)), np.nan),
+            "df": np.where(known, df, np.nan),
+            "p_value": p_value,
             "method": np.where(several, method, "none"),
             "reason": np.where(known, np.where(several, "", single), EMPTY),
             "clusters": clusters,
@@ -248,24 +237,10 @@ def _difference(
     )
 
 
-def _newcombe(k: Sequence[Floats], v: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the interval of the difference of two rates from the intervals of both."""
-    (a, low_a, high_a), (b, low_b, high_b) = (
-        intervals.proportions(intervals.table_moments(hits, counted))
-        .select("estimate", "low", "high")
-        .to_numpy()
-        .T
-        for hits, counted in zip(k, v, strict=True)
-    )
-    return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
-
-
-def _mcnemar(b: NDArray[np.int64], c: NDArray[np.int64]) -> Floats:
-    """Return the exact two-sided p-value of ``b`` against ``c`` discordant items."""
-    from scipy.special import bdtr
-
-    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(b, c).astype(float), b + c, 0.5))
-    return p
+def _wilson(hits: Floats, counted: Floats) -> Floats:
+    """Return the rates of cells with their intervals, shape (3, cells)."""
+    found = intervals.proportions(intervals.table_moments(hits, counted))
+    return found.select("estimate", "low", "high").to_numpy().T
 
 
 def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:

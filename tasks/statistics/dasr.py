@@ -6,8 +6,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
-from tasks.counting.verdicts import beside_sham, with_sham
-from tasks.inference.cluster_sums import groups_of
+from tasks.counting.verdicts import symmetric, with_sham
+from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -56,9 +56,9 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     s_sham = s_ctrl = 0, so dASR = 1 over a floor of 0.
     """
     shammed = with_sham(shifts)
-    items = beside_sham(shammed)
+    items = symmetric(shammed, "sham")
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
-    groups = groups_of(shammed)
+    groups = grouped(shammed)
     above = ratios(
         "dasr",
         items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),

@@ -11,8 +11,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, reduced
-from tasks.counting.verdicts import beside_sham, may_win, wins, with_sham
-from tasks.inference.cluster_sums import groups_of
+from tasks.counting.verdicts import may_win, symmetric, wins, with_sham
+from tasks.inference.cluster_sums import grouped
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.statistics import statistic
@@ -68,11 +68,11 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     shammed = with_sham(shifts)
     if shammed.is_empty():
         return Estimates.empty()
-    groups = groups_of(shammed)
+    groups = grouped(shammed)
     arms = [pl.col(arm).is_not_null() for arm in ("control", "sham", "experimental")]
     counted = pl.all_horizontal(*arms, may_win("control")).fill_null(value=False)
     attacked, unattacked = wins("experimental"), wins("sham")
-    items = beside_sham(shammed).with_columns(
+    items = symmetric(shammed, "sham").with_columns(
         counted=counted,
         den=counted,
         minuend=counted & attacked & ~unattacked,

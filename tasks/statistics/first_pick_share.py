@@ -13,6 +13,7 @@ from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
 from tasks.inference.cluster_sums import CELL, Groups
 from tasks.inference.intervals import LEVEL, SINGLE, clopper_pearson
+from tasks.inference.permutation import sign_test
 from tasks.statistics import statistic
 
 ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
@@ -137,8 +138,6 @@ def _halved(gap: pl.DataFrame, share: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
-    from scipy.special import bdtr
-
     items = first_matches(tallies)
     groups = arm_groups(tallies)
     one, other = (groups.by_cluster(items[name]) for name in ("primacy", "recency"))
@@ -161,7 +160,7 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     columns: dict[str, Any] = {
         "low": 2 * low - 1,
         "high": 2 * high - 1,
-        "p_value": np.minimum(1.0, 2 * bdtr(np.minimum(k, of - k), of.astype(np.int64), 0.5)),
+        "p_value": sign_test(k, of - k),
     }
     some = pl.col("n") > 0
     apart = pl.col("most") == 1

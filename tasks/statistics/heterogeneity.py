@@ -10,7 +10,7 @@ from tasks.counting.arms import GROUP, order_scores
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
-from tasks.inference.cluster_sums import PART, Groups, groups_of
+from tasks.inference.cluster_sums import PART, Groups, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import Sums, over
@@ -86,7 +86,7 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     """
     if shifts.is_empty():
         return Estimates.empty()
-    groups = groups_of(shifts)
+    groups = grouped(shifts)
     items, over_base = _items(tallies, shifts, groups)
     cells = summed(items, SUMS, _spread, groups)
     mean, square, variance = (

@@ -12,18 +12,16 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
-from tasks.counting.verdicts import beside_sham, may_win, wins
+from tasks.counting.verdicts import may_win, symmetric, wins
 from tasks.inference.bootstrap import (
     BOOT,
-    MOST_CLUSTERS,
-    by_chance,
     formulas_only,
-    percentiles,
+    is_resampled,
     resampled,
+    widened_percentiles,
 )
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction
-from tasks.inference.quantiles import widened
 from tasks.panels.panels import GROUP, Panel, of_models, panels, primary_shift
 from tasks.statistics import statistic
 from tasks.statistics.first_pick_share import first_pick_share
@@ -107,7 +105,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     both judges or neither, the mean is no more precise than one judge.
     """
     models = _without_simulated(of_models(shifts, tallies))
-    samples = beside_sham(models)
+    samples = symmetric(models, "sham")
     shift, both = primary_shift(), pl.col("counted")
     told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
@@ -123,7 +121,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     out = _left_out(tallies)
     means = [
         mean
-        for panel in panels(samples, values | counted, models)
+        for panel in panels(samples, values | counted)
         for mean in _bounded(list(_means(panel, out)))
     ]
     silent = [mean.row for mean in means if not mean.moments]
@@ -199,7 +197,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
     """Add the bootstrap intervals to the means of a panel, all with the same draws."""
     some = [mean for mean in means if mean.sums]
     clusters = len(some[0].sums[0]) if some else 0
-    if not by_chance() or not 2 <= clusters <= MOST_CLUSTERS:
+    if not is_resampled(clusters):
         return means
     drawn = resampled(np.concatenate([part for mean in some for part in mean.sums], axis=1))
     ends = np.cumsum([part.shape[1] for mean in some for part in mean.sums])[:-1]
@@ -207,7 +205,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
     every = np.array([_mean_ratio(*both) for both in zip(parts[::2], parts[1::2], strict=True)])
     point = np.array([_mean_ratio(*(part.sum(axis=0) for part in mean.sums)) for mean in some])
     counted = 1 + np.nan_to_num([mean.moments["freedom"] for mean in some])
-    low, high = percentiles(point, every.T, widened(LEVEL, np.maximum(counted, 2)))
+    low, high = widened_percentiles(point, every.T, counted)
     for at in np.flatnonzero((counted > 1) & np.isfinite(low)):
         some[at].row.update(zip(BOOT, (float(low[at]), float(high[at])), strict=True))
     return means
@@ -270,5 +268,5 @@ def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
         rate = sums.sum(axis=0) / total
         u = ((sums - rate * den) / total).mean(axis=1) * size
         columns[name] = rate.mean() * size
-        columns["squares" if name == "num" else f"{name}_squares"] = (known.weight * u**2).sum()
+        columns["squares" if name == "num" else f"{name}_squares"] = float(known.variance(u))
     return columns

@@ -11,7 +11,6 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import planned
-from tasks.kit.memo import measured_together
 from tasks.panels.error_correlation import correlation, products, size_rows, untold
 from tasks.panels.panels import Panel, of_models, panels
 from tasks.statistics import statistic
@@ -30,7 +29,9 @@ EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a judge that sees the flaw moves too: shifts are no errors"
-VERDICT = pl.Enum(["anchor", "tie", "target"])
+VERDICTS = {-1: "anchor", 0: "tie", 1: "target"}
+"""Sign of a mean score less 1/2 -> the jury's verdict."""
+
 Floats = NDArray[np.float64]
 
 
@@ -135,16 +136,13 @@ def jury_of(
     ]
     if not juries:
         return Estimates.empty()
-    clusters = pl.Enum([f"{place}" for place in range(max(p.clusters for p, _ in juries))])
-    derived = pl.concat(_derived(panel, chosen, name, clusters) for panel, chosen in juries)
+    derived = pl.concat(_derived(panel, chosen, name) for panel, chosen in juries)
     whole = derived.filter(pl.col("subgroup").cast(pl.String) == "")
     evaluated = (*((each, derived) for each in EVALUATED), (net_flips, whole))
-    # These memoized values are large and of no use to other statistics.
-    with measured_together():
-        found = [
-            evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
-            for evaluate, some in evaluated
-        ]
+    found = [
+        evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
+        for evaluate, some in evaluated
+    ]
     sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
     return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
 
@@ -158,7 +156,7 @@ def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
     return real or told
 
 
-def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> pl.DataFrame:
+def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
     """Return the shifts of the jury and, if it has three or more, without each of its members."""
     many = len(members)
     juries = [members]
@@ -180,11 +178,12 @@ def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> 
         }
     )
     # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
-    lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9).sign() + 1 for arm in ARMS}
+    lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9).sign() for arm in ARMS}
+    clusters = pl.Series([f"{n:09}" for n in range(panel.clusters)], dtype=pl.Categorical)
     places = np.tile(np.repeat(np.arange(panel.clusters), size), len(juries))
     return frame.with_columns(
         **{key: pl.lit(value, dtype=pl.Categorical) for key, value in cell.items()},
-        cluster=pl.Series(places).cast(pl.UInt32).cat.to(clusters),
+        cluster=clusters.gather(places),
         judge=pl.lit(name, dtype=pl.Categorical),
         subgroup=pl.Series(left_out, dtype=pl.Categorical).gather(each),
         simulated=simulated.gather(each),
@@ -192,7 +191,10 @@ def _derived(panel: Panel, members: list[int], name: str, clusters: pl.Enum) -> 
             name: pl.Series([int(of[jury].sum()) for jury in juries]).gather(each)
             for name, of in votes.items()
         },
-        **{arm: sign.cast(pl.UInt8).cat.to(VERDICT) for arm, sign in lean.items()},
+        **{
+            arm: sign.replace_strict(VERDICTS, return_dtype=pl.Enum([*VERDICTS.values()]))
+            for arm, sign in lean.items()
+        },
     )
 
 

@@ -10,7 +10,6 @@ from tasks.counting.arms import beside_control, beside_sham
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
-from tasks.kit.memo import once
 from tasks.statistics import statistic
 
 NEVER = "no sample has votes for different answers in the two arms"
@@ -77,7 +76,6 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat([over_control, over_sham]))
 
 
-@once
 def products(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the samples with their terms of A and B, ``a`` and ``b``, and whether they count."""
     return _products(beside_control(tallies), "control_")

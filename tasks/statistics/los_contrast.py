@@ -10,15 +10,13 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.inference.bootstrap import boot_ends
 from tasks.inference.delta_method import METHOD
-from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE
+from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE, t_interval
 from tasks.inference.linearised_errors import correction, over
-from tasks.inference.quantiles import t_quantile, t_tail
 from tasks.panels.judge_pairs import Duel, Floats, Sides
 from tasks.panels.panels import panels
 from tasks.statistics import statistic
 from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
 
-MIDDLE = (1 + LEVEL) / 2
 ROUNDING = 1e-12
 
 
@@ -130,23 +128,22 @@ def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
     n, clusters = counted.sum(axis=0), (counted > 0).sum(axis=0)
     estimate = one.log_odds - other.log_odds
     size = correction(counted)
-    df = np.nan_to_num(size.df, nan=1.0)
     apart = one.u - other.u
     # Where .5 was added, not all are 0.
     apart -= np.nan_to_num(over(counted, n)) * apart.sum(axis=0)
     apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
     added = one.added + other.added
-    error = np.sqrt((size.weight * apart**2).sum(axis=0) + added * size.inflation)
+    error = np.sqrt(size.variance(apart) + added * size.inflation)
     told = np.isfinite(estimate)
     known = told & (clusters > 1) & (error > 0)
-    half = t_quantile(df, MIDDLE) * error
+    low, high, p_value = t_interval(estimate, np.where(known, error, 0.0), size.df)
     numbers = {
         "estimate": np.where(told, estimate, np.nan),
-        "low": np.where(known, estimate - half, np.nan),
-        "high": np.where(known, estimate + half, np.nan),
+        "low": low,
+        "high": high,
         "standard_error": np.where(known, error, np.nan),
         "df": np.where(told, size.df, np.nan),
-        "p_value": np.where(known, t_tail(df, over(estimate, error)), np.nan),
+        "p_value": p_value,
     }
     flag = np.where(told & (added > 0), FLAG, "")
     silent = np.where(n > 0, NEVER, EMPTY)

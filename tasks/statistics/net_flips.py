@@ -7,7 +7,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, portions, ratios, shares
 from tasks.counting.verdicts import with_sham
-from tasks.inference.cluster_sums import Groups, groups_of
+from tasks.inference.cluster_sums import Groups, grouped
 from tasks.inference.permutation import with_sign_test
 from tasks.statistics import statistic
 
@@ -77,7 +77,7 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     }
     both = shifts, with_sham(shifts)
     items, beside = (each.with_columns(**flips) for each in both)
-    every, shammed = (groups_of(each) for each in both)
+    every, shammed = (grouped(each) for each in both)
     turned = [
         _share("flips_up", items, "up", every),
         _share("flips_down", items, "down", every),

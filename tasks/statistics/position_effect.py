@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
@@ -122,18 +121,13 @@ def _kappa(name: str, items: pl.DataFrame, groups: Groups, *, simple: bool) -> D
         hits=pl.Series(total_a.astype(np.int64)),
         n=pl.Series((total_a + total_b).astype(np.int64)),
         most=pl.Series(most),
-        clusters=pl.Series(_many(groups, both)),
+        clusters=pl.Series(groups.of_cells((both > 0).astype(np.float64)).astype(np.int64)),
         more=pl.Series(more),
         df=pl.Series(sizes.df),
-        squares=pl.Series(groups.of_cells(sizes.weight * apart**2)),
-        gaps=pl.Series(groups.of_cells(sizes.weight * gap**2)),
+        squares=pl.Series(sizes.variance(apart)),
+        gaps=pl.Series(sizes.variance(gap)),
     )
     return Estimates.draft(_solve(name, cells, simple=simple))
-
-
-def _many(groups: Groups, counts: Sums) -> NDArray[np.int64]:
-    """Return the number of clusters of each cell with a nonzero count."""
-    return groups.of_cells((counts > 0).astype(np.float64)).astype(np.int64)
 
 
 def _half_log_ratio(sums: dict[str, Sums]) -> Sums:

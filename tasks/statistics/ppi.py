@@ -9,9 +9,9 @@ from schemas.results import Estimates
 from tasks.counting.contests import differences, sides
 from tasks.inference.bootstrap import BOOT, by_chance, redrawn
 from tasks.inference.cluster_sums import PART, totals
-from tasks.inference.intervals import ALIKE, LEVEL
+from tasks.inference.intervals import ALIKE, LEVEL, t_interval
 from tasks.inference.linearised_errors import correction
-from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
+from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.statistics import statistic
 
@@ -99,20 +99,16 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     rates = _prepared(rows)
     if rates.is_empty():
         return Estimates.empty()
-    found = _rectified(rates)
+    found, alone = _rectified(rates), _rectified(rates, use_judge=False)
     frames = [
         _rows("ppi_win_rate", _with_boot(found, rates), low=0.0),
-        _rows("human_win_rate", _human(rates), low=0.0),
+        _rows("human_win_rate", _with_boot(alone, rates, use_judge=False), low=0.0),
         *_about_labels(found),
     ]
     pairs = _prepared(differences(rows))
     if not pairs.is_empty():
         frames.append(_rows("ppi_difference", _with_boot(_rectified(pairs), pairs), low=-1.0))
     return Estimates.draft(pl.concat(frames))
-
-
-def _human(rates: pl.DataFrame) -> pl.DataFrame:
-    return _with_boot(_rectified(rates, use_judge=False), rates, use_judge=False)
 
 
 def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
@@ -187,16 +183,16 @@ def _spread(clusters: pl.DataFrame) -> pl.DataFrame:
     first = np.flatnonzero(np.diff(parts, prepend=-1))
     starts = np.append(first, clusters.height)
     labels, asides = (correction(clusters[c].to_numpy(), starts) for c in ("labelled", "aside"))
-    judged = clusters["judged"].to_numpy() * np.sqrt(asides.weight)
-    rest = clusters["rest"].to_numpy() * np.sqrt(labels.weight)
+    judged, rest = clusters["judged"].to_numpy(), clusters["rest"].to_numpy()
+    both = np.sqrt(asides.weight * labels.weight)
     counted = (clusters["labelled"].to_numpy() > 0).astype(np.float64)
     return clusters[first].select(
         *PART,
         clusters=pl.Series(totals(counted, starts).astype(np.int64)),
         df=pl.Series(labels.df),
-        judged=pl.Series(totals(judged**2, starts)),
-        rest=pl.Series(totals(rest**2, starts)),
-        cross=pl.Series(totals(judged * rest, starts)),
+        judged=pl.Series(asides.variance(judged)),
+        rest=pl.Series(labels.variance(rest)),
+        cross=pl.Series(totals(both * judged * rest, starts)),
     )
 
 
@@ -211,8 +207,7 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
     )
     error = np.sqrt(np.maximum(variance, 0.0))
     theta = found["theta"].to_numpy()
-    half = t_quantile(df, (1 + LEVEL) / 2) * error
-    t = np.divide(theta, error, out=np.zeros_like(theta), where=error > 0)
+    ends = t_interval(theta, error, df)
     reason = (
         pl.when("chosen")
         .then(pl.lit(CHOSEN))
@@ -228,9 +223,9 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
         pl.col("df").fill_nan(None),
         statistic=pl.lit(name),
         standard_error=pl.Series(error),
-        low=pl.Series(np.maximum(theta - half, low)),
-        high=pl.Series(np.minimum(theta + half, 1.0)),
-        p_value=pl.Series(t_tail(df, t)) if low < 0 else None,
+        low=pl.Series(np.maximum(ends[0], low)),
+        high=pl.Series(np.minimum(ends[1], 1.0)),
+        p_value=pl.Series(ends[2]) if low < 0 else None,
         level=LEVEL,
         estimate=pl.col("theta").clip(low, 1.0),
     ).with_columns(reason=reason)

@@ -8,7 +8,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
-from tasks.inference.cluster_sums import CELL, groups_of
+from tasks.inference.cluster_sums import CELL, grouped
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
@@ -68,7 +68,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     if asked.is_empty():
         return Estimates.empty()
     items = symmetric(asked, "replicate")
-    groups = groups_of(asked)
+    groups = grouped(asked)
     floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")), groups)
     varied = items.select((pl.col("replicate") != pl.col("control")).alias("varied"))["varied"]
     fixed = groups.cells.select(*CELL, fixed=pl.Series(groups.by_cell(varied) == 0))
@@ -91,7 +91,7 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     some = pl.any_horizontal(pl.col(f"{arm}_v") > 0 for arm in FLOORS)
     items = items.with_columns(counted=told & some, dropped=~told)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
-    groups = groups_of(shifts)
+    groups = grouped(shifts)
     cells = summed(items, sums, _gap, groups)
     rows = linearised("prompt_sensitivity", cells, _difference)
     found = Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))

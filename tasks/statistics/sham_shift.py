@@ -6,7 +6,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.verdicts import with_sham
-from tasks.inference.cluster_sums import groups_of
+from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -42,5 +42,5 @@ def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Scores of control -> sham .5 -> 0 and 1 -> 1 shift by -.5 and 0, so sham_shift = -.25.
     """
     shammed = with_sham(shifts)
-    groups = groups_of(shammed)
+    groups = grouped(shammed)
     return mean_shift("sham_shift", shammed, "control_score", groups, arm="sham_score")

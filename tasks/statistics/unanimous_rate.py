@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import shares
-from tasks.inference.cluster_sums import groups_of
+from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -43,4 +43,4 @@ def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items = shifts.with_columns(
         counted=score.is_not_null() & several, hit=score.is_in([0.0, 1.0])
     ).with_columns(dropped=~pl.col("counted"))
-    return shares("unanimous_rate", items, groups_of(shifts))
+    return shares("unanimous_rate", items, grouped(shifts))

@@ -9,7 +9,6 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.kit.memo import once
 from tasks.statistics import statistic
 
 NEEDED = pl.col("planned") - pl.col("stopped")
@@ -81,7 +80,6 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@once
 def _of_judges(tallies: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
     nothing = (pl.lit(None, tallies.schema[name]).alias(name) for name in ("perturbation", "kind"))
     return _condensed(_ballots(tallies).with_columns(nothing))

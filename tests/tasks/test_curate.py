@@ -119,7 +119,7 @@ def test_a_path_is_an_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         ("./none.jsonl", r"none\.jsonl: there is no such file"),
         ("none.CSV", r"none\.CSV: there is no such file"),
-        ("some/where", r"where: the suffix '' is unknown"),
+        ("some/where", r"where: the file type '' is not supported"),
         ("~no-such-user-here/x.csv", r"Write the whole path\."),
     ],
 )

@@ -36,23 +36,23 @@ def lines(tmp_path: Path, *texts: str | bytes, name: str = "own.jsonl") -> Path:
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ('{"judge": "ada"', "is not JSON in UTF-8"),
-        ("not json", "is not JSON in UTF-8"),
+        ('{"judge": "ada"', "is not JSON ("),
+        ("not json", "is not JSON ("),
         (json.dumps(CONTROL).replace("0", "NaN"), "NaN is not a number"),
         (json.dumps(CONTROL).replace("0", "Infinity"), "Infinity is not a number"),
-        (json.dumps(CONTROL).replace("{", '{"judge": "bea", '), "a column occurs twice"),
-        ("[1, 2]", "is not an object"),
-        ("7", "is not an object"),
-        ("[" * 100_000, "is not JSON in UTF-8"),
-        (b'{"judge": "\xe9"}', "is not JSON in UTF-8"),
-        (b"\xff\xfe{\x00", "is not JSON in UTF-8"),
-        ("\ufeff" + json.dumps(CONTROL), "is not JSON in UTF-8"),  # a mark, but not at the start
-        ("9" * 5000, "is not JSON in UTF-8"),
+        (json.dumps(CONTROL).replace("{", '{"judge": "bea", '), "field 'judge' occurs twice"),
+        ("[1, 2]", "it must be an object"),
+        ("7", "it must be an object"),
+        ("[" * 100_000, "is not JSON ("),
+        (b'{"judge": "\xe9"}', "byte 0xe9 at position 12 is not UTF-8"),
+        (b"\xff\xfe{\x00", "byte 0xff at position 1 is not UTF-8"),
+        ("\ufeff" + json.dumps(CONTROL), "is not JSON ("),  # a mark, but not at the start
+        ("9" * 5000, "is not JSON ("),
     ],
 )
 def test_malformed_lines(tmp_path: Path, text: str | bytes, rule: str) -> None:
     message = refusal(lines(tmp_path, json.dumps(CONTROL), "", text))
-    assert message.startswith("own.jsonl, line 3 ")
+    assert message.startswith("own.jsonl, line 3: ")
     assert rule in message
     assert message.endswith(LIKE)
     assert len(message) < 500
@@ -70,11 +70,11 @@ def test_blank_lines_and_a_byte_order_mark_are_no_votes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "rule"),
     [
-        ("ada,,,control,s,c,anchor,0", "line 3 has 8 fields, the header 9"),
-        ("ada,,,control,s,c,anchor,0,first,more", "line 3 has 10 fields, the header 9"),
-        ('"ada,,,control,s,c,anchor,0,first', "is not CSV in UTF-8 after line"),
-        (b"\xe9,,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
-        ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "is not CSV in UTF-8 after line"),
+        ("ada,,,control,s,c,anchor,0", "line 3: has 8 cells"),
+        ("ada,,,control,s,c,anchor,0,first,more", "line 3: has 10 cells"),
+        ('"ada,,,control,s,c,anchor,0,first', "line 3: is not CSV ("),
+        (b"\xe9,,,control,s,c,anchor,0,first", "line 3: byte 0xe9 at position 1 is not UTF-8"),
+        ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "line 3: is not CSV (field larger"),
     ],
 )
 def test_malformed_rows_of_csv(tmp_path: Path, row: str | bytes, rule: str) -> None:
@@ -93,14 +93,18 @@ def test_a_column_twice_in_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "rule"),
     [
-        ("own.jsonl", b"", "own.jsonl is empty"),
-        ("own.csv", b"", "own.csv is empty"),
-        ("own.parquet", b"", "own.parquet is empty"),
+        ("own.jsonl", b"", "own.jsonl: is empty"),
+        ("own.csv", b"", "own.csv: is empty"),
+        ("own.parquet", b"", "own.parquet: is empty"),
         ("own.jsonl", b"\n \n", "own.jsonl holds no votes"),
         ("own.csv", ",".join(COLUMNS).encode(), "own.csv holds no votes"),
         ("own.parquet", b"PAR1 no parquet", "own.parquet cannot be read as Parquet"),
-        ("own.xlsx", b"x", "files of kind '.xlsx' are not read. Allowed: .jsonl, .csv, .parquet"),
-        ("own", b"x", "files of kind '' are not read"),
+        (
+            "own.xlsx",
+            b"x",
+            "the file type '.xlsx' is not supported; allowed are .jsonl, .ndjson,",
+        ),
+        ("own", b"x", "the file type '' is not supported"),
     ],
 )
 def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rule: str) -> None:
@@ -112,9 +116,8 @@ def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rul
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    for path in (folder, tmp_path / "nowhere.jsonl"):
-        expected = f"{path} is not a file. Name a .jsonl, .csv or .parquet file of votes."
-        assert refusal(path) == expected
+    assert "folder.csv: is a folder, not a file" in refusal(folder)
+    assert "nowhere.jsonl: there is no such file" in refusal(tmp_path / "nowhere.jsonl")
 
 
 @settings(max_examples=60)

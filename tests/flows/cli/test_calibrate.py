@@ -86,7 +86,7 @@ def test_json(files: dict[str, str]) -> None:
     assert (poor["winning_rate"], poor["passed"]) == (0, False)
     assert poor["advantage_probability"] == pytest.approx(0.8)
     assert (mute["winning_rate"], mute["passed"], mute["advantage_probability"]) == (None,) * 3
-    assert mute["reason"] == "the judge gave no label that can be read"
+    assert mute["reason"] == "the judge gave no readable label"
     assert "curve" not in good
     # people agree in four items of five
     assert good["agreement"]["noise_ceiling"]["estimate"] == pytest.approx(0.8)
@@ -113,7 +113,9 @@ def test_options_reach_the_test(files: dict[str, str]) -> None:
     many = call(files, "--min-instances", "61")
     assert (many.exit_code, many.stdout) == (2, "")
     assert "no annotator has 61 instances" in many.stderr
-    assert "(the most is 60). Let people label more items, or lower --min-instances." in many.stderr
+    assert (
+        "(the maximum is 60). Let people label more items, or lower --min-instances." in many.stderr
+    )
 
 
 def test_csv(files: dict[str, str]) -> None:
@@ -134,7 +136,7 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
     at = [line.rstrip() for line in lines].index("Agreement with people")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
-    assert "mute: the judge gave no label that can be read." in lines
+    assert "mute: the judge gave no readable label." in lines
     assert "Ann: 2 unreadable labels were left out." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
 
@@ -201,8 +203,8 @@ def test_plan_as_data(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--epsilon", "1"], "must be 0 or more and below 1"),
-        (["--epsilon", "-0.1"], "must be 0 or more and below 1"),
+        (["--epsilon", "1"], "must be at least 0 and below 1"),
+        (["--epsilon", "-0.1"], "must be at least 0 and below 1"),
         (["--metric", "acuracy"], "no metric 'acuracy'. Did you mean 'accuracy'"),
         (["--min-instances", "0"], "min_instances (0): Input should be greater than or equal to 1"),
         (["--metric", "jaccard", "--plan"], "cannot plan for metric jaccard"),

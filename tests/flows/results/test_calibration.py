@@ -237,7 +237,7 @@ def test_a_file_may_hold_items_that_the_study_lacks(
     assert {(row["instances"], row["dropped"]) for row in json.loads(done.stdout)} == {(60, 1)}
     far = {who: {f"x{i}": "tie" for i in range(40)} for who in names}
     done = call("calibrate", "votes", option, write("far", far))
-    assert "no item has a label of a judge and of two people" in done.stderr
+    assert "no item has labels of a judge and of two people" in done.stderr
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "jaccard", "hamming", "macro_jaccard"])
@@ -254,7 +254,7 @@ def test_labels_that_nobody_else_gives_are_doubted(
         }
 
     people = write("people", told(PEOPLE, str))
-    doubt = "the judge names nothing that people name"
+    doubt = "the judge uses no label that people use"
     for form, doubted in ((str.upper, len(JUDGES)), (str, 0)):
         judges = write("judges", told(JUDGES, form))
         done = call("calibrate", "--humans", people, "--judges", judges, "--metric", metric)
@@ -316,7 +316,7 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
     "no overlap": (
         {**PEOPLE, "Zoe": tell("ab" * 20, 70)},
         JUDGES,
-        "Not tested: Zoe (no instance shared with the judge and another person).",
+        "Not tested: Zoe (no instance has labels of the judge and of another person).",
     ),
     "all labels equal": (
         {who: tell("a" * 60) for who in PEOPLE},
@@ -331,12 +331,12 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
     "a judge that labels nothing": (
         PEOPLE,
         {"mute": {}, "void": {"i00": None}, **JUDGES},
-        "mute: the judge gave no label that can be read.",
+        "mute: the judge gave no readable label.",
     ),
     "a judge of other items": (
         PEOPLE,
         {"far": tell("abc" * 20, 100), **JUDGES},
-        "far: no instance has a label of the judge and of two people.",
+        "far: no instance has labels of the judge and of two people.",
     ),
     "html and formulas": (
         {f"=1+1{who}": {i: f"<b>={x}" for i, x in own.items()} for who, own in PEOPLE.items()},
@@ -366,10 +366,10 @@ def test_hostile_labels_are_calibrated_and_kept(
 
 
 REFUSED: dict[str, tuple[Any, list[str], str]] = {
-    "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be 0 or more and below 1"),
+    "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be at least 0 and below 1"),
     "two labels": ('{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"),
     "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
-    "no name": ({"": {"i00": "a"}}, [], "has no name"),
+    "no name": ({"": {"i00": "a"}}, [], "has an empty name"),
 }
 
 
@@ -379,8 +379,8 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         JUDGES,
         [],
         (
-            "only 'Ann' has labelled: the test holds a judge against one person in the eyes of "
-            "others, so it takes two people, and three to be trusted. Add labels of more."
+            "only 'Ann' has labels, but the test compares a judge with a person by the labels of "
+            "other people. It needs at least two people; three make it reliable. Add labels"
         ),
     ),
     "no overlap": (
@@ -388,24 +388,23 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         {"far": tell("abc" * 20, 100)},
         [],
         (
-            "no item has a label of a judge and of two people (0 items have one of "
-            "a judge and of a "
-            "person). Are items named alike on both sides?"
+            "no item has labels of a judge and of two people (0 items have labels of a judge and "
+            "of a person). Check that items have the same names in both files."
         ),
     ),
     "an item is one person's": (
         {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)},
         {"ada": tell("ab" * 40)},
         [],
-        "no item has a label of a judge and of two people (80 items have one",
+        "no item has labels of a judge and of two people (80 items have labels",
     ),
     "numbers of text": (
         PEOPLE,
         JUDGES,
         ["--metric", "neg_rmse"],
         (
-            "no label of people can be read as metric neg_rmse takes it (numbers): 180 labels of "
-            "people and 120 of judges cannot. Choose another --metric (see `voirdire list`)"
+            "metric neg_rmse needs numbers, but no label of people is readable as such: 180 labels "
+            "of people and 120 of judges are not. Choose another --metric (see `voirdire list "
         ),
     ),
     "numbers of a judge's text": (
@@ -413,30 +412,29 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         JUDGES,
         ["--metric", "neg_rmse"],
         (
-            "no label of a judge can be read as metric neg_rmse takes it (numbers): 0 labels of "
-            "people and 120 of judges cannot."
+            "metric neg_rmse needs numbers, but no label of a judge is readable as such: 0 labels "
+            "of people and 120 of judges are not."
         ),
     ),
     "mute judges": (
         PEOPLE,
         {"mute": {}, "void": {"i00": None}},
         [],
-        "no label of a judge can be read",
+        "no label of a judge is readable",
     ),
     "no label of a judge": (
         PEOPLE,
         {"mute": {}},
         [],
-        "there is no label of a judge. Give a file with some by --judges.",
+        "there are no labels of a judge. Name a file that has some with --judges.",
     ),
     "nothing at all": (
         {"Ann": {}, "Bob": {"i00": None}},
         {"ada": {"i00": ""}},
         [],
         (
-            "no label of people can be read as metric accuracy takes it (names or "
-            "numbers): 1 labels "
-            "of people and 1 of judges cannot."
+            "metric accuracy needs names or numbers, but no label of people is readable as such: 1 "
+            "labels of people and 1 of judges are not."
         ),
     ),
     "few": (
@@ -444,9 +442,8 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         {"ada": tell("ab" * 20)},
         [],
         (
-            "no annotator has 30 instances with a label of a judge and of another "
-            "person (the most is "
-            "14). Let people label more items, or lower --min-instances."
+            "no annotator has 30 instances with labels of a judge and of another person (the "
+            "maximum is 14). Let people label more items, or lower --min-instances."
         ),
     ),
 }
@@ -492,4 +489,4 @@ def test_a_gigabyte_is_refused_before_it_is_read(
     done = call("calibrate", "--humans", str(large), "--judges", write("judges", JUDGES))
     large.unlink()
     assert done.exit_code == 2
-    assert "large.csv has 1024 MiB; .csv files are read up to 512 MiB" in done.stderr
+    assert f"large.csv: has {1 << 30} bytes; at most {512 << 20} are allowed" in done.stderr

@@ -152,7 +152,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
         assert process.returncode == 1
     line = error.splitlines()[-1]
     assert f"held open by process {holder.pid}" in line
-    assert "for reading, longer than the 1 s" in line
+    assert "for reading for more than the 1 s" in line
     assert f"{warehouse.path}.replies" in line
     assert "the next run saves them and does not ask them again" in line
     assert warehouse.read(Votes).height < BALLOTS

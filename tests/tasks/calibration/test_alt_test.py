@@ -137,19 +137,19 @@ def test_nothing_in_common() -> None:
     each = found.annotators.filter(pl.col("judge") == "ada")
     assert each["n"].to_list() == [4, 4, 0]
     last = each.row(2, named=True)
-    assert last["reason"] == "no instance shared with the judge and another person"
+    assert last["reason"] == "no instance has labels of the judge and of another person"
     for column in ("p_value", "advantage_probability", "rejected", "tied", "test"):
         assert last[column] is None
     bee = found.judges.row(1, named=True)
     assert bee["winning_rate"] is None
     assert bee["passed"] is None
-    assert bee["reason"] == "no instance has a label of the judge and of two people"
+    assert bee["reason"] == "no instance has labels of the judge and of two people"
 
 
 def test_one_annotator_only() -> None:
     row = run({"Ann": tell("aaaa")}, JUDGE).judges.row(0, named=True)
     assert row["winning_rate"] is None
-    assert row["reason"] == "no instance has a label of the judge and of two people"
+    assert row["reason"] == "no instance has labels of the judge and of two people"
 
 
 def test_all_labels_equal() -> None:
@@ -157,10 +157,13 @@ def test_all_labels_equal() -> None:
     found = run(humans, {"ada": tell("a" * 40)}, epsilons=[0.0, 0.1])
     none, some = found.judges.to_dicts()
     assert (none["winning_rate"], some["winning_rate"], some["tied"]) == (0, 1, 1)
-    equal = "all labels of people are equal, so whoever always gives that one passes"
+    equal = "all labels of people are equal, so any judge that always gives that label passes"
     assert none["reason"] == some["reason"] == equal
     each = found.annotators.filter(pl.col("epsilon") == 0.1)
-    assert each["reason"].to_list() == ["all differences are alike: no t, its p is 0 or 1"] * 3
+    assert (
+        each["reason"].to_list()
+        == ["all differences are equal: t is infinite, its p is 0 or 1"] * 3
+    )
     assert each["p_value_t"].to_list() == [0, 0, 0]
     # the score test: z = -n eps / sqrt(n eps (1 - eps)) = -sqrt(40 / 9)
     assert each["p_value"][0] == pytest.approx(0.017507, abs=1e-6)
@@ -188,7 +191,7 @@ def test_a_judge_that_labels_nothing() -> None:
         row = run(HUMANS, {"ada": nothing}).judges.row(0, named=True)
         assert row["winning_rate"] is None
         assert row["passed"] is None
-        assert row["reason"] == "the judge gave no label that can be read"
+        assert row["reason"] == "the judge gave no readable label"
         assert row["unreadable"] == len(nothing)
 
 
@@ -213,7 +216,7 @@ def test_mixed_types_are_names() -> None:
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.0, float("nan")])
 def test_epsilon_outside_its_range(epsilon: float) -> None:
-    with pytest.raises(ValueError, match="must be 0 or more and below 1"):
+    with pytest.raises(ValueError, match="must be at least 0 and below 1"):
         run(HUMANS, JUDGE, epsilons=[epsilon])
 
 
@@ -240,7 +243,7 @@ def test_nothing_at_all() -> None:
     assert found.annotators.is_empty()
     assert run(HUMANS, {}).judges.is_empty()
     alone = run({}, JUDGE).judges.row(0, named=True)
-    assert alone["reason"] == "no instance has a label of the judge and of two people"
+    assert alone["reason"] == "no instance has labels of the judge and of two people"
 
 
 def test_markup_and_formulas_are_names() -> None:

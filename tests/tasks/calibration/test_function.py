@@ -64,7 +64,7 @@ def test_a_text_that_looks_like_a_list_stays_a_text() -> None:
 @pytest.mark.parametrize(
     ("name", "error", "says"),
     [
-        ("wide", ValueError, "gives 2.0 for 1 and 1; a similarity is 0 to 1"),
+        ("wide", ValueError, "returns 2.0 for 1 and 1; it must return a number from 0 to 1"),
         ("broken", ValueError, "fails on 1 and 1: ZeroDivisionError"),
         ("missing", LookupError, "defines no function 'missing'"),
         ("CONSTANT", LookupError, "defines no function 'CONSTANT'"),
@@ -85,7 +85,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         find_metric(f"{text}:near")
     wrong = tmp_path / "wrong.py"
     wrong.write_text("1 +")
-    with pytest.raises(ValueError, match="cannot be run: SyntaxError"):
+    with pytest.raises(ValueError, match="cannot be imported: SyntaxError"):
         find_metric(f"{wrong}:near")
 
 

@@ -135,7 +135,7 @@ def test_when_the_default_is_the_score_test() -> None:
 @pytest.mark.parametrize("epsilon", [-0.1, 1.0, 1.5, float("nan"), float("inf")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_margin_out_of_range_is_refused(epsilon: float, kind: Any) -> None:
-    with pytest.raises(ValueError, match="must be 0 or more and below 1"):
+    with pytest.raises(ValueError, match="must be at least 0 and below 1"):
         check_epsilon(epsilon, kind)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tasks.calibration.planner import (
     People,
+    Simulation,
     chance_to_pass,
     describe_people,
     plan_annotators,
@@ -38,19 +39,19 @@ def test_people_by_hand() -> None:
     ],
 )
 def test_known_chances(instances: int, epsilon: float, accuracy: float, published: float) -> None:
-    chance = chance_to_pass(FOUR, instances, accuracy, epsilon=epsilon, draws=1500)
+    chance = chance_to_pass(FOUR, instances, accuracy, Simulation(epsilon, draws=1500))
     # standard error at most .013, of theirs too
     assert chance == pytest.approx(published, abs=0.05)
 
 
 def test_the_plan_and_the_worst_judge() -> None:
-    plan = plan_annotators(FOUR, epsilon=0.2, draws=200)
+    plan = plan_annotators(FOUR, Simulation(0.2, draws=200))
     assert plan.instances in {75, 100}
     assert list(plan.chances) == [30, 50, 75, 100][: len(plan.chances)]
     assert plan.worst is not None
     # 10 points worse pass in .49 of studies with 100 instances
-    assert worst_judge(FOUR, 100, epsilon=0.2, draws=400) == pytest.approx(0.1, abs=0.02)
-    none = plan_annotators(FOUR, epsilon=0.0, sizes=[30, 50], draws=50)
+    assert worst_judge(FOUR, 100, Simulation(0.2, draws=400)) == pytest.approx(0.1, abs=0.02)
+    none = plan_annotators(FOUR, Simulation(0.0, draws=50), sizes=[30, 50])
     assert (none.instances, none.worst) == (None, None)
     assert list(none.chances) == [30, 50]
 

@@ -14,7 +14,7 @@ SIDES = {("anchor", "first"): "anchor", ("anchor", "second"): "target"}
 SIDES |= {("target", "first"): "target", ("target", "second"): "anchor"}
 CHOICES = ("first", "second", "tie", "invalid", "abstain", "ambiguous", None)
 BALLOTS = st.dictionaries(
-    st.tuples(st.sampled_from(["anchor", "target"]), st.integers(0, 62)),
+    st.tuples(st.sampled_from(["anchor", "target"]), st.integers(0, 99)),
     st.sampled_from(CHOICES),
     min_size=1,
     max_size=20,

@@ -16,7 +16,6 @@ from tasks.inference.power_analysis import (
     smallest_dasr,
     smallest_drift,
     smallest_effect,
-    smallest_shift,
 )
 from tasks.simulation.judge import probabilities
 from tasks.statistics.sequential_looks import BOUNDS
@@ -46,16 +45,12 @@ def test_sigma_of_the_typical_judge(votes: int, sigma: float) -> None:
     ],
 )
 def test_smallest_shift_of_the_printed_table(samples: int, votes: int, shift: float) -> None:
-    assert smallest_shift(samples, votes) == pytest.approx(shift, abs=0.001)
+    assert smallest_effect(samples, shift_sigma(votes)) == pytest.approx(shift, abs=0.001)
 
 
 def test_smallest_shift_by_hand() -> None:
     # (1.959964 + .841621) * sqrt(.2907 / 2 + .0068) / sqrt(100) = 2.801585 * .390064 / 10.
-    assert smallest_shift(100, 2) == pytest.approx(0.109280, abs=5e-7)
-
-
-def test_no_samples_see_nothing() -> None:
-    assert smallest_shift(0, 6) is None
+    assert smallest_effect(100, shift_sigma(2)) == pytest.approx(0.109280, abs=5e-7)
 
 
 @given(
@@ -64,7 +59,7 @@ def test_no_samples_see_nothing() -> None:
 def test_the_shift_is_found_with_that_power(
     samples: int, votes: int, power: float, alpha: float
 ) -> None:
-    shift = smallest_shift(samples, votes, power, alpha)
+    shift = smallest_effect(samples, shift_sigma(votes), power, alpha)
     assert shift is not None
     error = shift_sigma(votes) / samples**0.5
     # The power of the one tail that matters, by scipy.

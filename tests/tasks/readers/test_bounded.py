@@ -5,6 +5,8 @@ import pytest
 
 from tasks.readers import bounded
 from tasks.readers.bounded import (
+    LIMITS,
+    Limits,
     Problems,
     Row,
     clip,
@@ -25,6 +27,14 @@ def test_no_problem_is_no_error() -> None:
     problems = Problems("x.csv")
     problems.check()
     assert not problems.full
+
+
+def test_a_hint_ends_the_message() -> None:
+    problems = Problems("x.csv", "See the docs.")
+    problems.add("line 1", "is wrong", "Mend it.")
+    assert _said(problems) == "x.csv, line 1: is wrong. Mend it. See the docs."
+    problems.add("line 2", "is odd", "Mend it.")
+    assert _said(problems).endswith("line 2: is odd. Mend it. See the docs.")
 
 
 def test_tells_one_problem_on_one_line() -> None:
@@ -69,12 +79,12 @@ def test_tells_that_reading_stopped() -> None:
         (b"a", "is b'a', which is bytes; it must be text"),
         ("", "is ''; it must not be empty"),
         (" \n\t\u00a0", r"is ' \n\t\xa0'; it must not be empty"),
-        ("a\0b", r"is 'a\x00b' with a NUL at character 2; none are allowed"),
+        ("a\0b", r"is 'a\x00b' with a NUL character at position 2; none is allowed"),
         (
             "ab\udc80",
             (
-                r"is 'ab\udc80' with half a character (a lone surrogate, U+DC80) at character 3; "
-                "only whole characters are allowed"
+                r"is 'ab\udc80' with an unpaired surrogate (U+DC80) at position 3; "
+                "only complete characters are allowed"
             ),
         ),
         ("abcdef", "is 'abcdef' of 6 characters; at most 5 are allowed"),
@@ -101,9 +111,9 @@ def test_clips_long_values() -> None:
     assert len(clip(["x" * 1000] * 1000)) < 500
 
 
-def _json(path: Path, content: bytes) -> tuple[list[Row], Problems]:
+def _json(path: Path, content: bytes, limits: Limits = LIMITS) -> tuple[list[Row], Problems]:
     path.write_bytes(content)
-    problems = Problems(path.name)
+    problems = Problems(path.name, limits=limits)
     return list(json_lines(path, problems).rows), problems
 
 
@@ -126,7 +136,7 @@ def test_json_lines_split_at_line_feeds_only(tmp_path: Path) -> None:
         (b"nonsense", "line 2: 'nonsense' is not JSON (Expecting value at character 1)"),
         (b"[1, 2]", "line 2: [1, 2] is a list; it must be an object"),
         (b'"a"', "line 2: 'a' is text; it must be an object"),
-        (b"NaN", "line 2: nan is a number; it must be an object"),
+        (b"NaN", "line 2: 'NaN' is not JSON (NaN is not a number)"),
         (b'{"a": "1", "a": "2"}', "is not JSON (field 'a' occurs twice)"),
         (b'{"a": "1"} {"a": "2"}', "is not JSON (Extra data"),
         (b"[" * 100_000, "is not JSON (maximum recursion depth"),
@@ -152,11 +162,10 @@ def test_wrong_encodings(tmp_path: Path, content: bytes, said: str) -> None:
     assert _said(problems).startswith(said)
 
 
-def test_too_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "MAX_ROWS", 2)
-    rows, problems = _json(tmp_path / "x", b"{}\n{}\n{}\n")
+def test_too_many_lines(tmp_path: Path) -> None:
+    rows, problems = _json(tmp_path / "x", b"{}\n{}\n{}\n", Limits(rows=2))
     assert len(rows) == 2
-    assert "line 3: more than 2 lines; no more are allowed. Split it" in _said(problems)
+    assert "line 3: the file has more than 2 lines, the maximum. Split it" in _said(problems)
 
 
 def _csv(path: Path, content: str) -> tuple[list[str] | None, list[Row], Problems]:
@@ -210,19 +219,16 @@ def test_csv_row_over_many_lines_is_bounded(
     ("name", "said"),
     [
         ("none.csv", "none.csv: there is no such file at "),
-        ("empty.csv", "empty.csv: is empty. Write at least one question."),
+        ("empty.csv", "empty.csv: is empty. Write at least one row."),
         ("folder.csv", "folder.csv: is a folder, not a file. Give the path of a file in it."),
         ("large.csv", "large.csv: has 11 bytes; at most 10 are allowed. Split it"),
         ("n\0ul.csv", "there is no such file at "),
     ],
 )
-def test_files_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
-) -> None:
-    monkeypatch.setattr(bounded, "MAX_FILE", 10)
+def test_files_that_cannot_be_read(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "empty.csv").touch()
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "large.csv").write_bytes(b"x" * 11)
     with pytest.raises(ValueError, match=r"file|empty|bytes") as error:
-        existing_file(tmp_path / name, Problems(name))
+        existing_file(tmp_path / name, Problems(name, limits=Limits(size=10)))
     assert said in str(error.value)

@@ -102,20 +102,20 @@ def test_parquet(tmp_path: Path, labels: list[Any], read: list[Any]) -> None:
         ("x.json", "[]", "is not an object of objects"),
         ("x.json", '{"A": ["a"]}', "is not an object of objects"),
         ("x.json", '{"A": "a"}', "is not an object of objects"),
-        ("x.json", "{}", "holds no labels"),
-        ("x.json", '{"A": {"1": {"label": "a"}}}', "each label is an object"),
+        ("x.json", "{}", "has no labels"),
+        ("x.json", '{"A": {"1": {"label": "a"}}}', "labels must not be objects"),
         ("x.json", '{"A": {"1": "a", "2": "b", "1": "a"}}', "'A' has the item '1' more than once"),
         ("x.json", '{"A": {"1": "a"}, "A": {}}', "annotator 'A' more than once"),
-        ("x.json", '{"\\ud800": {"1": "a"}}', "a name that UTF-8 cannot hold"),
-        ("x.csv", "annotator,item\nA,1\n", "has the columns annotator, item"),
-        ("x.csv", "annotator,item,label,when\nA,1,a,2\n", "has the columns"),
-        ("x.csv", "annotator,item,label\n", "holds no labels"),
+        ("x.json", '{"\\ud800": {"1": "a"}}', "a name that is not valid UTF-8"),
+        ("x.csv", "annotator,item\nA,1\n", "has the wrong columns: annotator, item"),
+        ("x.csv", "annotator,item,label,when\nA,1,a,2\n", "has the wrong columns:"),
+        ("x.csv", "annotator,item,label\n", "has no labels"),
         ("x.csv", "annotator,item,label\nA,1,a,b\n", "is not CSV in UTF-8"),
         ("x.csv", b"annotator,item,label\nA,1,\xff\xfe\n", "is not CSV in UTF-8"),
         ("x.csv", "annotator,item,label\nA,1,a\n,2,b\n", "row 2 has no annotator"),
         ("x.csv", "annotator,item,label\nA,,a\n", "row 1 has no item"),
         ("x.parquet", "PAR1", "cannot be read as Parquet"),
-        ("x.txt", "a", "files of kind '.txt' are not read"),
+        ("x.txt", "a", "the file type '.txt' is not supported"),
     ],
 )
 def test_what_is_refused(write: Any, name: str, content: str | bytes, says: str) -> None:
@@ -134,7 +134,7 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is not a file"):
+    with pytest.raises(ValueError, match="is a folder, not a file"):
         read_labels(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_file_of_a_gigabyte(tmp_path: Path, suffix: str, most: int) -> None:
     file = tmp_path / f"x{suffix}"
     with file.open("wb") as large:
         large.truncate(1 << 30)  # takes no room
-    with pytest.raises(ValueError, match=f"has 1024 MiB; {suffix} files are read up to {most} MiB"):
+    with pytest.raises(ValueError, match=f"has {1 << 30} bytes; at most {most << 20} are allowed"):
         read_labels(file)
 
 
@@ -158,7 +158,7 @@ def test_more_labels_than_are_read(
     monkeypatch.setattr(module, "MOST", 2)
     rows = pl.DataFrame({"annotator": ["A"] * 3, "item": ["1", "2", "3"], "label": ["a"] * 3})
     rows.write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="has 3 labels; at most 2 are read"):
+    with pytest.raises(ValueError, match="has 3 labels; the maximum is 2"):
         read_labels(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="has more than 2 labels"):
         read_labels(write("x.csv", rows.write_csv()))

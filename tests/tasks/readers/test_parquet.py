@@ -107,4 +107,4 @@ def test_stops_when_small_pages_unpack_to_too_much(
     _, rows, problems = _read(tmp_path / "x.parquet")
     # 64 rows a batch of 1000 characters each: 100 000 are passed in the second batch
     assert len(rows) == 128
-    assert "row 128: more than 100000 characters up to here" in _said(problems)
+    assert "row 128: the texts up to here have more than 100000 characters" in _said(problems)

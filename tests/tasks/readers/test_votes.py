@@ -162,13 +162,13 @@ STRANGE = [
     ("judge", None, "must be given"),
     ("judge", "", "must be given"),
     ("judge", {"name": "x"}, "must be a text"),
-    ("judge", "jury/all", "must be another name: results use jury/all"),
+    ("judge", "jury/all", "must be another name: jury/all"),
     ("judge", "humans", "must be another name"),
-    ("judge", "\ud800", "must be text that UTF-8 can hold"),
+    ("judge", "\ud800", "must be valid UTF-8 text"),
     ("sample", None, "must be given"),
     ("cluster", "", "must be given"),
     ("cluster", None, "must be given"),
-    ("dataset", "", "must be null or not empty"),
+    ("dataset", "", "must be null instead of empty"),
     ("simulated", "yes", "must be true or false"),
     ("simulated", 1, "must be true or false"),
     ("cached", "true", "must be true or false"),
@@ -183,11 +183,11 @@ STRANGE = [
     ("human_score", 2**70, "must be a number"),
     ("human_score", "1", "must be a number"),
     ("human_score", True, "must be a number"),
-    ("label_chance", 0.0, "must be above 0, at most 1"),
+    ("label_chance", 0.0, "must be above 0 and at most 1"),
     ("anchor_length", -1, "must be a whole number from 0"),
     ("target_markup", 1.0, "must be a whole number from 0"),
     ("target_bold", -1, "must be a whole number from 0"),
-    ("anchor_author", "", "must be null or not empty"),
+    ("anchor_author", "", "must be null instead of empty"),
     ("target_author", "a vs b", "must be without ' vs '"),
 ]
 
@@ -255,26 +255,35 @@ def test_strange_columns_of_parquet(
 
 
 TOGETHER = [
-    ([{**CONTROL, "perturbation": "boast"}], "its perturbation and kind must be null"),
-    ([{**CONTROL, "kind": "promote"}], "its perturbation and kind must be null"),
+    ([{**CONTROL, "perturbation": "boast"}], "their perturbation and kind must be null"),
+    ([{**CONTROL, "kind": "promote"}], "their perturbation and kind must be null"),
     ([{**PLANTED, "perturbation": None}], "must name its perturbation and kind"),
     ([{**PLANTED, "kind": None, "arm": "sham"}], "must name its perturbation and kind"),
-    ([PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}], "a perturbation must have one kind"),
-    ([PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}], "a sample must have one cluster"),
+    (
+        [PLANTED, {**PLANTED, "repeat": 1, "kind": "detract"}],
+        "all votes on a perturbation must have the same kind",
+    ),
+    (
+        [PLANTED, {**PLANTED, "repeat": 1, "cluster": "q2"}],
+        "all votes on a sample must have the same cluster",
+    ),
     (
         [{**PLANTED, "human_score": 0.5}, {**PLANTED, "repeat": 1, "human_score": None}],
-        "a pair must have one human_score",
+        "all votes on a pair must have the same human_score",
     ),
     (
         [{**PLANTED, "anchor_author": "x"}, {**PLANTED, "repeat": 1, "anchor_author": "y"}],
-        "a pair must have one anchor_author",
+        "all votes on a pair must have the same anchor_author",
     ),
-    ([PLANTED, {**PLANTED, "choice": "tie"}], "a vote must occur once"),
+    ([PLANTED, {**PLANTED, "choice": "tie"}], "each vote must occur once"),
     (
         [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1, "label": "anchor"}],
-        "a pair must have one label",
+        "all votes on a pair must have the same label",
     ),
-    ([{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}], "a pair must have one label"),
+    (
+        [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}],
+        "all votes on a pair must have the same label",
+    ),
     (
         [{**PLANTED, "target_header": 2, "target_bold": 2, "target_markup": 3}],
         "target_markup counts all markup, so it must be at least target_header + target_bold",
@@ -283,7 +292,7 @@ TOGETHER = [
         [{**PLANTED, "target_list": 9 * 10**17, "target_bold": 1, "target_markup": 3}],
         "target_markup counts all markup, so it must be at least target_list + target_bold",
     ),
-    ([{**PLANTED, "arm": "replicate"}], "a control or replicate vote serves every perturbation"),
+    ([{**PLANTED, "arm": "replicate"}], "all perturbations share control and replicate votes"),
 ]
 
 
@@ -301,7 +310,7 @@ def test_votes_that_do_not_go_together(write: Write, rows: list[Row], rule: str)
 
 def test_a_judge_is_a_person_or_not(write: Write) -> None:
     rows = [{**CONTROL, "repeat": at, "human": human} for at, human in enumerate((True, False))]
-    assert "a judge must be a person or not" in refusal(write(rows))
+    assert "all votes of a judge must have the same value of human" in refusal(write(rows))
     other = [{**rows[0]}, {**rows[1], "judge": "bea"}]
     assert read_votes(write(other))["human"].to_list() == [True, False]
 
@@ -312,7 +321,7 @@ def test_a_whole_number_is_a_number(write: Write) -> None:
 
 def test_a_judge_is_simulated_or_not(write: Write) -> None:
     rows = [{**CONTROL, "repeat": at, "simulated": told} for at, told in enumerate((True, False))]
-    assert "a judge must be simulated or not" in refusal(write(rows))
+    assert "all votes of a judge must have the same value of simulated" in refusal(write(rows))
     # Not known is no contradiction.
     rows[1]["simulated"] = None
     assert read_votes(write(rows))["simulated"].to_list() == [True, None]
@@ -327,7 +336,7 @@ def test_votes_without_a_perturbation_need_not_say_so(write: Write) -> None:
     rows = [{k: v for k, v in CONTROL.items() if k not in {"arm", "perturbation", "kind"}}]
     assert read_votes(write(rows)).equals(read_votes(write([CONTROL])))
     message = refusal(write([{**rows[0], "perturbation": "boast"}]))
-    assert "its perturbation and kind must be null" in message
+    assert "their perturbation and kind must be null" in message
 
 
 def test_samples_of_two_datasets_may_share_a_name(write: Write) -> None:
@@ -340,21 +349,21 @@ def test_missing_and_unknown_columns(write: Write) -> None:
     path = write([{**row, "vote": "A"}])
     message = refusal(path)
     assert message.startswith(
-        f"{path.name}: no columns 'cluster', 'repeat'; unknown column 'vote'. "
-        "Nothing reads what is unknown: leave it out. Needed: judge, "
+        f"{path.name}: missing columns 'cluster', 'repeat'; unknown column 'vote'. "
+        "Remove unknown columns. Required: judge, "
     )
     assert message.endswith(LIKE)
     extra = refusal(write([{**PLANTED, "note": "x"}]))
-    assert f"{path.name}: unknown column 'note'. Nothing reads" in extra
+    assert f"{path.name}: unknown column 'note'. Remove unknown" in extra
     near = refusal(write([{**row, "repeat": 0, "clusters": "q1"}]))
-    assert "no column 'cluster'; unknown column 'clusters'. Did you mean 'cluster'?" in near
+    assert "missing column 'cluster'; unknown column 'clusters'. Did you mean 'cluster'?" in near
 
 
 def test_labels_that_differ_are_told(write: Write) -> None:
     rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "judge": "bob", "label": "anchor"}]
-    assert "(tie and anchor are given)" in refusal(write(rows))
+    assert "(found: tie and anchor)" in refusal(write(rows))
     rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}]
-    assert "(tie and null are given)" in refusal(write(rows))
+    assert "(found: tie and null)" in refusal(write(rows))
 
 
 def test_a_number_for_a_name_is_told_how_to_be_written(tmp_path: Path) -> None:
@@ -370,15 +379,16 @@ def test_a_line_that_is_no_json_is_shown_as_text(tmp_path: Path) -> None:
     assert '{"judge": "zoë"yyy' in message
     assert "b'" not in message
     path.write_bytes(b"\xff\xfe\n")
-    assert "\N{REPLACEMENT CHARACTER}" in refusal(path)
+    assert "byte 0xff at position 1 is not UTF-8" in refusal(path)
 
 
 @pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
 def test_another_separator_is_named(tmp_path: Path, mark: str, called: str) -> None:
     path = tmp_path / "own.csv"
     path.write_text(mark.join(COLUMNS) + "\n", encoding="utf-8")
-    assert f"own.csv: its fields are separated by {called} ({mark!r}), not by commas." in refusal(
-        path
+    assert (
+        f"own.csv: the fields are separated by {called} ({mark!r}), but must be separated by"
+        in refusal(path)
     )
 
 
