@@ -71,7 +71,7 @@ def test_a_named_server_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "a:b")
     with stored(OWN, os.getpid()):
         assert find_server() == Access("http://named:1/api", "a:b")
-    with pytest.raises(ValueError, match="not the address of a server"):
+    with pytest.raises(ValueError, match="not the address of a Prefect server"):
         find_server("file:///etc/passwd")
 
 
