@@ -1,4 +1,4 @@
-"""How biased are the judges? Curate, perturb, pair, judge, aggregate: one study."""
+"""The audit of a study: curate, perturb, pair, judge, aggregate, conclude, report."""
 
 from typing import Any
 
@@ -36,9 +36,9 @@ from warehouse.store import Warehouse
     on_completion=[start_on_alert],
 )
 async def audit(study: Study, warehouse: str | None = None) -> Any:
-    """Measure how far perturbations move each judge, and leave all of it in the warehouse.
+    """Measure how far perturbations move each judge, and save everything in the warehouse.
 
-    A second run asks only what has not been answered yet. The default place of the warehouse is
+    A second run asks only the ballots without a reply. The default path of the warehouse is
     the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the current folder.
     A run of a deployment may name files of the served folders only.
     """
@@ -91,7 +91,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         )
 
         categories = questions.select("question_id", "category")
-        # Asking may take hours: hold no texts that are in the warehouse.
+        # Asking may take hours; free the texts, which are in the warehouse.
         del questions, answers, versions
 
         claims = Claims(row.run, place, counts)

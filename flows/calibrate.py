@@ -1,4 +1,4 @@
-"""May a judge replace people? Read labels, test, measure agreement, save: one calibration."""
+"""Calibrate: read labels, test which judges may replace people, measure agreement, save."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from warehouse.store import Warehouse
     on_running=[tag_run],
 )
 def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
-    """Hold judges against people (alternative annotator test), and leave all in the warehouse.
+    """Test which judges may replace people (alternative annotator test), and save the results.
 
     The default place of the warehouse is the environment variable VOIRDIRE_WAREHOUSE, else
     ``voirdire.duckdb`` in the current folder. A run of a deployment may name files of the served
@@ -42,9 +42,9 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     found = calibrate_labels(calibration, place, steps)
     row = keep_calibration(calibration, found, place, flow_run.id)
     page = publish_calibration(found, row, place)
-    told = in_words(calibration, found.tests)
-    get_run_logger().info("%s. Report: %s", told, page)
+    message = in_words(calibration, found.tests)
+    get_run_logger().info("%s. Report: %s", message, page)
     if newer := newer_votes(calibration, place):
         get_run_logger().warning("%s.", newer)
-        told = f"{told}. {newer}"
-    return Completed(message=told)
+        message = f"{message}. {newer}"
+    return Completed(message=message)

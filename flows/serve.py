@@ -22,8 +22,8 @@ from warehouse.peek import VARIABLE
 
 PORT = 4200
 OPEN = (
-    "{url} requires no authentication: any user of this machine can run code as you, with your API "
-    "keys."
+    "{url} requires no authentication: anyone who can reach it, such as any user of this machine, "
+    "can run code as you, with your API keys."
 )
 
 
@@ -34,10 +34,10 @@ def serve_studies(
     server: str | None = None,
     auth: bool = True,
 ) -> None:
-    """Serve all studies, one run at a time, with our own Prefect server or a given one."""
+    """Serve all studies, one run at a time, with its own Prefect server or the given one."""
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
-    # Each run is a separate process, which may start in another folder.
+    # Runs are separate processes, in any folder.
     os.environ[home.VARIABLE] = str(home.home())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
@@ -53,17 +53,17 @@ def serve_studies(
         try:
             asyncio.run(serve(alone=not named))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say("Stopped. Schedules are unchanged and continue when studies are served again.")
+            _say("Stopped. Schedules stay as they are, and resume when studies are served again.")
 
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
-    """Switch schedules of a running server, and show them."""
+    """Switch schedules of a running server on or off, and show them."""
     access = find_server(server)
     if access is None:
         for name in (*on, *off):
             STUDIES.require(name)
         raise ValueError(
-            "your voirdire serve is not running. Start it, or give a server: --server URL."
+            "`voirdire serve` is not running. Start it, or name a server with --server URL."
         )
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
     require_answer(access)
@@ -75,7 +75,7 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
 
 def _use(access: Access | None) -> None:
     if access is None:
-        raise ValueError("no Prefect server is given.")
+        raise ValueError("no Prefect server is named. Name one with --server URL.")
     require_answer(access)
     access.put_into_environment()
     _say(f"Prefect UI: {_pages(access)}")
@@ -84,11 +84,11 @@ def _use(access: Access | None) -> None:
 
 
 def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
-    """Start our own server; print its address and authentication string."""
+    """Start an own server, and print its address and authentication string."""
     if own := own_server():
         raise ValueError(
-            f"voirdire serve is already running: {_pages(own[0])} (PID {own[1]}). Stop it, or "
-            "set PREFECT_HOME to another folder for a separate server."
+            f"`voirdire serve` is already running: {_pages(own[0])} (process {own[1]}). Stop it "
+            "first, or set PREFECT_HOME to another folder for a separate server."
         )
     server = Server(port, stored_auth() if auth else None, pages=True, listener=_say_of_server)
     ending.callback(server.stop)
@@ -99,7 +99,7 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
     if access.auth:
         _say(f"Authentication string: {access.auth}")
     else:
-        _say(OPEN.format(url=access.url) + " Leave out --no-auth.")
+        _say(OPEN.format(url=access.url) + " To prevent this, leave out --no-auth.")
     return access
 
 

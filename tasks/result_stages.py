@@ -7,7 +7,7 @@ from tasks import annotate as annotating
 from tasks.calibration import agreement as agreeing
 from tasks.calibration import calibrate
 from tasks.drift import alerts
-from tasks.kit.stage import stage, stored_frames, uncached_task
+from tasks.kit.stage import cached_function, stage, uncached_task
 
 log_votes = stage(aggregate.log_votes)
 count_votes = stage(aggregate.count_votes)
@@ -17,7 +17,7 @@ annotate = stage(annotating.annotate)
 match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
 # Not a task: a study with many waves would run many of them each night.
-measure_wave = stored_frames(alerts.measure_wave)
+measure_wave = cached_function(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
 RESULTS = results.Steps(
     count_votes, tally_votes, match_groups, match_models, annotate, measure, conclude_findings

@@ -1,4 +1,4 @@
-"""What people are asked about in a study, and what they said."""
+"""The pairs that people vote on in a study, and their votes."""
 
 import json
 from typing import Any, NamedTuple
@@ -40,15 +40,15 @@ def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
     if found.is_empty():
         known = ", ".join(warehouse.query(STUDIES)["study"]) or "none"
         raise WarehouseError(
-            f"{warehouse.path} holds no audit of a study {study!r} (it has: {known}). Run "
-            f"`voirdire audit {study}` first: its pairs are what people vote on."
+            f"{warehouse.path} has no audit of a study {study!r} (it has: {known}). Run "
+            f"`voirdire audit {study}` first, because people vote on its pairs."
         )
-    told: dict[str, Any] = json.loads(found.item())
-    return told
+    parameters: dict[str, Any] = json.loads(found.item())
+    return parameters
 
 
 def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
-    """Return the pairs that a study's results rest on.
+    """Return the pairs of a study's results.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
     found = Pairs.of(warehouse.query(PAIRS, [study]))
     if found.is_empty():
         raise WarehouseError(
-            f"the last audit of study {study!r} left no votes. Run `voirdire audit {study}` to its "
-            "end first."
+            f"the last audit of study {study!r} saved no votes. Complete `voirdire audit {study}` "
+            "first."
         )
     return found
 

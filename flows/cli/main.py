@@ -297,11 +297,13 @@ def remeasure(
     prepare_for_millions()
     from flows.cli.ranking_table import show_ranked
     from flows.cli.terminal import say
-    from flows.results.remeasure import measure_anew
+    from flows.results.remeasure import remeasure_study
 
-    told = measure_anew(study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds)
+    message = remeasure_study(
+        study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds
+    )
     show_ranked(study, warehouse)
-    say(told)
+    say(message)
 
 
 @main.command()

@@ -134,7 +134,7 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    kind = "person" if _is_person(row) else "formula" if row["simulated"] else "model"
+    kind = "person" if _is_person(row) else "simulated" if row["simulated"] else "model"
     ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
     return (
         ranks[0],

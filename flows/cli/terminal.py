@@ -106,7 +106,8 @@ def _result_lines(
     for row, who in _with_names(rows, " "):
         if who:
             yield Text.from_markup(who)
-        rates = [f"{name} {_bounded(row, name, ' ')}" for name in _rates(rows)]
+        known = [name for name in _rates(rows) if row[RATES[name][0]] is not None]
+        rates = [f"{name} {_bounded(row, name, ' ')}" for name in known or _rates(rows)]
         name, size = escape(_name(row)), _shown(row["n"]) or "-"
         head = f"{name}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)

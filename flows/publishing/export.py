@@ -45,12 +45,12 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
     Raises
     ------
     ValueError
-        If the folder holds something already, or the warehouse nothing of the study.
+        If the folder is not empty, or the warehouse has nothing of the study.
     """
     path = Path(warehouse or default_path()).absolute()
     require_file(path, "Run `voirdire audit` first.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} holds something already. Name a new folder for --output.")
+        raise ValueError(f"{folder} is not empty. Name a new folder for --output.")
     store = Warehouse(path)
     if study is not None:
         known = store.query("select distinct study from runs order by study")["study"].to_list()
@@ -70,7 +70,7 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
 
 
 def _copies(study: str | None) -> list[Copy]:
-    """Return what is exported; of one study, only what belongs to it."""
+    """Return the tables and queries to export, of all studies or one."""
     if study is None:
         tables = [frame.place().table for frame in FRAMES]
         copies = [Copy(name, f"from {name}") for name in tables if name != TRANSIENT]

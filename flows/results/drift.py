@@ -54,12 +54,12 @@ RUNS = """
 def drift_of(
     study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
 ) -> DataFrame[Drifts]:
-    """Return what changed since each baseline, for a study that has waves.
+    """Return the changes since each baseline, for a study with waves.
 
-    Baselines and epochs follow from the votes alone, and are found anew each time; ``measure``, in
-    place of ``measure_wave``, may remember the changes of earlier waves.
+    Baselines and epochs are computed from the votes each time; ``measure`` may replace
+    ``measure_wave`` by a cached version.
     """
-    # At random positions all votes may fall into one order; replicates count on from control.
+    # With random positions all votes may be in one order; repeats of replicates follow control.
     orders = 1 if study.mode == "paper" else 2
     asked = {
         "prompt": study.prompt,

@@ -1,4 +1,4 @@
-"""Add people's votes in a study to its vote log."""
+"""Add the votes of people to the vote log of a study."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -18,7 +18,7 @@ LOGGED = "select count(*) as n from vote_log where study = ?"
 
 
 def of_people(column: str = "judge") -> str:
-    """Return SQL that is true of the rows of people in a result."""
+    """Return a SQL condition for rows of people in a result."""
     return f"starts_with({column}, '{PEOPLE}/')"
 
 
@@ -43,7 +43,7 @@ def with_people(
 
 
 def newer_line(study: str, warehouse: Warehouse) -> str:
-    """Say how many votes of people came after a study was last measured; empty if none did."""
+    """Say how many votes of people are newer than the results; empty if none is."""
     if not warehouse.query(VOTERS, [PEOPLE, study])["there"].item():
         return ""
     cast = people_of(warehouse, pairs_of(warehouse, study)).votes.height
@@ -51,18 +51,18 @@ def newer_line(study: str, warehouse: Warehouse) -> str:
     if newer <= 0:
         return ""
     return (
-        f"{newer} votes of people came after {study} was last measured: "
-        f"run `voirdire remeasure {study}` first, which adds them"
+        f"{newer} votes of people are newer than the results of {study}. Run `voirdire remeasure "
+        f"{study}` first, which adds them"
     )
 
 
 def left_out_line(log: pl.DataFrame, study: Study) -> str:
-    """Say how many people voted and what of it is left out; empty if nobody did."""
+    """Say how many people voted and which votes are excluded; empty if nobody voted."""
     if log.is_empty():
         return ""
     choices = log["choice"]
     hasty, unknown = (int((choices == name).sum()) for name in ("invalid", "abstain"))
     return (
-        f"{log['judge'].n_unique()} people, {log.height} votes; left out: {hasty} too fast (below "
+        f"{log['judge'].n_unique()} people, {log.height} votes; excluded: {hasty} too fast (below "
         f"{study.too_fast_seconds:g} s), {unknown} not familiar"
     )

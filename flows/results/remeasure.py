@@ -39,19 +39,19 @@ PERSONS = "select count(*) as n from judges where provider = ?"
 MODE = "select distinct mode from verdicts where study = ?"
 
 
-def measure_anew(
+def remeasure_study(
     study: str,
     path: Path | str | None,
     *,
     formulas: bool,
     run: str | None = None,
     too_fast_seconds: float | None = None,
-    shown: Callable[[Steps], Steps] = lambda steps: steps,
+    wrap: Callable[[Steps], Steps] = lambda steps: steps,
 ) -> str:
-    """Replace a study's estimates, findings and drifts by this version's; return what was done.
+    """Recompute and replace a study's estimates, findings and drifts; return a summary.
 
-    Votes that people have cast since the last audit join those of the judges. ``shown`` may wrap
-    the steps, as a flow does to show them as its tasks.
+    Votes that people have cast since the last audit are added to those of the judges. ``wrap``
+    wraps the steps: a flow makes tasks of them, to show them in the Prefect UI.
     """
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
@@ -60,13 +60,13 @@ def measure_anew(
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     if not modes:
         known = warehouse.query("select distinct study from vote_log order by study")["study"]
-        there = ", ".join(known) or "none"
         raise ValueError(
-            f"there are no votes of a study {study!r} in {place}. Its studies are: {there}."
+            f"{place} has no votes of a study {study!r}. It has votes of: "
+            f"{', '.join(known) or 'no study'}."
         )
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
-        steps = shown(stored_steps(warehouse))
+        steps = wrap(stored_steps(warehouse))
         return _replace(warehouse, row, modes[0], steps, formulas=formulas)
 
 
@@ -116,12 +116,12 @@ def _replace(
         left_out_line(people, parameters),
         *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
     ]
-    told = "".join(f"{note}. " for note in notes if note)
+    remarks = "".join(f"{note}. " for note in notes if note)
     votes = results.tallies["voted"].sum()
     return (
         f"{votes} votes of {study}: {results.estimates.height} estimates and "
-        f"{findings.height} findings saved anew. {told}"
-        f"The report: `voirdire report {study}`."
+        f"{findings.height} findings recomputed and saved. {remarks}"
+        f"`voirdire report {study}` writes the report."
     )
 
 
@@ -151,8 +151,8 @@ def _run_row(
     found = warehouse.query(LAST, {"study": name}).to_dicts()
     if not found:
         raise ValueError(
-            f"study {name!r} was measured from a file, not asked. "
-            f"Run `voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
+            f"study {name!r} comes from a file of votes. To recompute it, run "
+            f"`voirdire measure VOTES --warehouse {warehouse.path}` on that file again."
         )
     (last,) = found
     study = Study.stored(last["parameters"])

@@ -1,4 +1,4 @@
-"""Save the results of a file of votes, as an audit's are saved."""
+"""Save the votes and results of a file of votes as a study."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ AUDITED = """
 
 
 def require_free(votes: Path, warehouse: Path) -> None:
-    """Refuse a file whose name no study can have, or an audit has.
+    """Refuse a file whose name is not a valid study name, or is that of an audit.
 
     Raises
     ------
@@ -40,22 +40,22 @@ def require_free(votes: Path, warehouse: Path) -> None:
         Study(name=votes.stem)
     except ValidationError as error:
         raise ValueError(
-            f"{votes.name}: results are kept under the file's name, and {votes.stem!r} cannot be "
-            "that of a study: 1 to 64 letters, digits, '_', '.' and '-'. Rename the file."
+            f"{votes.name}: the study gets the name of the file, and {votes.stem!r} is not a valid "
+            "name. A name has 1 to 64 letters, digits, '_', '.' and '-'. Rename the file."
         ) from error
     if not warehouse.is_file():
         return
     if Warehouse(warehouse).query(AUDITED, [votes.stem])["n"].item():
         raise ValueError(
-            f"{votes.name}: {warehouse} holds another study named {votes.stem!r}, whose results "
-            "would be replaced. Rename the file, or name another warehouse."
+            f"{votes.name}: {warehouse} already has another study named {votes.stem!r}, whose "
+            "results would be replaced. Rename the file, or name another --warehouse."
         )
 
 
 def save_file(
     votes: Path, mode: str, log: DataFrame[VoteLog], results: Results, warehouse: Path
 ) -> str:
-    """Save a file's votes and all that follows from them at once; return the study's name."""
+    """Save a file's votes and results in one transaction; return the study's name."""
     drifts = drift_in(log, mode)
     study = _study(votes.stem, mode, log)
     run, began = str(uuid4()), datetime.now(UTC)
@@ -95,7 +95,7 @@ def save_file(
 
 
 def _study(name: str, mode: str, log: DataFrame[VoteLog]) -> Study:
-    """Describe a file as a study; unchecked, as its judges need not be in the catalogue."""
+    """Describe a file as a study, without validation: its judges need not be in the catalogue."""
     each: dict[str, Any] = {
         column: log[column].drop_nulls().unique().sort().to_list()
         for column in ("dataset", "perturbation", "judge", "prompt")

@@ -30,14 +30,14 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
         not_needed += f" ({alike})"
     return (
         f"{last.planned} ballots: {last.cast} from the warehouse, 0 cast, 0 without a "
-        f"reply{not_needed}. Nothing is new since {last.ended_at:%Y-%m-%d %H:%M} UTC: "
-        "the results stand."
+        f"reply{not_needed}. Nothing has changed since {last.ended_at:%Y-%m-%d %H:%M} UTC, so the "
+        "earlier results are shown."
     )
 
 
 def restore_report(study: Study, warehouse: Warehouse) -> Path:
-    """Return the place of the report; write it anew if it is missing or older than the results."""
-    # Drawing takes a second to import.
+    """Return the path of the report; write it if it is missing or older than the results."""
+    # Importing the drawing library takes a second.
     from flows.publishing.pages import report_path, stored_page, write_page
 
     path = report_path(warehouse.path, study.name)

@@ -1,4 +1,4 @@
-"""Facts about the votes that a report states: people's votes, and judges that repeat themselves."""
+"""Sentences about the votes of a study: people's votes, and judges that repeat themselves."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -74,9 +74,9 @@ def probed_line(warehouse: Warehouse, study: str) -> str:
 
 
 def alike_line(judges: Iterable[tuple[str, int, int]]) -> str:
-    """Say how many probes of each judge were alike, and what that saved."""
+    """Say how many probes of each judge agreed, so that it was asked one vote per order."""
     return ". ".join(
-        f"{judge} answered alike in {alike} of {probes} probes: one vote per order was asked"
+        f"{judge} repeated its vote in {alike} of {probes} probes: it was asked one vote per order"
         for judge, alike, probes in judges
     )
 

@@ -118,15 +118,15 @@ def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
 
 
 def uncached_task(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
-    """Make an uncached task, for effects that are stored elsewhere."""
+    """Make an uncached task, for results that are stored elsewhere."""
     return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
 
 
-def stored_frames(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
-    """Cache the frames that a function returns on disk, by its code and inputs, without a task.
+def cached_function(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+    """Make a function whose frames are cached by its inputs and code, without making it a task.
 
-    They are stored with the results of stages, under the same kind of key. A frame that is used is
-    not pruned.
+    Frames are stored with the cached results of stages, under the same kind of key; using one
+    keeps it from being pruned.
     """
 
     @functools.wraps(function)

@@ -47,11 +47,11 @@ def test_people_stand_in_one_table_with_the_judges(voted: Warehouse) -> None:
     before = voted.read(VoteLog)
     said = remeasure(voted)
     # 39 ballots each: turns 7, 17, 27, 37 are too fast; 5, 18 and 31 not familiar.
-    assert "2 people, 78 votes; left out: 8 too fast (below 3 s), 6 not familiar." in said
+    assert "2 people, 78 votes; excluded: 8 too fast (below 3 s), 6 not familiar." in said
     table = said.partition("rank: 1 is the judge")[0]
     for judge, kind in (
-        ("offline/honest", "formula"),
-        ("offline/random", "formula"),
+        ("offline/honest", "simulated"),
+        ("offline/random", "simulated"),
         ("people/ann", "person"),
         ("people/ben", "person"),
         ("at random (1, 2)", ""),
@@ -128,7 +128,7 @@ def test_votes_that_were_not_measured_are_told_and_not_taken(
     voted: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]
-    told = "votes of people came after quick was last measured: run `voirdire remeasure quick`"
+    told = "votes of people are newer than the results of quick. Run `voirdire remeasure quick`"
     result = CliRunner().invoke(main, [*command, "--no-save"])
     assert result.exit_code == 2
     assert f"78 {told}" in result.stderr

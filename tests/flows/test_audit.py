@@ -76,7 +76,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     assert done.returncode == 0, done.stderr
     # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
-    assert "the results stand" in " ".join(done.stdout.split())
+    assert "the earlier results are shown" in " ".join(done.stdout.split())
     assert report.is_file()
     # A cached result of a month ago.
     kept = [file for file in tmp_path.glob("prefect/storage/**/*") if file.is_file()]

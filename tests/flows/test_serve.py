@@ -82,7 +82,7 @@ def test_a_study_runs_from_the_ui(
     assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 5
     assert second[0] == "COMPLETED", second[1]
     assert second[1].startswith("36 votes of from_ui: ")
-    assert "findings saved anew" in second[1]
+    assert "findings recomputed and saved" in second[1]
     # A run's page shows the same steps, whoever takes them.
     of_audit, of_remeasure, of_calibrate = (
         _steps(ask_server, each["id"]) for each in (run, again, held)

@@ -351,7 +351,7 @@ def test_an_audit_joins_the_users_own_server(serving: Any) -> None:
 def test_a_second_one_says_that_the_first_runs(serving: Any) -> None:
     done = serving.run("serve", "--port", "4299")
     assert done.returncode == 2
-    assert "voirdire serve is already running" in done.stderr
+    assert "`voirdire serve` is already running" in done.stderr
     assert str(serving.port) in done.stderr
     other = serving.run("serve", "--port", str(serving.port), PREFECT_HOME=str(serving.folder))
     assert other.returncode == 2
@@ -479,8 +479,9 @@ def test_without_authentication_it_says_who_can_run_code(serving: Any) -> None:
     serving.stop()
     said = serving.start("--no-auth")
     assert (
-        f"http://127.0.0.1:{serving.port}/api requires no authentication: any user of this "
-        "machine can run code as you, with your API keys. Leave out --no-auth."
+        f"http://127.0.0.1:{serving.port}/api requires no authentication: anyone who can reach "
+        "it, such as any user of this machine, can run code as you, with your API keys. To prevent "
+        "this, leave out --no-auth."
     ) in said
     assert "Authentication string" not in said
     path = f"/deployments/{serving.deployment('quick')['id']}"

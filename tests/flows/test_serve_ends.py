@@ -61,5 +61,5 @@ def test_its_server_ends_with_it(
     if how != signal.SIGKILL:
         assert code == 0
         # Its server, interrupted too, once no longer answered: a minute of errors.
-        assert "Schedules are unchanged" in said.read_text()
+        assert "Schedules stay as they are" in said.read_text()
         assert "Traceback" not in said.read_text()

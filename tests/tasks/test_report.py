@@ -89,8 +89,8 @@ def test_every_number_has_a_second_line_and_people_and_probes_are_told(parts: An
     )
     numbers = pl.concat([numbers, numbers.with_columns(mode=pl.lit("paper"), epoch=pl.lit(77))])
     facts = parts.FACTS._replace(
-        people="2 people, 9 votes; left out: 1 too fast (below 3 s), 2 not familiar.",
-        probed="offline/x answered alike in 100 of 100 probes: one vote per order was asked.",
+        people="2 people, 9 votes; excluded: 1 too fast (below 3 s), 2 not familiar.",
+        probed="offline/x repeated its vote in 100 of 100 probes: it was asked one vote per order.",
     )
     shown = parts.Page(
         report(facts, parts.estimates(), parts.findings(), parts.perturbed(), numbers=numbers)

@@ -85,8 +85,8 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("quick", "--output", "{full}"), "holds something already"),
-        (("quick", "--output", "{full}/v.duckdb"), "holds something already"),
+        (("quick", "--output", "{full}"), "is not empty"),
+        (("quick", "--output", "{full}/v.duckdb"), "is not empty"),
         (("none", "--output", "{full}/new"), "nothing of study 'none'. It has: other, quick."),
         (("quick",), "Missing option '--output'"),
     ],

@@ -300,7 +300,7 @@ def test_an_audits_name_is_taken(call: Callable[..., Result], tmp_path: Path) ->
     assert call("calibrate", "votes", "--name", "other", "--epsilon", ".2").exit_code == 0
     other = tmp_path / "other.jsonl"
     (tmp_path / "votes.jsonl").rename(other)
-    assert "holds another study named 'other'" in call("measure", str(other)).stderr
+    assert "already has another study named 'other'" in call("measure", str(other)).stderr
 
 
 def test_an_unknown_study_is_named_with_those_there_are(

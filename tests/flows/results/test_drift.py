@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from flows.cli.plan import _prepare
 from flows.results.drift import drift_line, drift_of
-from flows.results.remeasure import measure_anew
+from flows.results.remeasure import remeasure_study
 from flows.running.run_row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
@@ -24,7 +24,7 @@ from tasks.drift.alerts import WaveVotes, measure_wave
 from tasks.engine.litellm_adapter import refused_params
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.kit import stage
-from tasks.kit.stage import stored_frames
+from tasks.kit.stage import cached_function
 from tasks.providers import JUDGES
 from warehouse.store import Saving, Warehouse
 
@@ -122,7 +122,7 @@ def test_a_night_measures_no_earlier_night_again(
         measured.append(votes.bases["wave"][0])
         return measure_wave(votes, seed, draws)
 
-    remembering = stored_frames(measure)
+    remembering = cached_function(measure)
     study, warehouse = nights(["a", "a", "t"])
     drift_of(study, warehouse, remembering)
     assert measured == ["night 8", "night 7"]
@@ -168,7 +168,7 @@ def test_remeasuring_renews_what_drifted(nights: Any, make_vote_log: Make) -> No
     stale = drift_of(study, warehouse).with_columns(estimate=pl.lit(0.5), state=pl.lit("alert"))
     frames = ((VoteLog, log), (Verdicts, verdicts), (Drifts, stale))
     warehouse.save([Saving(*each) for each in frames], run="old", study=study.name)
-    measure_anew(study.name, warehouse.path, formulas=False)
+    remeasure_study(study.name, warehouse.path, formulas=False)
     assert_frame_equal(warehouse.read(Drifts), drift_of(study, warehouse))
 
 

@@ -82,7 +82,7 @@ def test_report_and_sql_work_on_it_and_a_second_time_replaces(votes: Path, tmp_p
     assert Warehouse(place).query(query)["n"].item() == Warehouse(place).read(Estimates).height
     anew = voirdire("remeasure", "own", "--warehouse", place)
     assert anew.exit_code == 2
-    assert "was measured from a file" in anew.output
+    assert "comes from a file of votes" in anew.output
 
 
 def test_control_votes_alone_are_kept_and_reported(make_vote_log: Make, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     before = warehouse.read(VoteLog)
     result = voirdire("measure", votes, "--mode", "paper", "--warehouse", place)
     assert result.exit_code == 2
-    assert "holds another study named 'own'" in result.output
+    assert "already has another study named 'own'" in result.output
     assert_frame_equal(warehouse.read(VoteLog), before)
 
 
@@ -144,7 +144,7 @@ def test_a_calibration_is_not_replaced(votes: Path, tmp_path: Path) -> None:
         pass
     result = voirdire("measure", votes, "--warehouse", warehouse.path)
     assert (result.exit_code, warehouse.read(VoteLog).is_empty()) == (2, True)
-    assert "holds another study named 'own'" in result.output
+    assert "already has another study named 'own'" in result.output
 
 
 def test_what_fails_leaves_nothing(

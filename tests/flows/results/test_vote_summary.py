@@ -47,10 +47,10 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
         study="s",
     )
     assert probed_line(store, "s") == (
-        "offline/x answered alike in 3 of 4 probes: one vote per order was asked"
+        "offline/x repeated its vote in 3 of 4 probes: it was asked one vote per order"
     )
     facts = vote_facts(store, Study(name="s"))
-    assert facts.people == ("2 people, 8 votes; left out: 2 too fast (below 3 s), 2 not familiar.")
+    assert facts.people == ("2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar.")
     assert facts.probed == f"{probed_line(store, 's')}."
     assert facts.persons == {"people/ann", "people/bob"}
     assert facts.jury_usd is None

@@ -58,8 +58,8 @@ def test_a_judge_that_repeats_itself_is_named(
     counts.numbers["planned"] = 300
     counts.count_stopped(stops, votes)
     assert (
-        "100 not needed (offline/x answered alike in 99 of 100 probes: one vote per order was "
-        "asked)"
+        "100 not needed (offline/x repeated its vote in 99 of 100 probes: it was asked one vote "
+        "per order)"
     ) in counts.summary()
 
 

@@ -15,9 +15,9 @@ from tasks.kit.stage import (
     DAYS_VARIABLE,
     Compressed,
     Content,
+    cached_function,
     prune_results,
     stage,
-    stored_frames,
     uncached_task,
 )
 
@@ -138,7 +138,7 @@ def test_a_key_depends_on_the_code_and_on_polars(monkeypatch: pytest.MonkeyPatch
     assert _key(x=1) == before
 
 
-def test_a_stage_is_cached_by_content_and_an_uncached_task_is_not() -> None:
+def test_a_stage_is_cached_by_content_and_an_errand_never() -> None:
     def double(number: int) -> int:
         return 2 * number
 
@@ -150,13 +150,13 @@ def test_a_stage_is_cached_by_content_and_an_uncached_task_is_not() -> None:
     assert cached.fn(2) == never.fn(2) == 4
 
 
-def test_a_frame_is_stored_for_equal_inputs_only(
+def test_a_frame_is_remembered_for_equal_inputs_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staging, "results_folder", lambda: tmp_path / "new")
     asked = []
 
-    @stored_frames
+    @cached_function
     def times(frame: pl.DataFrame, number: int) -> pl.DataFrame:
         asked.append(number)
         return frame.with_columns(pl.col("a") * number)
@@ -183,12 +183,12 @@ def test_a_frame_is_stored_for_equal_inputs_only(
     assert asked == [2, 3, 2]
 
 
-def test_a_frame_that_cannot_be_stored_is_returned(
+def test_a_frame_that_cannot_be_remembered_is_returned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr(staging, "results_folder", lambda: tmp_path / "file")
-    assert stored_frames(pl.DataFrame)({"a": [1]}).equals(pl.DataFrame({"a": [1]}))
+    assert cached_function(pl.DataFrame)({"a": [1]}).equals(pl.DataFrame({"a": [1]}))
 
 
 def test_results_older_than_an_option_of_days_are_pruned(
