@@ -23,6 +23,8 @@ VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
 """Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
+LAST_REPEAT = 126
+"""Last repeat that ``tallies.sql`` can count: a set of repeats is an integer of 127 bits."""
 
 
 def author(side: str) -> Any:

@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
 from schemas.judging import (
+    LAST_REPEAT,
     SIDES,
     TALLIES,
     Ballots,
@@ -101,7 +102,20 @@ def text_sizes() -> list[pl.Expr]:
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
-    """Count the votes of each pair (``schemas/tallies.sql``)."""
+    """Count the votes of each pair (``schemas/tallies.sql``).
+
+    Raises
+    ------
+    ValueError
+        If a repeat is above 126: a set of repeats is an integer, with a bit for each.
+    """
+    last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
+    if last > LAST_REPEAT:
+        raise ValueError(
+            f"repeat {last} is too high: a pair has at most {LAST_REPEAT + 1} "
+            f"votes in each order, numbered 0 to {LAST_REPEAT}. Number the repeats of each pair "
+            "from 0, or leave some out."
+        )
     with duckdb.connect() as connection:
         lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
         connection.execute("set variable study = ''")

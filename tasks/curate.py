@@ -87,15 +87,17 @@ def _check(name: str, found: Imported) -> None:
             ~pl.col("perturbation").is_in(list(PERTURBATIONS))
         )["perturbation"],
     }
-    told = [
+    problems = [
         f"{ids.len()} {what} ({', '.join(ids.head(SHOWN))})"
         for what, ids in faults.items()
         if ids.len()
     ]
     if questions.is_empty():
-        told.append("no questions")
-    if told:
-        raise ValueError(f"dataset {name!r} has {'; '.join(told)}. Correct its importer or files.")
+        problems.append("no questions")
+    if problems:
+        raise ValueError(
+            f"dataset {name!r} has {'; '.join(problems)}. Correct its importer or files."
+        )
 
 
 def _blank(frame: pl.DataFrame, text: str) -> pl.Series:

@@ -77,8 +77,8 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
         failures = {file: _create_mart(connection, file) for file in waiting}
         left = [file for file, failure in failures.items() if failure]
         if left == waiting:
-            told = "; ".join(f"{file.name}: {failures[file]}" for file in left)
-            raise ValueError(f"marts that cannot be made: {told}")
+            reasons = "; ".join(f"{file.name}: {failures[file]}" for file in left)
+            raise ValueError(f"marts that cannot be made: {reasons}")
         waiting = left
 
 

@@ -303,11 +303,11 @@ def _verdict(
     each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
 ) -> dict[str, Any]:
     """Summarise a judge's results over the tested annotators."""
-    told = ~np.isnan(each["rejected"][at])
-    tested = int(told.sum())
+    known = ~np.isnan(each["rejected"][at])
+    tested = int(known.sum())
 
     def mean(name: str) -> float | None:
-        return float(each[name][at][told].mean()) if tested else None
+        return float(each[name][at][known].mean()) if tested else None
 
     rate = mean("rejected")
     return {

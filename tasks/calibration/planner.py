@@ -72,16 +72,16 @@ def describe_people(humans: pl.DataFrame) -> People:
 
     Labels are names, as in the test: 3 and "3" are the same, and the order of a list is ignored.
     """
-    told = _named(humans.drop_nulls(["item", "label"]))
-    twice = told.filter(pl.struct("annotator", "item").is_duplicated())
+    named = _named(humans.drop_nulls(["item", "label"]))
+    twice = named.filter(pl.struct("annotator", "item").is_duplicated())
     if not twice.is_empty():
         who, item = twice.select("annotator", "item").row(0)
         raise ValueError(
             f"{who!r:.60} labels item {item!r:.60} more than once. Keep one label each."
         )
-    shares = told["label"].value_counts().sort("label")["count"] / max(told.height, 1)
+    shares = named["label"].value_counts().sort("label")["count"] / max(named.height, 1)
     votes = (
-        told.group_by("item", "label")
+        named.group_by("item", "label")
         .len()
         .group_by("item")
         .agg(n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum())
@@ -92,7 +92,7 @@ def describe_people(humans: pl.DataFrame) -> People:
             "planning needs two labels or more, and instances that two people labelled."
         )
     pairs = int((votes["n"] * (votes["n"] - 1)).sum())
-    each = told.group_by("item").len()["len"].median()
+    each = named.group_by("item").len()["len"].median()
     people = max(2, round(float(each)))  # type: ignore[arg-type]
     return People(shares.to_list(), int(votes["same"].sum()) / pairs, people)
 

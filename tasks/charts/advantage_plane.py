@@ -40,11 +40,11 @@ Row = dict[str, Any]
 )
 def advantage_plane(advantages: DataFrame[Advantages]) -> list[str]:
     """Draw a panel per judge, the highest advantage first."""
-    told = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
-    means = told.group_by("who").agg(mean=pl.col("advantage_probability").mean())
+    tested = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
+    means = tested.group_by("who").agg(mean=pl.col("advantage_probability").mean())
     best = means.sort(-pl.col("mean"), "who").head(MOST)["who"]
     return [
-        _panel(f"plane-{at}", told.filter(pl.col("who") == who).sort("annotator").to_dicts())
+        _panel(f"plane-{at}", tested.filter(pl.col("who") == who).sort("annotator").to_dicts())
         for at, who in enumerate(best)
     ]
 

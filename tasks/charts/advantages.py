@@ -35,13 +35,13 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     rows: list[Row] = [
         {**row, "name": known[row["who"]], "dots": dots.get(row["who"], [])} for row in ordered
     ]
-    told = [
+    shown_values = [
         v
         for row in rows
         for v in (row["low"], row["human_advantage_probability"], *row["dots"])
         if v is not None
     ]
-    low = max(-0.03, min([0.5, *told]) - 0.05)
+    low = max(-0.03, min([0.5, *shown_values]) - 0.05)
     with settings("advantages"):
         sheet = row_sheet("advantages", "Advantage probability", _subtitle(rows), rows)
         scale(sheet, low, 1.02, "AP", ("aligns worse", "as well"))

@@ -84,8 +84,8 @@ def _name(row: Row) -> Name:
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
-    told = found["label"].n_unique()
-    many = f"the last {len(waves)} of {told} waves" if told > len(waves) else f"waves: {told}"
+    total = found["label"].n_unique()
+    many = f"the last {len(waves)} of {total} waves" if total > len(waves) else f"waves: {total}"
     return f"{many}; level per wave {number(found['level'].max(), 3)}"  # type: ignore[arg-type]
 
 

@@ -112,8 +112,8 @@ def _panel(key: str, where: str, rows: Sequence[Row], juries: dict[tuple[str, st
         sheet.axes.axhline(len(members), color=INK, linewidth=1.2)
         for x, perturbation in enumerate(columns):
             _cell(sheet, (x, len(members)), juries.get((perturbation, "")), "")
-        told = "Shift of each member of the jury, and of the jury, by perturbation"
-        return sheet.render(f"{told}, {where}" if where else told)
+        caption = "Shift of each member of the jury, and of the jury, by perturbation"
+        return sheet.render(f"{caption}, {where}" if where else caption)
 
 
 def _head(

@@ -37,9 +37,9 @@ Row = dict[str, Any]
 )
 def winning_rates(alt_tests: DataFrame[AltTests]) -> list[str]:
     """Draw a line per judge, the best first, so many in a panel."""
-    told = with_who(alt_tests.filter(pl.col("winning_rate").is_not_null()))
-    judges = told.filter("asked").sort(-pl.col("advantage_probability"), "who").to_dicts()
-    points = told.sort("epsilon").partition_by("who", as_dict=True)
+    tested = with_who(alt_tests.filter(pl.col("winning_rate").is_not_null()))
+    judges = tested.filter("asked").sort(-pl.col("advantage_probability"), "who").to_dicts()
+    points = tested.sort("epsilon").partition_by("who", as_dict=True)
     known = short_names([row["who"] for row in judges], WIDE)
     return [
         _panel(

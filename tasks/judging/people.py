@@ -67,8 +67,14 @@ def judge_of(voter: str) -> str:
 
 def people_table(judges: Sequence[str]) -> DataFrame[Judges]:
     """Return the frame of judges who are people."""
-    told = {"provider": PEOPLE, "model": "person", "params": "{}", "system": "", "simulated": False}
-    return Judges.of(pl.DataFrame([{"judge": judge, **told} for judge in judges]))
+    columns = {
+        "provider": PEOPLE,
+        "model": "person",
+        "params": "{}",
+        "system": "",
+        "simulated": False,
+    }
+    return Judges.of(pl.DataFrame([{"judge": judge, **columns} for judge in judges]))
 
 
 def people_prompt() -> DataFrame[Prompts]:
@@ -238,14 +244,14 @@ def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFra
     )
     short = pl.format("; the study has only {} questions", "questions")
     more = pl.format("; at least {} more ballots", "ballots")
-    told = pl.format(
+    sentence = pl.format(
         f"{{}} of {FEWEST_CLUSTERS} questions complete, {{}} begun: a shift takes this person's "
         "votes on every version of an answer{}",
         "complete",
         "begun",
         pl.when(pl.col("questions") < FEWEST_CLUSTERS).then(short).otherwise(more),
     )
-    return counts.select("judge", *cell, open=told)
+    return counts.select("judge", *cell, open=sentence)
 
 
 def _samples(pairs: pl.DataFrame, seed: int) -> list[str]:

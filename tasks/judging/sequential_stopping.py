@@ -98,9 +98,9 @@ def probes(ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
 
 def deterministic_judges(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> list[str]:
     """Return the judges whose repeats agree in at least 99 % of 100 probes."""
-    told = probed(ballots, votes)
+    probes_by_judge = probed(ballots, votes)
     enough = (pl.col("probes") >= PROBES) & (pl.col("alike") >= AGREEMENT * pl.col("probes"))
-    return told.filter(enough)["judge"].to_list()
+    return probes_by_judge.filter(enough)["judge"].to_list()
 
 
 def probed(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> pl.DataFrame:

@@ -47,8 +47,8 @@ class Place(click.Path):
         except (FileNotFoundError, NotADirectoryError):
             pass
         except (OSError, ValueError) as error:
-            told = getattr(error, "strerror", None) or error
-            self.fail(f"{os.fspath(value)!r:.200} cannot be used: {told}.", param, ctx)
+            why = getattr(error, "strerror", None) or error
+            self.fail(f"{os.fspath(value)!r:.200} cannot be used: {why}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -139,8 +139,8 @@ def _check(context: click.Context, parameter: click.Parameter, value: object) ->
         if not isinstance(each, str | Path):
             continue
         if problem := _problem_of(str(each), lines=parameter.name == QUERY):
-            told = f"{str(each)!r:.200} {problem}."
-            raise click.BadParameter(told, ctx=context, param=parameter)
+            text = f"{str(each)!r:.200} {problem}."
+            raise click.BadParameter(text, ctx=context, param=parameter)
 
 
 def _problem_of(text: str, *, lines: bool) -> str:

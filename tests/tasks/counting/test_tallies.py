@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.judging import LAST_REPEAT
 from tasks.aggregate import count_votes
 
 Make = Callable[..., pl.DataFrame]
@@ -14,7 +16,7 @@ SIDES = {("anchor", "first"): "anchor", ("anchor", "second"): "target"}
 SIDES |= {("target", "first"): "target", ("target", "second"): "anchor"}
 CHOICES = ("first", "second", "tie", "invalid", "abstain", "ambiguous", None)
 BALLOTS = st.dictionaries(
-    st.tuples(st.sampled_from(["anchor", "target"]), st.integers(0, 99)),
+    st.tuples(st.sampled_from(["anchor", "target"]), st.integers(0, LAST_REPEAT)),
     st.sampled_from(CHOICES),
     min_size=1,
     max_size=20,
@@ -75,3 +77,9 @@ def test_counts_are_those_of_a_loop(
         "once_21": {"anchor": -1, "tie": 0, "target": 1}.get(turned.get(0, "")),
     }
     assert {name: row[name] for name in expected} == expected
+
+
+def test_a_repeat_that_cannot_be_counted_is_refused(make_vote_log: Make) -> None:
+    log = make_vote_log([{"shown_first": "anchor", "repeat": LAST_REPEAT + 1, "choice": "tie"}])
+    with pytest.raises(ValueError, match="repeat 127 is too high: a pair has at most 127 votes"):
+        count_votes(log)
