@@ -101,7 +101,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         votes = await cast_all(ballots, asked, pairs, schedule, claims)
         # Imported while the judges were asked.
         from flows.results.audit_results import save_results
-        from tasks.result_stages import log_votes
+        from flows.results.stages import log_votes
 
         stops = mark_stops(ballots, votes, schedule)
         counts.count_stopped(stops, votes)

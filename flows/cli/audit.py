@@ -12,10 +12,10 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from flows.running.local_models import start_servers
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
+from flows.serving.local_models import start_servers
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
 from tasks.engine.worker_client import shared_worker

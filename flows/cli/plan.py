@@ -24,8 +24,7 @@ from flows.cli.power_analysis import (
     sample_table,
 )
 from flows.cli.terminal import plain_table
-from flows.running.budget_check import budget_line, without_bounds
-from flows.running.readiness import not_ready, not_ready_line
+from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes

@@ -10,11 +10,11 @@ from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
 from flows.publishing.pages import render_page, report_path, write_page
+from flows.results.stages import write_report
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
-from tasks.result_stages import write_report
 
 
 async def publish(

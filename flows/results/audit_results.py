@@ -5,12 +5,12 @@ from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line, drift_of
+from flows.results.stages import RESULTS, measure_wave
 from flows.running.run_row import RunRow
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations, Drifts, Estimates, Findings
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.result_stages import RESULTS, measure_wave
 from tasks.results import conclusions_of, results_of
 
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows.results.preparation import prepare_results
 from flows.running.claims import Claims
-from flows.running.local_models import model_servers
-from flows.running.preparation import prepare_results
 from flows.running.progress import Progress, notifier
 from flows.running.provider_batches import Batching
 from flows.running.recovery import discard_journal, mark_dead_runs
+from flows.serving.local_models import model_servers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
 from tasks.engine.worker_client import Session, shared_worker

@@ -1,18 +1,19 @@
 """Judges that cannot be asked now: no key, no address, or a cost without a bound.
 
-This is checked before the heavy imports, so without frames.
+This is checked before the heavy imports, so without frames. Also: whether a budget suffices.
 """
 
 from collections.abc import Mapping
 
 from flows.studies import Study
-from tasks.engine.litellm_adapter import diverting
-from tasks.providers import JUDGES, provider_of
+from tasks.engine.litellm_adapter import diverting, highest_price
+from tasks.engine.queue import most_tokens
+from tasks.providers import JUDGES, PROVIDERS, provider_of
 
 
 def not_ready(study: Study) -> dict[str, str]:
     """Return the judges that cannot be asked, each with the reason."""
-    unbounded = _without_bounds(study)
+    unbounded = without_bounds(study)
     reasons = {
         judge: "; ".join(
             filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
@@ -49,10 +50,54 @@ def _without_key(judge: str) -> str:
     return f"no API key or address in {' and '.join(missing)}" if missing else ""
 
 
-def _without_bounds(study: Study) -> dict[str, str]:
+def without_bounds(study: Study) -> dict[str, str]:
+    """Return the judges whose cost per call has no bound, so that no budget can hold, and why."""
     if study.budget_usd is None:
         return {}
     # Imports frames, which takes half a second.
-    from flows.running.budget_check import without_bounds
+    from tasks.judge import dropped_params
 
-    return without_bounds(study)
+    dropped = dropped_params(study.judges, study.prompt)
+    gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
+    return {
+        judge: f"the budget of {study.budget_usd:g} USD cannot hold, because a call's cost has no "
+        f"bound: {JUDGES[judge].model} has {' and '.join(missing)}; "
+        f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}, or ask without a budget"
+        for judge, missing in gaps.items()
+        if missing
+    }
+
+
+def _missing(judge: str, dropped: list[str]) -> list[str]:
+    asked = JUDGES[judge]
+    if provider_of(judge).simulated:
+        return []
+    sent = {name: value for name, value in asked.params.items() if name not in dropped}
+    missing = []
+    if highest_price(asked) is None:
+        missing.append(
+            "no known price (usd_per_million = { prompt = ..., completion = ... }, in US dollars)"
+        )
+    if most_tokens(asked.model_copy(update={"params": sent})) is None:
+        unsent = " that is sent" if most_tokens(asked) else ""
+        missing.append(f"no max_tokens{unsent} (params = {{ max_tokens = ... }})")
+    return missing
+
+
+def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) -> str:
+    """Compare a budget with the estimated cost."""
+    budget = f"The budget of {budget_usd:g} USD"
+    if usd is None or most_usd is None:
+        return f"{budget} cannot be compared with the cost, which is unknown."
+    amounts = f"{usd:.2f} USD, at most {most_usd:.2f}"
+    if usd > budget_usd:
+        return f"{budget} is exceeded by the estimate ({amounts}): the run would end with gaps."
+    if most_usd > budget_usd:
+        return (
+            f"{budget} covers the estimate ({amounts}), but not the highest possible cost: if "
+            "replies are long, the run may end with gaps."
+        )
+    return (
+        f"{budget} covers the estimate and the highest possible cost ({amounts}), "
+        "unless calls have to be repeated."
+    )

@@ -12,12 +12,13 @@ from tasks.engine.client import (
     call_error,
     litellm_call,
     max_bytes_without_slot,
-    preview_body,
     request_of,
+    send,
     with_timeout,
 )
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.litellm_adapter import load_litellm, price_of, reply_of
+from tasks.engine.queue import RequestSlot
 from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider
 
@@ -55,6 +56,46 @@ class BatchStatus(NamedTuple):
     """Ids of the files of replies and errors, if there are any."""
     seconds: float = 0.0
     """Time from its creation to its end."""
+
+
+class RequestPreview(RequestSlot):
+    """A slot that keeps the body of the request and refuses to send it."""
+
+    def __init__(self) -> None:
+        super().__init__(self._refuse, lambda: None)
+        self.body: bytes | None = None
+
+    async def send(self, body: bytes) -> None:
+        """Keep the body.
+
+        Raises
+        ------
+        CallError
+            Always, so that nothing is sent.
+        """
+        self.body = body
+        await self._refuse()
+
+    async def _refuse(self) -> None:
+        raise CallError("this request is only previewed", transient=False)
+
+
+async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
+    """Return the body that a request would send; nothing is sent.
+
+    Raises
+    ------
+    Exception
+        If litellm refuses it.
+    """
+    preview = RequestPreview()
+    try:
+        await send(request, judge, preview)
+    except Exception:
+        if preview.body is None:
+            raise
+    body: dict[str, Any] = json.loads(preview.body or b"{}")
+    return body
 
 
 async def request_body(

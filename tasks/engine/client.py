@@ -80,7 +80,7 @@ async def call(
         else:
             request, dropped = request_of(provider, judge, messages, params)
             async with slot.time_limit(_seconds(request["timeout"], provider)):
-                response = await _send(request, judge, slot)
+                response = await send(request, judge, slot)
             slot.release()
             reply = reply_of(response, slot.seconds or 0.0, judge)
     except Exception as error:
@@ -106,7 +106,8 @@ def request_of(
     return request, dropped
 
 
-async def _send(request: Params, judge: Judge, slot: RequestSlot) -> Any:
+async def send(request: Params, judge: Judge, slot: RequestSlot) -> Any:
+    """Send a request by litellm when its slot allows."""
     litellm, route = load_litellm(), _route(judge.model)
     slot.needs_cost = is_priced(judge.model) and not judge.usd_per_million
     current_slot.set(slot)
@@ -119,46 +120,6 @@ async def _send(request: Params, judge: Judge, slot: RequestSlot) -> Any:
     else:
         litellm.aclient_session = _client("").client
     return await litellm.acompletion(**request)
-
-
-class RequestPreview(RequestSlot):
-    """A slot that keeps the body of the request and refuses to send it."""
-
-    def __init__(self) -> None:
-        super().__init__(self._refuse, lambda: None)
-        self.body: bytes | None = None
-
-    async def send(self, body: bytes) -> None:
-        """Keep the body.
-
-        Raises
-        ------
-        CallError
-            Always, so that nothing is sent.
-        """
-        self.body = body
-        await self._refuse()
-
-    async def _refuse(self) -> None:
-        raise CallError("this request is only previewed", transient=False)
-
-
-async def preview_body(request: Params, judge: Judge) -> Params:
-    """Return the body that a request would send; nothing is sent.
-
-    Raises
-    ------
-    Exception
-        If litellm refuses it.
-    """
-    preview = RequestPreview()
-    try:
-        await _send(request, judge, preview)
-    except Exception:
-        if preview.body is None:
-            raise
-    body: Params = json.loads(preview.body or b"{}")
-    return body
 
 
 def _client(provider: str) -> Any:

@@ -62,7 +62,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
 ) -> None:
     # a provider of one's own, whose server finds nothing installed
     (tmp_path / "served_by.py").write_text(
-        "from flows.running import local_models as served\n"
+        "from flows.serving import local_models as served\n"
         "served.find_spec = lambda _: None\nserved.main()\n"
     )
     folder = tmp_path / "providers"

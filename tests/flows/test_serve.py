@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from flows.results import stages
 from flows.studies import STUDIES
-from tasks import result_stages as stages
 from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 

@@ -28,7 +28,7 @@ def test_server_and_worker_start_before_frames_and_prefect_are_imported() -> Non
 def test_results_are_imported_while_judges_are_asked() -> None:
     of_results = (
         "flows.results.audit_results",
-        "tasks.result_stages",
+        "flows.results.stages",
         "tasks.report",
         "tasks.statistics.asr",
         "tasks.charts.forest",
@@ -37,7 +37,7 @@ def test_results_are_imported_while_judges_are_asked() -> None:
         "matplotlib.backends.backend_svg",
     )
     assert _loaded("import flows.audit", *of_results) == set()
-    prepared = "from flows.running.preparation import prepare_results; prepare_results()"
+    prepared = "from flows.results.preparation import prepare_results; prepare_results()"
     assert _loaded(f"import flows.audit; {prepared}", *of_results) == {*of_results}
 
 
@@ -45,11 +45,11 @@ def test_results_are_imported_while_judges_are_asked() -> None:
 def test_preparation_leaves_no_template_and_no_code_to_read() -> None:
     code = (
         "import flows.audit\n"
-        "from flows.running.preparation import prepare_results; prepare_results()\n"
+        "from flows.results.preparation import prepare_results; prepare_results()\n"
         "from tasks.kit.code_digest import reachable_digest\n"
         "from tasks.report import TEMPLATE\n"
         "from tasks.reporting.page import environment\n"
-        "from tasks.result_stages import RESULTS, log_votes\n"
+        "from flows.results.stages import RESULTS, log_votes\n"
         "read = reachable_digest.cache_info().misses\n"
         "for step in (log_votes, *RESULTS): reachable_digest(step.fn.__module__)\n"
         "assert reachable_digest.cache_info().misses == read\n"

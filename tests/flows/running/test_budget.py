@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.running import budget_check
-from flows.running.budget_check import budget_line, without_bounds
+from flows.running import readiness
+from flows.running.readiness import budget_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
 
@@ -33,10 +33,10 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Make:
         **judge: Any,
     ) -> Study:
         one = Judge(**{"judge": NAME, "provider": "desk", "model": "hosted_vllm/one", **judge})
-        monkeypatch.setattr(budget_check, "JUDGES", {NAME: one})
-        monkeypatch.setattr(budget_check, "PROVIDERS", Catalogue())
-        monkeypatch.setattr(budget_check, "provider_of", lambda _: Provider(simulated=simulated))
-        monkeypatch.setattr(budget_check, "dropped_params", lambda *_: {NAME: [*dropped]})
+        monkeypatch.setattr(readiness, "JUDGES", {NAME: one})
+        monkeypatch.setattr(readiness, "PROVIDERS", Catalogue())
+        monkeypatch.setattr(readiness, "provider_of", lambda _: Provider(simulated=simulated))
+        monkeypatch.setattr("tasks.judge.dropped_params", lambda *_: {NAME: [*dropped]})
         return Study(judges=[NAME], budget_usd=budget)
 
     return make

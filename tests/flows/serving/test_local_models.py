@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from flows.running import local_models
-from flows.running.local_models import MODEL, SERVER, model_file
+from flows.serving import local_models
+from flows.serving.local_models import MODEL, SERVER, model_file
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
@@ -35,7 +35,7 @@ def _free_port() -> int:
 
 def _run(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "flows.running.local_models", *words],
+        [sys.executable, "-m", "flows.serving.local_models", *words],
         cwd=REPO,
         capture_output=True,
         text=True,
@@ -109,7 +109,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
 def address() -> Iterator[str]:
     port = _free_port()
     with subprocess.Popen(
-        [sys.executable, "-m", "flows.running.local_models", "--port", str(port)],
+        [sys.executable, "-m", "flows.serving.local_models", "--port", str(port)],
         cwd=REPO,
         text=True,
         stdin=subprocess.PIPE,
@@ -161,7 +161,7 @@ def test_it_lists_its_model(address: str) -> None:
 
 def test_the_provider_asks_one_at_a_time_and_for_nothing() -> None:
     provider = PROVIDERS["local"].provider
-    assert (provider.serve, provider.concurrency) == ("flows.running.local_models", 1)
+    assert (provider.serve, provider.concurrency) == ("flows.serving.local_models", 1)
     assert not provider.simulated
     assert provider.missing_variables() == []
     assert JUDGE.usd_per_million

@@ -1,6 +1,6 @@
 """Model servers on this machine, and one for a small language model from Python packages.
 
-``python -m flows.running.local_models --port 8742`` serves that model by llama.cpp on loopback,
+``python -m flows.serving.local_models --port 8742`` serves that model by llama.cpp on loopback,
 with OpenAI's API. It ends when its standard input does, so also when its parent is killed.
 """
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.running import local_models
-from flows.running.local_models import ModelServer, model_servers, start_servers
+from flows.serving import local_models
+from flows.serving.local_models import ModelServer, model_servers, start_servers
 from tasks.providers import JUDGES, Judge, Provider
 
 # A server that takes a moment to load, and ends with its standard input or when it is told to.

@@ -7,7 +7,7 @@ from tasks.kit.code_digest import reachable_digest
 
 MODULES = (
     "flows.results.audit_results",
-    "tasks.result_stages",
+    "flows.results.stages",
     # Matplotlib imports these when it is first used.
     "matplotlib.figure",
     "matplotlib.backends.backend_svg",
@@ -26,9 +26,9 @@ def prepare_results() -> None:
         catalogue = getattr(import_module(module), name)
         for entry in catalogue:
             catalogue[entry]
+    from flows.results.stages import RESULTS, log_votes
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment
-    from tasks.result_stages import RESULTS, log_votes
 
     for template in (TEMPLATE, *PARTS):
         environment().get_template(template)
