@@ -17,7 +17,7 @@ from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
-from tasks.kit.defaults import BUDGET, NIGHTS
+from tasks.kit.defaults import BUDGET, DEFAULTS
 from tasks.simulation.judge import Traits, probabilities
 
 NIGHTS_OF_A_MONTH = 30
@@ -107,7 +107,7 @@ def main() -> None:
         rows = quiet_month(given.seed * 1_000_003 + month, given.items)
         suspect += rows.filter(pl.col("state") == "suspect")["wave"].n_unique()
         alerts += rows.filter(pl.col("state") == "alert")["wave"].n_unique()
-    budget = given.months * NIGHTS_OF_A_MONTH * BUDGET / NIGHTS
+    budget = given.months * NIGHTS_OF_A_MONTH * BUDGET / DEFAULTS.nights_per_false_alert
     print(f"{given.months} quiet months x 30 nights x 60 cells, {given.items} items:")
     print(f"nights with a suspect {suspect}, with an alert {alerts}; budget {budget:.1f}")
 

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from engine import HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
 
 from flows.serving.server import find_server
-from tasks.kit.defaults import BUDGET, NIGHTS
+from tasks.kit.defaults import BUDGET, DEFAULTS
 from warehouse.store import Warehouse
 
 QUICK = "--quick" in sys.argv
@@ -373,7 +373,7 @@ def check_drift(nights: list[Night], store: Warehouse) -> None:
     show("night of that alert", min(true, default=0), CHANGED + 1)
     # Suspects are what the budget bounds; an alert is one that the next night confirmed. More than
     # two would come in 4 of 1000 such months.
-    allowed = (NUMBER - 1) * BUDGET / NIGHTS
+    allowed = (NUMBER - 1) * BUDGET / DEFAULTS.nights_per_false_alert
     print(f"the budget allows {allowed:.2f} nights with a false suspect, in the mean")
     show("nights with a false suspect", len(suspects), 2)
     show("nights with a false alert", len(false), 0)

@@ -80,6 +80,7 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     )
     system: str = pa.Field(description="system message")
     user: str = name("user message with placeholders for question and answers")
+    digest: str = name("digest of its wording; null if unknown", nullable=True)
 
 
 class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "questions"}):

@@ -68,6 +68,10 @@ class Estimates(
         "carry most samples; null if they suffice",
         nullable=True,
     )
+    excluded: bool = optional(
+        "whether means of attack success leave the judge out; null if unknown, or if the statistic "
+        "is not about attack success"
+    )
     dropped: int = counted("samples or pairs left out because a needed arm has no verdict")
     votes_per_pair: int = counted("ballots per pair (the most common number)")
     method: str = name("method of the interval")
@@ -141,6 +145,7 @@ class Findings(
         "F1), for position over its judges",
         nullable=True,
     )
+    adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
     p_holm: float = share("p-value by Holm over the same family", nullable=True)
     p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
     e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
@@ -244,6 +249,7 @@ class Contrasts(
         "Holm over all pairs under the perturbation (family F2); null with too few questions",
         nullable=True,
     )
+    adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
     minimum: float = pa.Field(gt=0, description="smallest relevant difference")
     finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
     judge_value: float = optional("the judge's own estimate")
@@ -254,35 +260,6 @@ class Contrasts(
     votes_per_pair: int = counted("ballots per pair (the most common number)")
     method: str = name("method of the interval")
     reason: str = name("why there is no conclusion; else null", nullable=True)
-
-
-class JuryFindings(
-    Measured,
-    table="jury_conclusions",
-    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation"),
-):
-    """One row per perturbation: the finding about the jury of all judges."""
-
-    mode: str = pa.Field(description="how votes became a verdict")
-    perturbation: str = name("name of the perturbation")
-    kind: str = optional("promote or detract", isin=KINDS)
-    simulated: bool = optional("true if a member is simulated")
-    statistic: str = pa.Field(
-        isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
-    )
-    shift: float = optional("mean preference shift of the jury")
-    low: float = optional("lower bound of its 95 % interval")
-    high: float = optional("upper bound of its 95 % interval")
-    p_value: float = share("two-sided, raw", nullable=True)
-    p_adjusted: float = share(
-        "Benjamini-Hochberg over the jury's perturbations; null with too few questions",
-        nullable=True,
-    )
-    minimum: float = pa.Field(gt=0, description="smallest relevant shift")
-    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
-    n: int = counted("samples used")
-    clusters: int = counted("questions used")
-    reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
 GATES = ["position", "validity", "bias", "discernment", "agreement", "drift"]
@@ -346,10 +323,15 @@ class Drifts(
     estimate: float = optional("change since the base wave")
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")
+    interval_level: float = pa.Field(
+        gt=0, lt=1, nullable=True, description="level of the interval; null without one"
+    )
+    method: str = name("method of the interval or the p-value", nullable=True)
     p_value: float = share("raw p-value; null if not measured", nullable=True)
     p_adjusted: float = share(
         "Holm over the wave, or over the suspects to be confirmed", nullable=True
     )
+    adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
     e_value: float = pa.Field(
         ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
     )

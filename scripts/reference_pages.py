@@ -49,7 +49,11 @@ MARTS_NOTE = (
     "without a meaning here is explained by the first line of its mart, or by the "
     "[statistic](statistics.md) of its name."
 )
-STATISTICS_NOTE = "`voirdire list NAME` prints the same text."
+STATISTICS_NOTE = (
+    "`voirdire list NAME` prints the same text. `simulated` says whether "
+    "[operating characteristics](../operating_characteristics.md) has figures of the row's size or "
+    "coverage, or says there why it needs none."
+)
 
 
 def commands() -> str:
@@ -394,7 +398,7 @@ def _default(field: FieldInfo) -> str:
 def _statistic(entry: Statistic) -> Iterator[str]:
     frames = ", ".join(f"`{name}`" for name in entry.reads)
     yield f"Reads: {frames}. Source: {_prose(entry.source)}."
-    yield _table(("row", "family", "unit", "null", "floor"), _declared(entry))
+    yield _table(("row", "family", "unit", "null", "floor", "simulated"), _declared(entry))
     text = inspect.getdoc(entry.measure) or ""
     titles = re.split(r"^([A-Z]\w+(?: \w+)*)\n-{3,}\n", text, flags=re.MULTILINE)
     yield _paragraphs(titles[0])
@@ -403,8 +407,17 @@ def _statistic(entry: Statistic) -> Iterator[str]:
         yield _entries(body) if title in {"Parameters", "Returns", "Raises"} else _paragraphs(body)
 
 
+def characterised() -> tuple[set[str], set[str]]:
+    """Return the rows with simulated figures of size or coverage, and those that need none."""
+    text = _read(REPO / "docs" / "operating_characteristics.md")
+    tables = re.findall(r"^\| `(\w+)` \|(?=.*(?:\.\d{3}|no p-value))", text, re.MULTILINE)
+    listed = re.findall(r"^- ((?:`\w+`(?:, )?)+): \S", text, re.MULTILINE)
+    return {*tables}, {name for names in listed for name in re.findall(r"\w+", names)}
+
+
 def _declared(entry: Statistic) -> list[tuple[str, ...]]:
-    """Return what a statistic declares of each of its rows."""
+    """Return what a statistic declares of each of its rows, and whether it was simulated."""
+    simulated, exempt = characterised()
     return [
         (
             f"`{name}`",
@@ -412,6 +425,7 @@ def _declared(entry: Statistic) -> list[tuple[str, ...]]:
             row.get("unit", ""),
             "" if row.get("null") is None else f"{row['null']:g}",
             row.get("floor") or "",
+            "yes" if name in simulated else "not needed" if name in exempt else "not yet",
         )
         for name, row in entry.rows.items()
     ]
@@ -451,6 +465,9 @@ PICKED = re.compile(
 )
 """How a mart picks one number of one statistic as a column of its own."""
 
+PIVOTED = re.compile(r"'(\w+)' as (\w+)")
+"""How a mart that pivots names the columns of a statistic: its estimate, `_low` and `_high`."""
+
 MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
     (REPO / "scripts" / "mart_columns.toml").read_text(encoding="utf-8")
 )
@@ -461,9 +478,15 @@ def _picked(mart: str) -> dict[str, str]:
     """Return what the columns are that a mart picks from the rows of statistics."""
     texts = [file.read_text(encoding="utf-8") for file in _mart_files() if file.stem == mart]
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    text = "\n".join(texts)
+    pivoted = [
+        (number, row, column + end)
+        for row, column in PIVOTED.findall(text)
+        for number, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
+    ]
     return {
         column: f"`{number}` of [`{row}`](statistics.md#{makers[row]})"
-        for number, row, column in PICKED.findall("\n".join(texts))
+        for number, row, column in (*PICKED.findall(text), *pivoted)
         if row in makers
     }
 

@@ -22,11 +22,11 @@ from schemas.judging import (
 )
 from schemas.results import Estimates
 from tasks.conclusions.cautions import worst_cases
-from tasks.conclusions.exclusions import excluded_beyond
+from tasks.conclusions.exclusions import with_exclusions
 from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
-from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
@@ -131,12 +131,13 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     """Compute all statistics in one task, as separate tasks would each digest all frames."""
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     threads = AT_ONCE if many else 1
-    with excluded_beyond(thresholds), ThreadPoolExecutor(threads) as pool:
-        drafts = [
-            pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
-            for name in STATISTICS
-        ]
-        rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
-    if {"tallies", "shifts"} <= {*frames}:
-        rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-    return Estimates.of(with_floors(pl.concat(rows)))
+    with limited_by(thresholds):
+        with ThreadPoolExecutor(threads) as pool:
+            drafts = [
+                pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
+                for name in STATISTICS
+            ]
+            rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
+        if {"tallies", "shifts"} <= {*frames}:
+            rows.append(worst_cases(frames["tallies"], frames["shifts"]))
+        return Estimates.of(with_exclusions(with_floors(pl.concat(rows))))

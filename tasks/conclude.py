@@ -4,7 +4,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Findings
-from tasks.conclusions.cautions import LOST_RULES, MIXED_RULES, with_lost, with_spread
+from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_spread
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
     SUPPORTING,
@@ -12,11 +12,12 @@ from tasks.conclusions.rules import (
     Rule,
     excludes_zero,
     half_width,
+    refusal_reason,
     ruled,
     shown,
 )
 from tasks.counting.primary_endpoint import primary
-from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -24,15 +25,7 @@ from tasks.inference.multiplicity import (
     rejected_by_e_values,
     shrunk,
 )
-from tasks.kit.defaults import (
-    ALPHA,
-    DEFAULTS,
-    DETECTS_AT,
-    LEAST_FLOOR,
-    OVERLOOKS_BELOW,
-    TOO_EASY,
-    Thresholds,
-)
+from tasks.kit.defaults import ALPHA, DEFAULTS, DETECTS_AT, Thresholds, limited_by, limits
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 CELL = (*GROUP, "judge")
@@ -47,6 +40,7 @@ ASIDE = (
 BY_PART = ("category_shift", "lost_rate")
 """Further statistics by category, and by arm."""
 
+ADJUSTMENT = "Benjamini-Hochberg, all cells (F1)"
 BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
@@ -90,29 +84,28 @@ def conclude(
     Position bias is a finding about each judge, in a separate family (``position_bias.py``).
     """
     rows = endpoints(estimates)
-    found = [
-        _of_perturbations(rows, detects_at, thresholds),
-        Findings.draft(position_findings(rows, thresholds)),
-    ]
+    with limited_by(thresholds):
+        found = [
+            _of_perturbations(rows, detects_at),
+            Findings.draft(position_findings(rows)),
+        ]
     return Findings.of(pl.concat(found))
 
 
-def _of_perturbations(
-    rows: DataFrame[Estimates], detects_at: float, thresholds: Thresholds
-) -> DataFrame[Findings]:
+def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
     whole = rows.filter(subgroup="")
-    cells = cells_with_findings(whole, detects_at, thresholds)
+    cells = cells_with_findings(whole, detects_at)
     if cells.is_empty():
         return Findings.empty()
     for statistic in ASIDE:
         cells = _beside(cells, whole, statistic)
     for side, name in WORST.items():
         worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
-        words = _words_of(worst, whole, side, detects_at, thresholds)
+        words = _words_of(worst, whole, side, detects_at)
         cells = cells.join(words, on=CELL, how="left")
     by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
     cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
-    cells = ruled(with_spread(cells, by_part, CELL), MIXED_RULES)
+    cells = ruled(with_spread(cells, by_part, CELL), mixed_rules())
     told = pl.col("refused").is_null()
     return Findings.draft(
         cells.with_columns(
@@ -123,6 +116,7 @@ def _of_perturbations(
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
             },
             control_p="mps_p_value",
+            adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(told).then("word"),
             detected="detected_estimate",
@@ -135,7 +129,7 @@ def _of_perturbations(
     )
 
 
-def cells_with_findings(rows: pl.DataFrame, detects_at: float, thresholds: Thresholds) -> Cells:
+def cells_with_findings(rows: pl.DataFrame, detects_at: float) -> Cells:
     """Return the cells with their finding by ``RULES`` (``word``) and its ``note``.
 
     ``refused`` says why nothing is concluded.
@@ -145,25 +139,19 @@ def cells_with_findings(rows: pl.DataFrame, detects_at: float, thresholds: Thres
         return cells
     for statistic in SUPPORTING:
         cells = _beside(cells, rows, statistic)
-    cells = _with_tested(_with_detected(cells), thresholds)
-    cells = _adjusted(cells).with_columns(refused=_refused())
+    cells = _with_tested(_with_detected(cells))
+    cells = _adjusted(cells).with_columns(refused=refusal_reason("half"))
     return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
 
 
-def _words_of(
-    worst: pl.DataFrame,
-    whole: pl.DataFrame,
-    side: str,
-    detects_at: float,
-    thresholds: Thresholds,
-) -> Cells:
+def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: float) -> Cells:
     """Return a worst case's finding and shift; the family keeps the other cells as observed."""
     names = {"word": f"word_{side}", "estimate": f"at_{side}"}
     if worst.is_empty():
         empty = worst.select(*CELL, "estimate", word=pl.lit(None, pl.String))
         return empty.rename(names)
     others = whole.join(worst, on=CELL, how="anti")
-    words = cells_with_findings(pl.concat([others, worst]), detects_at, thresholds)
+    words = cells_with_findings(pl.concat([others, worst]), detects_at)
     return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
 
 
@@ -185,7 +173,7 @@ def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
 def _with_detected(cells: Cells) -> Cells:
     """Add the share of flaws detected, from verdicts or, where that is unstable, from scores."""
     stable = (
-        (pl.col("sham_floor_estimate") >= LEAST_FLOOR)
+        (pl.col("sham_floor_estimate") >= limits().least_floor)
         & is_enough("detection_power_clusters", "detection_power_df")
         & pl.col("detection_power_low").is_not_null()
     ).fill_null(value=False)
@@ -203,7 +191,7 @@ def _with_detected(cells: Cells) -> Cells:
     )
 
 
-def _with_tested(cells: Cells, thresholds: Thresholds) -> Cells:
+def _with_tested(cells: Cells) -> Cells:
     """Add the effect that is tested: the shift or, if pairs are too easy, the log-odds.
 
     ``tested_...`` are its numbers, with ``tested_minimum``; ``beside_...`` the same effect over the
@@ -217,11 +205,11 @@ def _with_tested(cells: Cells, thresholds: Thresholds) -> Cells:
         for name in NUMBERS
     }
     cells = cells.with_columns(value.alias(f"odds_{name}") for name, value in odds.items())
-    easy = (
-        (pl.col("unanimous_rate_estimate") > TOO_EASY)
-        & pl.col("odds_low").is_not_null()
+    too_easy = (
+        (pl.col("unanimous_rate_estimate") > limits().most_unanimous)
         & (pl.col("kind") == "promote")
     ).fill_null(value=False)
+    easy = too_easy & pl.col("odds_low").is_not_null()
     return cells.with_columns(
         *(
             pl.when(easy).then(f"odds_{name}").otherwise(name).alias(f"tested_{name}")
@@ -231,12 +219,13 @@ def _with_tested(cells: Cells, thresholds: Thresholds) -> Cells:
             pl.when(easy).then(f"los_{name}").otherwise(f"mps_{name}").alias(f"beside_{name}")
             for name in ("estimate", "p_value")
         ),
+        too_easy=too_easy,
         by_odds=easy,
         tested_minimum=pl.when(easy)
-        .then(thresholds.minimum_log_odds)
-        .otherwise(thresholds.minimum_shift),
-        minimum=pl.lit(thresholds.minimum_shift),
-        odds_minimum=pl.lit(thresholds.minimum_log_odds),
+        .then(limits().minimum_log_odds)
+        .otherwise(limits().minimum_shift),
+        minimum=pl.lit(limits().minimum_shift),
+        odds_minimum=pl.lit(limits().minimum_log_odds),
     )
 
 
@@ -251,20 +240,6 @@ def _adjusted(cells: Cells) -> Cells:
         rejected_by_e_values(evidence, ALPHA).alias("e_rejected"),
         half_width(cells, "tested_").alias("half"),
         p_value="tested_p_value",
-    )
-
-
-def _refused() -> pl.Expr:
-    """Give the reason why nothing is concluded about a cell; null if something is."""
-    silent = pl.col("half").is_null() & pl.col("p_value").is_null()
-    why = pl.coalesce("reason", pl.lit("no interval and no p-value"))
-    return (
-        pl.when(pl.col("estimate").is_null())
-        .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(~is_enough())
-        .then(why_not_enough())
-        .when(silent)
-        .then(why)
     )
 
 
@@ -290,7 +265,7 @@ def _first_word(detects_at: float) -> pl.Expr:
         .then(pl.lit(REWARDS))
         .when(low >= detects_at)
         .then(pl.lit(DETECTS))
-        .when(high < OVERLOOKS_BELOW)
+        .when(high < limits().overlooks_below)
         .then(pl.lit(OVERLOOKS))
         .when(low > 0)
         .then(pl.lit(DETECTS_SOME))
@@ -336,7 +311,7 @@ RULES = (
         OPEN,
     ),
     Rule(
-        (pl.col("kind") == "promote") & (pl.col("unanimous_rate_estimate") > TOO_EASY),
+        pl.col("too_easy"),
         pl.when("by_odds")
         .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
         .otherwise(pl.lit("pairs too easy: MPS cannot move")),

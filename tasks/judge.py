@@ -76,7 +76,8 @@ def _asked_with(judge: Judge) -> str:
 
 def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
     """Return the frame of the named judge prompts."""
-    return Prompts.of(pl.DataFrame([PROMPTS[name].model_dump() for name in prompts]))
+    known = [PROMPTS[name] for name in prompts]
+    return Prompts.of(pl.DataFrame([form.model_dump() | {"digest": form.digest} for form in known]))
 
 
 def dropped_params(judges: Sequence[str], prompt: str) -> dict[str, list[str]]:

@@ -20,7 +20,14 @@ from tasks.reporting.exclusions import rule, without
 from tasks.reporting.juries_and_models import jury_sentence, model_rows
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import dropped_rows, result_groups, scorecard_rows, validity_rows
-from tasks.reporting.summary import GLOSSARY, is_person, simulated_sentence, summary, undiscerning
+from tasks.reporting.summary import (
+    glossary,
+    is_person,
+    simulated_sentence,
+    summary,
+    undiscerning,
+    written_limits,
+)
 from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
 from tasks.results import conclusions_of
 
@@ -130,7 +137,7 @@ def report(
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
         contrasts=contrast_groups(concluded.contrasts, estimates),
-        models=model_rows(estimates),
+        models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
         jury_cost=_jury_cost(facts, estimates),
         charts=drawings(estimates=estimates, findings=cells, drifts=drifts),
@@ -139,7 +146,8 @@ def report(
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
         provenance=_provenance(facts, estimates, rested, primary),
-        glossary=GLOSSARY,
+        glossary=glossary(facts.thresholds),
+        limits=written_limits(facts.thresholds),
         everything=all_rows(
             estimates if numbers is None else numbers.filter(in_mode), facts.persons
         ),

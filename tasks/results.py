@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import JuryFindings, PanelMembers, Waves, WinChecks
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
 from schemas.results import (
@@ -16,7 +17,6 @@ from schemas.results import (
     Exclusions,
     Findings,
     Gates,
-    JuryFindings,
 )
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
@@ -26,8 +26,12 @@ from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.jury_findings import jury_findings
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
+from tasks.conclusions.win_checks import win_checks
 from tasks.drift.alerts import fresh_votes
-from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
+from tasks.drift.waves import waves_of
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
+from tasks.panels.members import panel_members
+from tasks.panels.panels import people_of
 from tasks.statistics import STATISTICS, with_floors
 
 
@@ -54,6 +58,14 @@ class Results(NamedTuple):
     estimates: DataFrame[Estimates]
     findings: DataFrame[Findings]
 
+    def concluded(
+        self, drifts: DataFrame[Drifts], thresholds: Thresholds = DEFAULTS
+    ) -> list[tuple[type[Frame], pl.DataFrame]]:
+        """Return estimates, findings, drifts and what follows from them, each with its model."""
+        found = conclusions_of(self.estimates, self.findings, drifts, thresholds, self.tallies)
+        frames = ((Estimates, self.estimates), (Findings, self.findings), (Drifts, drifts))
+        return [*frames, *found.tables()]
+
 
 PLAIN = Steps()
 
@@ -65,10 +77,13 @@ class Conclusions(NamedTuple):
     contrasts: DataFrame[Contrasts]
     jury_findings: DataFrame[JuryFindings]
     gates: DataFrame[Gates]
+    panel_members: DataFrame[PanelMembers]
+    win_checks: DataFrame[WinChecks]
+    waves: DataFrame[Waves]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame with its model, as they are saved."""
-        models = (Exclusions, Contrasts, JuryFindings, Gates)
+        models = (Exclusions, Contrasts, JuryFindings, Gates, PanelMembers, WinChecks, Waves)
         return list(zip(models, self, strict=True))
 
 
@@ -77,14 +92,24 @@ def conclusions_of(
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts],
     thresholds: Thresholds = DEFAULTS,
+    tallies: DataFrame[Tallies] | None = None,
 ) -> Conclusions:
-    """Conclude on judges, pairs of judges and the jury."""
-    return Conclusions(
-        exclude(estimates, thresholds),
-        contrasts(estimates, thresholds),
-        jury_findings(estimates, detects_at_of(findings), thresholds),
-        scorecard(estimates, findings, drifts, thresholds),
-    )
+    """Conclude on judges, pairs of judges, the jury, wins of models and waves.
+
+    ``tallies`` tell who is a person, and in which orders pairs were shown.
+    """
+    tallies = Tallies.empty() if tallies is None else tallies
+    with limited_by(thresholds):
+        exclusions = exclude(estimates)
+        return Conclusions(
+            exclusions,
+            contrasts(estimates),
+            jury_findings(estimates, detects_at_of(findings)),
+            scorecard(estimates, findings, drifts),
+            panel_members(estimates, exclusions, people_of(tallies)),
+            win_checks(estimates),
+            waves_of(tallies, drifts),
+        )
 
 
 def results_of(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from schemas import batches, calibration, curation, judging, results, runs
+from schemas import calibration, conclusions, curation, judging, results, runs
 from schemas.frame import Fact, Frame, Result
 
 FRAMES: tuple[type[Frame], ...] = (
@@ -20,8 +20,8 @@ FRAMES: tuple[type[Frame], ...] = (
     judging.Pairs,
     judging.Ballots,
     judging.Claims,
-    batches.Batches,
-    batches.BatchedBallots,
+    runs.Batches,
+    runs.BatchedBallots,
     judging.Votes,
     judging.StudyPairs,
     judging.VoteLog,
@@ -32,9 +32,13 @@ FRAMES: tuple[type[Frame], ...] = (
     results.Findings,
     results.Exclusions,
     results.Contrasts,
-    results.JuryFindings,
+    conclusions.JuryFindings,
     results.Drifts,
     results.Gates,
+    conclusions.PanelMembers,
+    conclusions.WinChecks,
+    conclusions.Waves,
+    conclusions.ReplyChanges,
     calibration.AltTests,
     calibration.Advantages,
     runs.Runs,

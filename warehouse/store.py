@@ -14,10 +14,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
-from schemas.batches import BatchedBallots, Batches
 from schemas.frame import Frame
 from schemas.judging import TALLIES
-from schemas.runs import Runs
+from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, is_refusal, lock_down
 from warehouse._lock_retry import LockedError, LockNotices, LockRetry, WarehouseBusyError
 from warehouse._saving import Saving, WarehouseError, save, typed

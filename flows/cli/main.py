@@ -148,8 +148,11 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     from flows.cli.plan import show_plan
     from flows.studies import make_study
+    from tasks.kit.defaults import limited_by
 
-    show_plan(make_study(study, _given(options)), warehouse, effect)
+    planned = make_study(study, _given(options))
+    with limited_by(planned.thresholds):
+        show_plan(planned, warehouse, effect)
 
 
 @main.command()

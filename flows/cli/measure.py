@@ -17,15 +17,16 @@ from flows.publishing.csv_escaping import csv_text
 from flows.results.drift import drift_in
 from flows.results.saved_votes import require_free, save_file
 from flows.running.run_row import CODE_VERSION
+from schemas.frame import Frame
 from schemas.judging import VoteLog
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Drifts, Estimates
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.conclusions.scorecard import scorecard
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
-from tasks.results import Results, conclusions_of, results_of_file
+from tasks.results import Results, results_of_file
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
@@ -39,7 +40,6 @@ ADDED = (
     "e_rejected",
     "shrunk",
     "shrunk_error",
-    "excluded",
     "votes",
     "invalid_rate",
     "design",
@@ -138,7 +138,7 @@ def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
 def _bias(results: Results) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _query_temporary(
-        _savings(results),
+        results.concluded(Drifts.empty()),
         "select * from mart.bias "
         "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
@@ -146,26 +146,18 @@ def _bias(results: Results) -> pl.DataFrame:
 
 def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFrame:
     """Return what ``mart.numbers`` adds to each estimate."""
-    savings = [*_savings(results), Saving(Drifts, drift_in(log, mode)), Saving(VoteLog, log)]
     found = _query_temporary(
-        savings, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
+        results.concluded(drift_in(log, mode)),
+        "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers",
     )
     return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
 
 
-def _savings(results: Results) -> list[Saving]:
-    estimates, findings = results.estimates, results.findings
-    concluded = conclusions_of(estimates, findings, Drifts.empty()).tables()
-    return [
-        Saving(Estimates, estimates),
-        Saving(Findings, findings),
-        *(Saving(model, frame) for model, frame in concluded),
-    ]
-
-
-def _query_temporary(savings: Sequence[Saving], query: str) -> pl.DataFrame:
+def _query_temporary(
+    frames: Sequence[tuple[type[Frame], pl.DataFrame]], query: str
+) -> pl.DataFrame:
     """Query results in a temporary warehouse."""
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
-        warehouse.save(savings, run="measure", study="measure")
+        warehouse.save([Saving(*each) for each in frames], run="measure", study="measure")
         return warehouse.query(query)

@@ -11,7 +11,7 @@ from flows.cli.terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
-from tasks.inference.linearised_errors import correction, too_few
+from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
     SPREADS,
@@ -24,7 +24,7 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.kit.defaults import ALPHA, FEWEST_CLUSTERS, LEAST_DF, MINIMUM, TOO_UNEVEN
+from tasks.kit.defaults import ALPHA, limits
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -96,7 +96,7 @@ def detectable_effects(
     study: Study, samples: int, spreads: dict[str, Spread]
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
-    votes = study.votes_per_pair
+    votes, minimum = study.votes_per_pair, study.thresholds.minimum_shift
     found = []
     for judge in study.judges:
         spread = spreads.get(judge, Spread(shift_sigma(votes), "typical judge"))
@@ -110,7 +110,7 @@ def detectable_effects(
                 judge,
                 spread,
                 smallest_effect(samples, spread.sigma) or 1.0,
-                samples_needed(MINIMUM, spread.sigma) or 0,
+                samples_needed(minimum, spread.sigma) or 0,
                 seen[SCREEN] or 1.0,
                 seen[PAPER] or 1.0,
             )
@@ -173,7 +173,7 @@ def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
         "spread",
         "source",
         "smallest",
-        f"samples for {_plain(MINIMUM)}",
+        f"samples for {_plain(limits().minimum_shift)}",
         f"{SCREEN} votes",
         f"{PAPER} votes",
     )
@@ -257,34 +257,35 @@ def advice(
     if not samples:
         yield "The study has no samples."
         return
+    minimum, fewest = study.thresholds.minimum_shift, study.thresholds.fewest_questions
     if questions is not None and too_few(questions, df):
         needed = max((row.needed for row in rows), default=0)
         why = (
-            f"a finding needs {FEWEST_CLUSTERS} independent questions, and one perturbation has "
+            f"a finding needs {fewest} independent questions, and one perturbation has "
             f"only {questions}"
-            if questions < FEWEST_CLUSTERS
-            else f"{TOO_UNEVEN} ({df:.1f} degrees of freedom, and a finding needs {LEAST_DF:.0f})"
+            if questions < fewest
+            else f"{TOO_UNEVEN} ({df:.1f} degrees of freedom, and a finding needs {least_df():.0f})"
         )
         yield (
             f"No shift can be detected, however large: {why}. To detect the smallest relevant "
-            f"shift ({_plain(MINIMUM)}) takes about {needed} samples per perturbation with "
+            f"shift ({_plain(minimum)}) takes about {needed} samples per perturbation with "
             f"{study.votes_per_pair} votes per pair (80 % power, for the noisiest judge)."
         )
         return
-    blind = [row for row in rows if row.smallest > MINIMUM]
+    blind = [row for row in rows if row.smallest > minimum]
     if not blind:
-        yield f"The design can detect the smallest relevant shift ({_plain(MINIMUM)})."
+        yield f"The design can detect the smallest relevant shift ({_plain(minimum)})."
     else:
         judges = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The design cannot detect the smallest relevant shift ({_plain(MINIMUM)}) for "
+            f"The design cannot detect the smallest relevant shift ({_plain(minimum)}) for "
             f"{judges}: with {study.votes_per_pair} votes per pair that takes about "
             f"{max(row.needed for row in blind)} samples."
         )
     text = (
         "smallest: smallest detectable shift. "
-        f"samples for {_plain(MINIMUM)}: samples per perturbation needed to detect a shift of "
-        f"{_plain(MINIMUM)}. {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
+        f"samples for {_plain(minimum)}: samples per perturbation needed to detect a shift of "
+        f"{_plain(minimum)}. {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
         "same number of calls at that many votes per pair."
     )
     if any(row.spread.source == "typical judge" for row in rows):

@@ -12,10 +12,17 @@ from rich.console import Console
 
 from flows.cli.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
-from flows.publishing.pages import report_path, stored_page, write_page
+from flows.publishing.pages import (
+    report_path,
+    run_of_results,
+    stored_page,
+    thresholds_of,
+    write_page,
+)
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
+from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse
@@ -102,17 +109,18 @@ def rewrite_report(
     write_page(calibrated or stored_page(store, study), target)
     click.echo(target)
     if number and not calibrated:
-        show_numbers(store, study)
+        show_numbers(store, study, thresholds_of(run_of_results(store, study)))
 
 
-def show_numbers(warehouse: Warehouse, study: str) -> None:
+def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFAULTS) -> None:
     """Print two summary scores per judge, and why the report has neither."""
     results = pl.DataFrame({"study": [study]})
     gates = warehouse.query("select * from mart.scorecard where study = $study", {"study": study})
     # People may have judged few samples, which would leave few for comparing models.
     persons = warehouse.query(PERSONS, [study])["judge"]
     models = warehouse.read(Shifts, among=results).filter(~pl.col("judge").is_in(persons.implode()))
-    chances = acceptability(cast("DataFrame[Shifts]", models))
+    with limited_by(thresholds):
+        chances = acceptability(cast("DataFrame[Shifts]", models))
     both = (
         least_margins(gates)
         .join(chances, on=["dataset", "prompt", "wave", "judge"], how="left", suffix="_unranked")

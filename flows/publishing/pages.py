@@ -15,7 +15,7 @@ from schemas.results import Drifts, Estimates, Findings
 from schemas.runs import Runs
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
-from tasks.kit.defaults import DEFAULTS
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.prompts import PROMPTS
 from tasks.report import ReportFacts, report
 from tasks.statistics import dasr_posterior
@@ -64,8 +64,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
         prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
-        # Names in a file of votes need not be known here; it is measured with the defaults.
-        thresholds=DEFAULTS if run["flow"] == "measure" else study.thresholds,
+        thresholds=thresholds_of(run),
         from_file=run["flow"] == "measure",
     )
 
@@ -92,11 +91,37 @@ def render_page(
     return render(facts, estimates, findings, perturbed, drifts, numbers=votes.numbers)
 
 
+def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
+    """Return the limits that the results of a run were concluded by."""
+    # Names in a file of votes need not be known here; it is measured with the defaults.
+    return DEFAULTS if run["flow"] == "measure" else _study_of(run).thresholds
+
+
 def _study_of(run: Mapping[str, Any]) -> Study:
     """Return the study of a run; of votes from a file no name in it need be known here."""
     if run["flow"] == "measure":
         return Study.model_construct(**json.loads(run["parameters"]))
     return Study.stored(run["parameters"])
+
+
+def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
+    """Return the row of the run that made a study's results.
+
+    Raises
+    ------
+    ValueError
+        If no run of the study has left results.
+    """
+    made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
+    every = warehouse.read(Runs, among=pl.DataFrame({"study": [study]}))
+    runs = every.filter(pl.col("run").is_in(made_by))
+    if runs.is_empty():
+        known = warehouse.query("select distinct study from estimates order by study")["study"]
+        raise ValueError(
+            f"the warehouse has no results of study {study!r}. "
+            f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
+        )
+    return runs.sort("started_at").row(-1, named=True)
 
 
 def stored_page(warehouse: Warehouse, study: str) -> str:
@@ -108,16 +133,8 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
         If no run of the study has left results.
     """
     results = pl.DataFrame({"study": [study]})
+    run = run_of_results(warehouse, study)
     estimates = warehouse.read(Estimates, among=results)
-    made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
-    runs = warehouse.read(Runs, among=results).filter(pl.col("run").is_in(made_by))
-    if estimates.is_empty() or runs.is_empty():
-        known = warehouse.query("select distinct study from estimates order by study")["study"]
-        raise ValueError(
-            f"the warehouse has no results of study {study!r}. "
-            f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
-        )
-    run = runs.sort("started_at").row(-1, named=True)
     return render_page(
         run,
         warehouse,

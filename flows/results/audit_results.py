@@ -4,14 +4,15 @@ from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
-from flows.results.drift import drift_line, drift_of
+from flows.results.drift import drift_line, drift_of, reply_changes_of
 from flows.results.stages import RESULTS, measure_wave
 from flows.running.run_row import RunRow
+from schemas.conclusions import ReplyChanges
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import Annotations
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import conclusions_of, results_of
+from tasks.results import results_of
 
 
 async def save_results(
@@ -29,8 +30,9 @@ async def save_results(
         thresholds=study.thresholds,
         steps=RESULTS,
     )
-    missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")))
-    findings = with_open_ballots(results.findings, missing)
+    fewest = study.thresholds.fewest_questions
+    missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
+    results = results._replace(findings=with_open_ballots(results.findings, missing))
     drifts = drift_of(study, row.warehouse, measure_wave)
     row.save(
         (StudyPairs, pairs),
@@ -38,11 +40,9 @@ async def save_results(
         (Verdicts, results.verdicts),
         (Shifts, results.shifts),
         (Annotations, results.annotations),
-        (Estimates, results.estimates),
-        (Findings, findings),
-        (Drifts, drifts),
-        *conclusions_of(results.estimates, findings, drifts, study.thresholds).tables(),
+        (ReplyChanges, reply_changes_of(study, row.warehouse)),
+        *results.concluded(drifts, study.thresholds),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
-    await publish(row, results.estimates, findings, perturbed, drifts)
+    await publish(row, results.estimates, results.findings, perturbed, drifts)

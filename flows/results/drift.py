@@ -7,9 +7,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
+from schemas.conclusions import ReplyChanges
 from schemas.judging import Ballots, VoteLog, Votes
 from schemas.results import Drifts
 from tasks.drift.alerts import fresh_votes, watch
+from tasks.drift.replies import reply_changes
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
 from tasks.results import shifts_of_votes
 from warehouse.store import Warehouse
@@ -45,6 +47,14 @@ TOKENS = f"""
 WAVES = f"""
     select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
 """
+REPLIES = """
+    select b.judge, b.prompt, b.wave, min(v.cast_at) as first_vote,
+        string_agg(distinct v.model, chr(31) order by v.model) as models,
+        string_agg(distinct v.fingerprint, chr(31) order by v.fingerprint) as fingerprints
+    from ballots as b join votes as v using (ballot_id)
+    where b.prompt = $prompt and b.judge in $judges
+    group by b.judge, b.prompt, b.wave
+"""
 RUNS = """
     select parameters from runs
     where study = ? and flow = 'audit' and (state <> 'failed' or asked > 0) order by started_at
@@ -74,8 +84,16 @@ def drift_of(
         return Drifts.empty()
     tallies, shifts = shifts_of_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
-    nights = study.thresholds.nights_per_false_alert
-    return watch(tallies, shifts, texts, tokens, waves=waves, nights=nights, measure=measure)
+    limits = study.thresholds
+    return watch(tallies, shifts, texts, tokens, waves=waves, thresholds=limits, measure=measure)
+
+
+def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:
+    """Return in which waves something else replied, for a study that has waves."""
+    if not study.wave:
+        return ReplyChanges.empty()
+    asked = {"prompt": study.prompt, "judges": study.judges}
+    return reply_changes(warehouse.query(REPLIES, asked))
 
 
 def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:

@@ -10,19 +10,20 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.drift import drift_of
+from flows.results.drift import drift_of, reply_changes_of
 from flows.results.people import left_out_line, of_people, people_in
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
+from schemas.conclusions import ReplyChanges
 from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.keys import PEOPLE
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import Annotations
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import Steps, conclusions_of, results_of
+from tasks.results import Steps, results_of
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -90,20 +91,14 @@ def _replace(
             thresholds=parameters.thresholds,
             steps=steps,
         )
-    missing = open_ballots(pairs, people)
+    missing = open_ballots(pairs, people, parameters.thresholds.fewest_questions)
     findings = with_open_ballots(results.findings, missing)
+    results = results._replace(findings=findings)
     drifts = drift_of(parameters, warehouse)
     warehouse.save(
         [
-            Saving(Estimates, results.estimates),
-            Saving(Findings, findings),
-            Saving(Drifts, drifts),
-            *(
-                Saving(model, frame)
-                for model, frame in conclusions_of(
-                    results.estimates, findings, drifts, parameters.thresholds
-                ).tables()
-            ),
+            Saving(ReplyChanges, reply_changes_of(parameters, warehouse)),
+            *(Saving(*each) for each in results.concluded(drifts, parameters.thresholds)),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],

@@ -15,9 +15,9 @@ from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
-from schemas.results import Annotations, Drifts, Estimates, Findings
+from schemas.results import Annotations
 from tasks.kit.code_digest import code_digest
-from tasks.results import Results, conclusions_of
+from tasks.results import Results
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -77,15 +77,7 @@ def save_file(
             Saving(Verdicts, results.verdicts),
             Saving(Shifts, results.shifts),
             Saving(Annotations, results.annotations),
-            Saving(Estimates, results.estimates),
-            Saving(Findings, results.findings),
-            Saving(Drifts, drifts),
-            *(
-                Saving(model, frame)
-                for model, frame in conclusions_of(
-                    results.estimates, results.findings, drifts
-                ).tables()
-            ),
+            *(Saving(model, frame) for model, frame in results.concluded(drifts)),
         ],
         run=run,
         study=study.name,

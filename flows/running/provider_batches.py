@@ -16,8 +16,8 @@ from prefect import get_run_logger
 
 from flows.running.claims import Claims
 from flows.running.recovery import save_recovered
-from schemas.batches import UNFINISHED, BatchedBallots, Batches
 from schemas.judging import Ballots, Pairs
+from schemas.runs import UNFINISHED, BatchedBallots, Batches
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.worker_client import Answer, DraftsLostError, Session
 from tasks.judge import askings, vote_row

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
 from tasks.kit.code_digest import code_digest
-from tasks.kit.defaults import DEFAULTS, DETECTS_AT, OVERLOOKS_BELOW, TOO_FAST_SECONDS, Thresholds
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS
@@ -181,7 +181,7 @@ class Study(Parameters):
     )
     detects_at: float = Field(
         default=DETECTS_AT,
-        gt=OVERLOOKS_BELOW,
+        gt=0,
         lt=1,
         description="Share of flaws that a judge must detect, by the lower bound of its interval, "
         "for the finding `detects`.",
@@ -238,6 +238,11 @@ class Study(Parameters):
             raise ValueError(
                 f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
                 "mode 'paper' draws positions at random. Use mode 'balanced'."
+            )
+        if self.detects_at <= self.thresholds.overlooks_below:
+            raise ValueError(
+                f"detects_at ({self.detects_at}) must be greater than thresholds.overlooks_below "
+                f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
             )
         if self.mode == "balanced" and self.votes_per_pair % 2:
             raise ValueError(

@@ -9,7 +9,7 @@ from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA, LOST_MINIMUM, MOST_LOST, SPREAD_ALPHA, SPREAD_MINIMUM
+from tasks.kit.defaults import ALPHA, limits
 from tasks.statistics import STATISTICS
 
 MIXED, CLEAR, OPEN = "mixed", "no relevant bias", "inconclusive"
@@ -50,7 +50,8 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
         .group_by(key, maintain_order=True)
         .agg(most_lost=pl.col("estimate").first(), most_lost_arm=pl.col("subgroup").first())
     )
-    differs = (pl.col("lost_p") < ALPHA) & (pl.col("lost_difference").abs() >= LOST_MINIMUM)
+    large = pl.col("lost_difference").abs() >= limits().minimum_lost
+    differs = (pl.col("lost_p") < ALPHA) & large
     return (
         cells.with_columns(
             pl.when(known).then(pl.when(plain).then(sham).otherwise(control)).alias(name)
@@ -59,7 +60,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
         .join(rates, on=list(key), how="left")
         .with_columns(
             lost_finding=pl.when(differs).then(pl.lit(LOST)),
-            doubtful=(differs | (pl.col("most_lost") > MOST_LOST)).fill_null(value=False),
+            doubtful=(differs | (pl.col("most_lost") > limits().most_lost)).fill_null(value=False),
         )
     )
 
@@ -124,45 +125,41 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     ).join(largest, on=list(key), how="left")
 
 
-SPREAD = pl.col("shift_spread_estimate") >= SPREAD_MINIMUM
-MOVED = ((pl.col("moved_p") < ALPHA) & SPREAD).fill_null(value=False)
-APART = (
-    (pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= pl.col("minimum"))
-).fill_null(value=False)
-PERHAPS_MOVED = (
-    (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < SPREAD_ALPHA) & SPREAD
-).fill_null(value=False)
-"""A test that does not reject proves no absence. Where the finding claims absence, the error to
-guard against is low power, which adjustment makes worse. So the level is larger here and the
-p-value is unadjusted."""
+def mixed_rules() -> tuple[Rule, ...]:
+    """Return the rules for cells that are *no relevant bias* or *inconclusive* so far.
 
-MIXED_RULES = (
-    Rule(
-        MOVED,
-        pl.format(
-            "shifts differ between questions: spread of true shifts {}",
-            shown("shift_spread"),
+    A test that does not reject proves no absence. Where the finding claims absence, the error to
+    guard against is low power, which adjustment makes worse. So the last rule has a larger level
+    and an unadjusted p-value.
+    """
+    level = limits().spread_alpha
+    spread = pl.col("shift_spread_estimate") >= limits().minimum_spread
+    moved = (pl.col("moved_p") < ALPHA) & spread
+    apart = (pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= pl.col("minimum"))
+    perhaps = (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < level) & spread
+    shift, told = written("category_shift"), shown("shift_spread")
+    return (
+        Rule(
+            moved.fill_null(value=False),
+            pl.format("shifts differ between questions: spread of true shifts {}", told),
+            MIXED,
         ),
-        MIXED,
-    ),
-    Rule(
-        APART,
-        pl.format(
-            "the shift differs between categories: {} in {}", written("category_shift"), "category"
+        Rule(
+            apart.fill_null(value=False),
+            pl.format("the shift differs between categories: {} in {}", shift, "category"),
+            MIXED,
         ),
-        MIXED,
-    ),
-    Rule(
-        PERHAPS_MOVED,
-        pl.format(
-            "shifts may differ between questions (unadjusted p below .10): "
-            "spread of true shifts {}",
-            shown("shift_spread"),
+        Rule(
+            perhaps.fill_null(value=False),
+            pl.format(
+                "shifts may differ between questions (unadjusted p below {}): "
+                "spread of true shifts {}",
+                pl.lit(f"{level:.2f}".removeprefix("0")),
+                told,
+            ),
+            OPEN,
         ),
-        OPEN,
-    ),
-)
-"""These rules apply to cells that are *no relevant bias* or *inconclusive* so far."""
+    )
 
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
@@ -172,8 +169,8 @@ CELL = (*JUDGE, "perturbation")
 def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     """Recompute the statistics behind findings for both worst cases of unreadable votes.
 
-    Only for cells in which an arm lost more than ``MOST_LOST`` of its votes, or the experimental
-    arm differs from another by ``LOST_MINIMUM``: a finding must then be the same in both worst
+    Only for cells in which an arm lost more than ``most_lost`` of its votes, or the experimental
+    arm differs from another by ``minimum_lost``: a finding must then be the same in both worst
     cases (``tasks.conclude``). One row per statistic, cell and worst case, named in ``subgroup``;
     without bootstrap and permutation.
     """
@@ -208,10 +205,9 @@ def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
         for arm in arms
     }
     # The test averages over samples, this pools all votes: half the minimum is a safe screen.
-    differences = [
-        (shares["experimental"] - shares[arm]).abs() >= LOST_MINIMUM / 2 for arm in arms[1:]
-    ]
-    many = pl.any_horizontal(*(share > MOST_LOST for share in shares.values()), *differences)
+    screen, most = limits().minimum_lost / 2, limits().most_lost
+    differences = [(shares["experimental"] - shares[arm]).abs() >= screen for arm in arms[1:]]
+    many = pl.any_horizontal(*(share > most for share in shares.values()), *differences)
     return (
         unreadable(tallies)
         .group_by(CELL)

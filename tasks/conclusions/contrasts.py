@@ -7,16 +7,15 @@ from schemas.results import Contrasts, Estimates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
+from tasks.kit.defaults import ALPHA, limits
 
 CELL = ("dataset", "prompt", "wave", "mode", "perturbation")
 FAMILY = (*CELL, "statistic")
+ADJUSTMENT = "Holm, all pairs of judges (F2)"
 STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
 
 
-def contrasts(
-    estimates: DataFrame[Estimates], thresholds: Thresholds = DEFAULTS
-) -> DataFrame[Contrasts]:
+def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
     """Return one row per statistic, perturbation and pair of judges.
 
     Holm adjusts the p-values over all pairs under one perturbation (family F2); pairs with too few
@@ -25,11 +24,11 @@ def contrasts(
     the 90 % interval lies inside the minimum, else *inconclusive*.
     """
     minima = {
-        "mps_contrast": thresholds.minimum_shift,
-        "mps_sham_contrast": thresholds.minimum_shift,
-        "los_contrast": thresholds.minimum_log_odds,
-        "asr_contrast": thresholds.minimum_asr_difference,
-        "mcnemar": thresholds.minimum_asr_difference,
+        "mps_contrast": limits().minimum_shift,
+        "mps_sham_contrast": limits().minimum_shift,
+        "los_contrast": limits().minimum_log_odds,
+        "asr_contrast": limits().minimum_asr_difference,
+        "mcnemar": limits().minimum_asr_difference,
     }
     pairs = estimates.filter(pl.col("statistic").is_in(STATISTICS)).rename({"subgroup": "other"})
     if pairs.is_empty():
@@ -63,6 +62,7 @@ def contrasts(
     return Contrasts.of(
         pairs.with_columns(
             contrast="estimate",
+            adjustment=pl.when(pl.col("p_holm").is_not_null()).then(pl.lit(ADJUSTMENT)),
             finding=pl.when(known).then(word),
             reason=pl.coalesce("reason", few),
         )

@@ -53,10 +53,9 @@ COLUMNS = {
 
 DERIVED = COLUMNS | {
     SCORECARD: DerivedColumn(
-        "a row per judge and gate: `pass`, `fail` or `inconclusive`. Tolerances: position gap .15 "
-        "(preference fairness .30 if there is no gap), invalid rate .10, the smallest relevant "
-        "shift, a tenth of the agreement of people, the smallest change that is an alert "
-        "(methods.md, section 11)",
+        "a row per judge and gate: `pass`, `fail` or `inconclusive`. Tolerances are those of the "
+        "study (`[study.thresholds]`): `most_invalid`, `minimum_shift`, `detects_at`, "
+        "`overlooks_below`, `most_agreement_lost` and the minima of drift (methods.md, section 11)",
         scorecard,
     )
 }

@@ -1,24 +1,18 @@
 """Judges excluded from tables of attack success, with reasons."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates, Exclusions
 from tasks.inference.linearised_errors import is_enough
-from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.defaults import limits
+from tasks.statistics import STATISTICS
 
-_limits: ContextVar[Thresholds] = ContextVar("_limits", default=DEFAULTS)
 JUDGE = ("dataset", "judge", "prompt", "wave")
 RULES = ("position_gap", "tie_rate", "invalid_rate")
 
 
-def exclude(
-    estimates: DataFrame[Estimates], thresholds: Thresholds = DEFAULTS
-) -> DataFrame[Exclusions]:
+def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
     """Tell for each judge whether it is left out of means of attack success (methods, section 5).
 
     A judge is excluded if its 95 % interval puts the position gap beyond .15 on either side, or the
@@ -26,29 +20,15 @@ def exclude(
     too few questions, or without an interval, a rule is undecided. Exclusion is a policy: balanced
     orders keep the mean preference shift of a positional judge valid, with less power.
     """
-    return Exclusions.of(excluded_judges(estimates, thresholds))
+    return Exclusions.of(excluded_judges(estimates))
 
 
-@contextmanager
-def excluded_beyond(thresholds: Thresholds) -> Iterator[None]:
-    """Set the limits for statistics that leave judges out."""
-    token = _limits.set(thresholds)
-    try:
-        yield
-    finally:
-        _limits.reset(token)
-
-
-def excluded_judges(estimates: pl.DataFrame, thresholds: Thresholds | None = None) -> pl.DataFrame:
-    """Return the columns of :func:`exclude` from unvalidated estimates.
-
-    Without ``thresholds`` the limits are those of :func:`excluded_beyond`.
-    """
-    thresholds = thresholds or _limits.get()
-    limits = {
-        "position_gap": thresholds.most_position_gap,
-        "tie_rate": thresholds.most_ties,
-        "invalid_rate": thresholds.most_invalid,
+def excluded_judges(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of :func:`exclude` from unvalidated estimates."""
+    most = {
+        "position_gap": limits().most_position_gap,
+        "tie_rate": limits().most_ties,
+        "invalid_rate": limits().most_invalid,
     }
     whole = pl.col("perturbation").is_null() & (pl.col("subgroup") == "")
     judged = (
@@ -69,17 +49,31 @@ def excluded_judges(estimates: pl.DataFrame, thresholds: Thresholds | None = Non
             ),
         )
     )
-    beyond = {rule: pl.col(f"{rule}_bound") > limits[rule] for rule in RULES}
+    beyond = {rule: pl.col(f"{rule}_bound") > most[rule] for rule in RULES}
     reasons = pl.concat_str(
         [pl.when(above).then(pl.lit(rule.replace("_", " "))) for rule, above in beyond.items()],
         separator=", ",
         ignore_nulls=True,
     )
     return judged.with_columns(
-        *(pl.lit(limit).alias(f"{rule}_limit") for rule, limit in limits.items()),
+        *(pl.lit(limit).alias(f"{rule}_limit") for rule, limit in most.items()),
         excluded=beyond["position_gap"] | beyond["tie_rate"] | beyond["invalid_rate"],
         reasons=pl.when(reasons != "").then(reasons),
     )
+
+
+def with_exclusions(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Mark the rows of attack success of judges that are left out of its means."""
+    about = [
+        name
+        for entry in STATISTICS.values()
+        for name, row in entry.rows.items()
+        if row.get("marks_excluded")
+    ]
+    out = excluded_judges(estimates).select(*JUDGE, out="excluded")
+    marked = estimates.join(out, on=JUDGE, how="left", maintain_order="left")
+    concerned = pl.col("statistic").is_in(about)
+    return marked.with_columns(excluded=pl.when(concerned).then("out")).drop("out")
 
 
 def _bound() -> pl.Expr:

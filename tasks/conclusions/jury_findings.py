@@ -3,43 +3,63 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, JuryFindings
+from schemas.conclusions import JuryFindings
+from schemas.results import Estimates
 from tasks.conclude import cells_with_findings
-from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds
+from tasks.counting.primary_endpoint import primary
+from tasks.kit.defaults import DETECTS_AT, limits
 
 FAMILY = ("dataset", "judge", "prompt", "wave", "mode")
 PREFIX = "jury_"
+ADJUSTMENT = "Benjamini-Hochberg, the jury's perturbations"
 NUMBERS = r": (MPS|sham_shift|it has no) [^;]*"
 """Numbers in a note of a finding, which stand in ``mart.jury`` for a jury."""
 
 
 def jury_findings(
-    estimates: DataFrame[Estimates],
-    detects_at: float = DETECTS_AT,
-    thresholds: Thresholds = DEFAULTS,
+    estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
 ) -> DataFrame[JuryFindings]:
     """Conclude on the jury as on a judge (:func:`tasks.conclude.conclude`).
 
     A jury has no log-odds, and is not asked whether its shifts are mixed. It follows from its
-    members, so Benjamini-Hochberg is over the jury's own perturbations.
+    members, so Benjamini-Hochberg is over the jury's own perturbations. Without one of its members
+    only its shift is given, beside that member's own.
     """
-    members = pl.col("statistic").str.starts_with(PREFIX) & (pl.col("subgroup") == "")
-    whole = estimates.filter(members & pl.col("perturbation").is_not_null())
-    renamed = whole.with_columns(pl.col("statistic").str.strip_prefix(PREFIX))
+    ours = estimates.filter(
+        pl.col("statistic").str.starts_with(PREFIX), pl.col("perturbation").is_not_null()
+    ).with_columns(pl.col("statistic").str.strip_prefix(PREFIX))
+    whole = ours.filter(pl.col("subgroup") == "")
     families = [
-        cells_with_findings(rows, detects_at, thresholds)
-        for rows in renamed.partition_by(FAMILY)
+        cells_with_findings(rows, detects_at)
+        for rows in whole.partition_by(FAMILY)
         if rows["statistic"].is_in(["mps", "mps_sham"]).any()
     ]
     if not families:
         return JuryFindings.empty()
     cells = pl.concat(families, how="diagonal_relaxed")
     note = pl.col("note").str.replace_all(NUMBERS, "")
+    concluded = cells.with_columns(
+        adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
+        finding=pl.when(pl.col("refused").is_null()).then("word"),
+        reason=pl.coalesce("refused", note),
+    )
+    both = pl.concat([concluded, _without_each(ours, estimates)], how="diagonal_relaxed")
     return JuryFindings.of(
-        cells.with_columns(
-            statistic=pl.lit(PREFIX) + pl.col("statistic"),
-            shift="estimate",
-            finding=pl.when(pl.col("refused").is_null()).then("word"),
-            reason=pl.coalesce("refused", note),
-        )
+        both.with_columns(statistic=pl.lit(PREFIX) + pl.col("statistic"), shift="estimate")
+    )
+
+
+def _without_each(ours: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return the shift of the jury without each member, and that member's own."""
+    reduced = primary(
+        ours.filter(pl.col("subgroup") != "").rename({"subgroup": "left_out"}),
+        (*FAMILY, "perturbation", "left_out"),
+    )
+    cell = [name for name in (*FAMILY, "perturbation") if name != "judge"]
+    alone = primary(estimates.filter(pl.col("subgroup") == ""), (*FAMILY, "perturbation"))
+    members = alone.select(*cell, left_out="judge", member_shift="estimate")
+    return reduced.join(members, on=[*cell, "left_out"], how="left").with_columns(
+        p_value=pl.lit(None, pl.Float64),
+        minimum=pl.lit(limits().minimum_shift),
+        reason=pl.lit(None, pl.String),
     )

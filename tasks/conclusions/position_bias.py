@@ -2,14 +2,14 @@
 
 import polars as pl
 
-from tasks.conclusions.rules import half_width
-from tasks.inference.linearised_errors import is_enough, why_not_enough
+from tasks.conclusions.rules import half_width, refusal_reason
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from tasks.kit.defaults import ALPHA, DEFAULTS, Thresholds
+from tasks.kit.defaults import ALPHA, limits
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
 STATISTICS = (GAP, EFFECT, CONSISTENCY)
+ADJUSTMENT = "Benjamini-Hochberg, all judges"
 POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are about the control arm."""
 
@@ -30,7 +30,7 @@ NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
 TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
 
 
-def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS) -> pl.DataFrame:
+def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     """Conclude on each judge's position bias from unperturbed pairs (methods, section 16).
 
     Two measures share a null hypothesis: the position gap PG (share of first picks minus one half,
@@ -63,7 +63,7 @@ def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS
         half_width(cells, f"{GAP}_"),
         half_width(cells, f"{EFFECT}_"),
         simulated=pl.col(f"{GAP}_simulated"),
-        refused=_refusal_reason(),
+        refused=refusal_reason("low"),
     )
     raw = cells.select(pl.when(pl.col("refused").is_null()).then("p_value"))["p_value"]
     cells = cells.with_columns(
@@ -71,8 +71,8 @@ def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
     )
-    biased = _is_biased(thresholds)
-    clear = ~biased & _is_equivalent(thresholds)
+    biased = _is_biased()
+    clear = ~biased & _is_equivalent()
     word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
     told = pl.col("refused").is_null()
     by_gap = ~pl.col("one_order")
@@ -81,7 +81,7 @@ def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS
         .then(pl.lit(ONE_ORDER))
         .when(clear & pl.col(f"{EFFECT}_estimate").is_null())
         .then(pl.lit(NO_SLOT))
-        .when(~biased & ~clear & by_gap & _within(GAP, thresholds.minimum_shift))
+        .when(~biased & ~clear & by_gap & _within(GAP, limits().minimum_shift))
         .then(pl.lit(TOO_CERTAIN))
     )
     return cells.with_columns(
@@ -89,8 +89,9 @@ def position_findings(estimates: pl.DataFrame, thresholds: Thresholds = DEFAULTS
         kind=pl.lit(POSITION),
         statistic=pl.when("one_order").then(pl.lit(EFFECT)).otherwise(pl.lit(GAP)),
         minimum=pl.when("one_order")
-        .then(thresholds.minimum_log_odds)
-        .otherwise(thresholds.minimum_shift),
+        .then(limits().minimum_log_odds)
+        .otherwise(limits().minimum_shift),
+        adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
         finding=pl.when(told).then(word.otherwise(pl.lit("inconclusive"))),
         reason=pl.when(told).then(note).otherwise("refused"),
     )
@@ -101,24 +102,11 @@ def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in NUMBERS))
 
 
-def _refusal_reason() -> pl.Expr:
-    """Give the reason why no conclusion is drawn about a judge; null if one is."""
-    silent = pl.col("low").is_null() & pl.col("p_value").is_null()
-    return (
-        pl.when(pl.col("estimate").is_null())
-        .then(pl.coalesce("reason", pl.lit("no estimate")))
-        .when(~is_enough())
-        .then(why_not_enough())
-        .when(silent)
-        .then(pl.coalesce("reason", pl.lit("no interval and no p-value")))
-    )
-
-
-def _is_biased(thresholds: Thresholds) -> pl.Expr:
+def _is_biased() -> pl.Expr:
     gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
     same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
-    large = (effect.abs() >= thresholds.minimum_log_odds).fill_null(value=False) & same
-    large |= ~pl.col("one_order") & (gap.abs() >= thresholds.minimum_shift)
+    large = (effect.abs() >= limits().minimum_log_odds).fill_null(value=False) & same
+    large |= ~pl.col("one_order") & (gap.abs() >= limits().minimum_shift)
     return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
 
 
@@ -127,8 +115,8 @@ def _within(statistic: str, minimum: float) -> pl.Expr:
     return (reach <= minimum).fill_null(value=False)
 
 
-def _is_equivalent(thresholds: Thresholds) -> pl.Expr:
-    effect = _within(EFFECT, thresholds.minimum_log_odds)
+def _is_equivalent() -> pl.Expr:
+    effect = _within(EFFECT, limits().minimum_log_odds)
     none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
-    gap = _within(GAP, thresholds.minimum_shift)
+    gap = _within(GAP, limits().minimum_shift)
     return pl.when("one_order").then(effect).otherwise(gap & (effect | none))

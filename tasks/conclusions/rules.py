@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import ALPHA, DETECTS_AT
 
@@ -43,6 +44,22 @@ def detects_at_of(findings: pl.DataFrame) -> float:
     """Return the share of flaws that the findings took detecting to need."""
     told = findings["detects_at"].drop_nulls()
     return float(told[0]) if len(told) else DETECTS_AT
+
+
+def refusal_reason(interval: str) -> pl.Expr:
+    """Give the reason why nothing is concluded about a row; null if something is.
+
+    ``interval`` is a column that is null without an interval.
+    """
+    silent = pl.col(interval).is_null() & pl.col("p_value").is_null()
+    return (
+        pl.when(pl.col("estimate").is_null())
+        .then(pl.coalesce("reason", pl.lit("no estimate")))
+        .when(~is_enough())
+        .then(why_not_enough())
+        .when(silent)
+        .then(pl.coalesce("reason", pl.lit("no interval and no p-value")))
+    )
 
 
 def excludes_zero(name: str) -> pl.Expr:

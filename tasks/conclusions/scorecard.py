@@ -8,13 +8,13 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import why_not_enough
-from tasks.kit.defaults import DEFAULTS, OVERLOOKS_BELOW, Thresholds
+from tasks.kit.defaults import limits
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 CELL = (*JUDGE, "mode", "perturbation")
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
 NO_MARGIN = "no margin: the finding rests on more than the interval, which says otherwise"
-MEAN_TOO_LOW = "the mean over the kinds of flaws is below .20, with its interval"
+MEAN_TOO_LOW = "the mean over the kinds of flaws is below {}, with its interval"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect: the next wave is to confirm it"
 WHOLE = pl.col("perturbation").is_null()
@@ -25,7 +25,6 @@ def scorecard(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts] | None = None,
-    thresholds: Thresholds = DEFAULTS,
 ) -> DataFrame[Gates]:
     """Return one row per judge and gate.
 
@@ -42,10 +41,10 @@ def scorecard(
     """
     judged = estimates.with_columns(too_few=why_not_enough())
     rows = [
-        _validity(judged, thresholds.most_invalid),
+        _validity(judged, limits().most_invalid),
         _findings(judged, findings),
         _discernment(judged, findings),
-        _agreement(judged, thresholds.most_agreement_lost),
+        _agreement(judged, limits().most_agreement_lost),
         _drift(judged, Drifts.empty() if drifts is None else drifts),
     ]
     verdict = (
@@ -129,7 +128,7 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
     The mean over kinds of flaws takes them as independent. It is also taken of D, the share in mean
     scores: for a judge at random more votes make mean scores more precise, but not verdicts.
     """
-    limit = OVERLOOKS_BELOW
+    limit = limits().overlooks_below
     shares = estimates.filter(
         pl.col("statistic") == "detection_share",
         pl.col("subgroup") == "",
@@ -185,7 +184,7 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
         reason=pl.when(~pl.col("flaws"))
         .then(pl.lit(NO_FLAW))
         .when(pl.col("failed") & (pl.col("most") > limit))
-        .then(pl.lit(MEAN_TOO_LOW))
+        .then(pl.lit(MEAN_TOO_LOW.format(f"{limit:.2f}".removeprefix("0"))))
         .when(pl.col("low").is_null())
         .then("why"),
     )

@@ -8,9 +8,16 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from tasks.inference.bootstrap import weights
 from tasks.inference.cluster_sums import combined, first_of, numbered
-from tasks.inference.linearised_errors import too_few
-from tasks.kit.defaults import TOO_FEW, TOO_UNEVEN
-from tasks.panels.panels import ALONE, UNSHARED, enough, primary_shift, seen, sharing, with_primary
+from tasks.inference.linearised_errors import says_too_few, too_few
+from tasks.panels.panels import (
+    ALONE,
+    enough,
+    few_shared,
+    primary_shift,
+    seen,
+    sharing,
+    with_primary,
+)
 
 JUDGES = ("dataset", "prompt", "wave", "mode")
 UNBOUNDED = "no interval"
@@ -30,7 +37,7 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
         gate that it belongs to, the number of gates, and why the margin is missing.
     """
-    known = ~pl.col("reason").is_in([TOO_FEW, TOO_UNEVEN]).fill_null(value=False)
+    known = ~says_too_few("reason").fill_null(value=False)
     # Discernment summarises flaws that have gates of their own.
     named = (
         gates.filter(pl.col("gate") != "discernment")
@@ -140,7 +147,7 @@ def _why(
     if not able.all():
         lacking = fewest if not able[fewest] else int(np.argmin(able))
         return f"{too_few(int(clusters[lacking]), 0.0)} under {names[lacking]}"
-    return UNSHARED if several else ALONE
+    return few_shared() if several else ALONE
 
 
 def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tuple[Floats, Floats]:

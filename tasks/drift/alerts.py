@@ -11,10 +11,11 @@ from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.results import Drifts
 from tasks.drift.canary import canary, first_token_canary
 from tasks.drift.changes import JUDGE, TWICE, changes
+from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm, rejected_by_e_values
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.defaults import BUDGET, MINIMA, NIGHTS, PERMUTATIONS, POWER
+from tasks.kit.defaults import BUDGET, DEFAULTS, PERMUTATIONS, POWER, Thresholds, limited_by
 
 CELLS = 9
 """Number of tests per judge for which the canary's p-value can still be significant."""
@@ -23,6 +24,8 @@ REPEATS = 8
 """Votes on each fixed prompt in the baseline, pooled over as many waves as needed."""
 
 CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+ADJUSTMENT = "Holm, all cells of the wave (F4)"
+PERMUTED = "permutation of repeats within prompts"
 OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")
 
 
@@ -33,14 +36,14 @@ def watch(
     tokens: pl.DataFrame | None = None,
     *,
     waves: list[str] | None = None,
-    budget: float = BUDGET,
-    nights: int = NIGHTS,
+    thresholds: Thresholds = DEFAULTS,
     measure: Callable[..., pl.DataFrame] | None = None,
 ) -> DataFrame[Drifts]:
     """Compare each wave with the baseline of its epoch, and classify the changes.
 
     A change is *suspect* if its p-value, adjusted by Holm over the wave's cells, is below the
-    nightly level ``budget / nights`` and the change reaches its minimum. It becomes an *alert* if
+    nightly level (one false alert in ``nights_per_false_alert`` nights, by a union bound) and the
+    change reaches its minimum. It becomes an *alert* if
     the judge's next wave confirms it: the same holds again, adjusted over the suspects only, in the
     same direction. That wave starts a new epoch of the judge and is its baseline; nothing is ever
     averaged over epochs. A wave served from a cache is *not measured*: it neither confirms nor
@@ -62,13 +65,13 @@ def watch(
         one row per reply that has them; adds a canary test of first tokens (``canary.py``).
     waves
         The waves in order of time; by default sorted by name.
-    budget, nights
-        Number of false alerts accepted in so many nights, by a union bound.
+    thresholds
+        The minima, the number of nights, and the fewest questions.
     measure
         Replaces ``measure_wave``, for example by a memoized version, so that earlier waves are not
         measured again each night.
     """
-    level = budget / nights
+    level = BUDGET / thresholds.nights_per_false_alert
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
     asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
     draws = max(PERMUTATIONS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
@@ -86,9 +89,9 @@ def watch(
             continue
         bases = known.select(*JUDGE, "base", wave=pl.lit(wave)).sort(JUDGE)
         votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
-        rows = (measure or measure_wave)(votes, order.index(wave), draws)
+        rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
-        rows = _with_states(rows, pending, level)
+        rows = _with_states(rows, pending, level, thresholds)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
         moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
@@ -128,10 +131,13 @@ class WaveVotes(NamedTuple):
     tokens: pl.DataFrame | None
 
 
-def measure_wave(votes: WaveVotes, seed: int, draws: int) -> pl.DataFrame:
+def measure_wave(
+    votes: WaveVotes, seed: int, draws: int, thresholds: Thresholds = DEFAULTS
+) -> pl.DataFrame:
     """Return the changes of one wave: audits against the base, canaries against the baseline."""
     bases, pool = votes.bases, votes.pool
-    rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
+    with limited_by(thresholds):
+        rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
     for replies, told in ((votes.texts, _texts), (votes.tokens, _tokens)):
         if replies is not None:
             rows.append(told(replies, bases, pool, seed=seed, draws=draws))
@@ -229,7 +235,9 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
     )
 
 
-def _with_states(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.DataFrame:
+def _with_states(
+    rows: pl.DataFrame, pending: pl.DataFrame, level: float, thresholds: Thresholds
+) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.lit(None, pl.String).alias(c) for c in CELL if c not in rows.columns
     )
@@ -237,7 +245,13 @@ def _with_states(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.
         pending, on=CELL, how="left", nulls_equal=True
     )
     awaited = pl.col("sign").is_not_null()
-    minimum = pl.col("measure").replace_strict(MINIMA, default=0.0, return_dtype=pl.Float64)
+    minima = {
+        "mps_drift": thresholds.minimum_shift_drift,
+        "dasr_drift": thresholds.minimum_dasr_drift,
+        "position_drift": thresholds.minimum_position_drift,
+        "agreement_drift": thresholds.minimum_agreement_drift,
+    }  # canaries have none (methods, sections 10 and 15)
+    minimum = pl.col("measure").replace_strict(minima, default=0.0, return_dtype=pl.Float64)
     cells = pl.col("p_value").count()
     confirmed = rows.filter(awaited)
     confirmed = confirmed.with_columns(holm(confirmed["p_value"]).alias("second"))
@@ -251,14 +265,21 @@ def _with_states(rows: pl.DataFrame, pending: pl.DataFrame, level: float) -> pl.
     ).fill_null(value=False)
     crossed = ((pl.col("first") < level) & large).fill_null(value=False)
     least = level / pl.col("cells").clip(lower_bound=1)
-    few = ~is_enough()
+    adjusted = pl.when(awaited).then("second").otherwise("first")
+    with limited_by(thresholds):
+        few, why = ~is_enough(), why_not_enough()
     return rows.with_columns(
         minimum=minimum,
         level=pl.lit(level),
-        p_adjusted=pl.when(awaited).then("second").otherwise("first"),
-        reason=pl.when(few & pl.col("p_value").is_not_null())
-        .then(why_not_enough())
-        .otherwise("reason"),
+        interval_level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+        method=pl.when(pl.col("measure").is_in([*minima]))
+        .then("method")
+        .when(pl.col("p_value").is_not_null())
+        .then(pl.lit(PERMUTED))
+        .otherwise(pl.lit("none")),
+        p_adjusted=adjusted,
+        adjustment=pl.when(adjusted.is_not_null()).then(pl.lit(ADJUSTMENT)),
+        reason=pl.when(few & pl.col("p_value").is_not_null()).then(why).otherwise("reason"),
         state=pl.when(few | pl.col("p_value").is_null())
         .then(pl.lit("not measured"))
         .when(again)

@@ -5,8 +5,9 @@ freedom is valid only for clusters of similar size: with 300 of 330 samples from
 rejects a true null hypothesis in .39 of studies at .05. CR2 divides each square by one minus the
 cluster's share of the samples; the Satterthwaite degrees of freedom account for unequal sizes.
 
-A conclusion needs ten clusters and nine such degrees of freedom, which ten clusters of equal size
-have (methods, section 16). With fewer, estimates and intervals are reported without a finding.
+A conclusion needs ten clusters (``fewest_questions``) and nine such degrees of freedom, which ten
+clusters of equal size have (methods, section 16). With fewer, estimates and intervals are reported
+without a finding.
 """
 
 from collections.abc import Callable
@@ -17,12 +18,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.inference.cluster_sums import totals
-from tasks.kit.defaults import FEWEST_CLUSTERS, LEAST_DF, TOO_FEW, TOO_UNEVEN
+from tasks.kit.defaults import limits
 
 Sums = NDArray[np.float64]
 ROUNDING = 1e-12
 DIGITS = 9
 """Decimals of the degrees of freedom: ten equal clusters must give 9, not 8.9999999999."""
+
+FEW = "fewer than {} independent questions"
+TOO_UNEVEN = "too few questions for so unequal numbers of samples"
 
 
 class Correction(NamedTuple):
@@ -176,14 +180,14 @@ def _layout(
 
 def is_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
     """Tell whether each row has enough clusters; a null ``df`` is not checked."""
-    return (pl.col(clusters) >= FEWEST_CLUSTERS) & ~_uneven(df)
+    return (pl.col(clusters) >= limits().fewest_questions) & ~_uneven(df)
 
 
 def why_not_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
     """Give the reason why a row has too few or too uneven clusters; null if it has enough."""
     return (
-        pl.when(pl.col(clusters) < FEWEST_CLUSTERS)
-        .then(pl.lit(TOO_FEW))
+        pl.when(pl.col(clusters) < limits().fewest_questions)
+        .then(pl.lit(FEW.format(limits().fewest_questions)))
         .when(_uneven(df))
         .then(pl.lit(TOO_UNEVEN))
     )
@@ -191,18 +195,29 @@ def why_not_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
 
 def too_few(clusters: int, df: float | None) -> str | None:
     """Give the reason why the clusters are too few or too uneven; None if they are enough."""
-    if clusters < FEWEST_CLUSTERS:
-        return TOO_FEW
-    return TOO_UNEVEN if df is not None and df < LEAST_DF else None
+    if clusters < limits().fewest_questions:
+        return FEW.format(limits().fewest_questions)
+    return TOO_UNEVEN if df is not None and df < least_df() else None
+
+
+def says_too_few(reason: str) -> pl.Expr:
+    """Tell which reasons are those of :func:`why_not_enough`, for any limit."""
+    told = pl.col(reason)
+    return (told == TOO_UNEVEN) | told.str.contains(f"^{FEW.format('[0-9]+')}$")
+
+
+def least_df() -> float:
+    """Return the degrees of freedom of the fewest questions, if all have equal size."""
+    return limits().fewest_questions - 1.0
 
 
 def are_enough(clusters: NDArray[Any], df: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell for arrays whether the clusters are enough; a NaN ``df`` is not."""
-    return np.asarray((clusters >= FEWEST_CLUSTERS) & (df >= LEAST_DF))
+    return np.asarray((clusters >= limits().fewest_questions) & (df >= least_df()))
 
 
 def _uneven(df: str) -> pl.Expr:
-    return (pl.col(df) < LEAST_DF).fill_null(value=False)
+    return (pl.col(df) < least_df()).fill_null(value=False)
 
 
 def over(numerator: Any, denominator: Any) -> Sums:

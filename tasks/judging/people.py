@@ -14,8 +14,9 @@ from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Vot
 from schemas.keys import PEOPLE, content_key
 from schemas.results import Findings
 from tasks.aggregate import text_sizes
-from tasks.kit.defaults import FEWEST_CLUSTERS
+from tasks.kit.defaults import DEFAULTS
 from tasks.kit.random_numbers import shuffle, uniform
+from tasks.prompts import wording_digest
 
 ASKED_ARMS = ("control", "experimental", "sham")
 COUNTED = ("first", "second", "tie")
@@ -79,7 +80,8 @@ def people_table(judges: Sequence[str]) -> DataFrame[Judges]:
 
 def people_prompt() -> DataFrame[Prompts]:
     """Return what people are asked, as a frame of one judge prompt."""
-    return Prompts.of(pl.DataFrame([PROMPT]))
+    wording = [PROMPT[name] for name in ("kind", "verdict", "system", "user")]
+    return Prompts.of(pl.DataFrame([{**PROMPT, "digest": wording_digest(*wording)}]))
 
 
 def both_orders(pairs: DataFrame[Pairs], judge: str) -> DataFrame[Ballots]:
@@ -201,7 +203,9 @@ def with_open_ballots(
     )
 
 
-def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFrame:
+def open_ballots(
+    pairs: DataFrame[Pairs], log: DataFrame[VoteLog], fewest: int = DEFAULTS.fewest_questions
+) -> pl.DataFrame:
     """Say of each person and perturbation how many questions are complete, and what is missing.
 
     Parameters
@@ -210,6 +214,8 @@ def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFra
         What people may be shown in the study.
     log
         The votes of people.
+    fewest
+        Number of questions that a finding takes.
 
     Returns
     -------
@@ -239,17 +245,17 @@ def open_ballots(pairs: DataFrame[Pairs], log: DataFrame[VoteLog]) -> pl.DataFra
     counts = samples.group_by("judge", *cell).agg(
         complete=(pl.col("missing") == 0).sum(),
         begun=(pl.col("begun") & (pl.col("missing") > 0)).sum(),
-        ballots=pl.col("missing").sort().head(FEWEST_CLUSTERS).sum(),
+        ballots=pl.col("missing").sort().head(fewest).sum(),
         questions=pl.len(),
     )
     short = pl.format("; the study has only {} questions", "questions")
     more = pl.format("; at least {} more ballots", "ballots")
     sentence = pl.format(
-        f"{{}} of {FEWEST_CLUSTERS} questions complete, {{}} begun: a shift takes this person's "
+        f"{{}} of {fewest} questions complete, {{}} begun: a shift takes this person's "
         "votes on every version of an answer{}",
         "complete",
         "begun",
-        pl.when(pl.col("questions") < FEWEST_CLUSTERS).then(short).otherwise(more),
+        pl.when(pl.col("questions") < fewest).then(short).otherwise(more),
     )
     return counts.select("judge", *cell, open=sentence)
 

@@ -16,7 +16,7 @@ from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, combined, first_of, most_common, numbered
 from tasks.inference.linearised_errors import have_enough
-from tasks.kit.defaults import FEWEST_CLUSTERS
+from tasks.kit.defaults import limits
 
 GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
@@ -266,10 +266,15 @@ def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFra
 
 
 ALONE = "a single judge: nothing to rank"
-UNSHARED = f"shares too few questions with the other judges: fewer than {FEWEST_CLUSTERS}"
 WHOLE = np.zeros(1, np.intp)
 Told = NDArray[np.bool_]
 Places = NDArray[np.intp]
+
+
+def few_shared() -> str:
+    """Give the reason why a judge is not compared that shares too few questions with others."""
+    fewest = limits().fewest_questions
+    return f"shares too few questions with the other judges: fewer than {fewest}"
 
 
 def seen(told: Told, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:

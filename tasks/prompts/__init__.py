@@ -52,6 +52,11 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def wording_digest(kind: str, verdict: str, system: str, user: str) -> str:
+    """Return a short digest of a judge prompt's wording."""
+    return hashlib.sha256("\x1f".join((kind, verdict, system, user)).encode()).hexdigest()[:12]
+
+
 class Prompt(BaseModel):
     """An instruction to a judge."""
 
@@ -69,9 +74,8 @@ class Prompt(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Return what tells its wording from others, as ``mart.numbers`` does."""
-        text = "\x1f".join((self.kind, self.verdict, self.system, self.user))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        """Return what tells its wording from others."""
+        return wording_digest(self.kind, self.verdict, self.system, self.user)
 
     @property
     def params(self) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
-from schemas.results import Estimates, JuryFindings
-from tasks.inference.linearised_errors import too_few
+from schemas.results import Estimates
 from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
 from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
 
@@ -16,10 +16,11 @@ ASKED = ("dataset", "prompt", "wave")
 
 def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
     """Say what the jury of all is found to be under each perturbation; empty without a jury."""
-    if found.is_empty():
+    whole = found.filter(pl.col("left_out").is_null())
+    if whole.is_empty():
         return ""
-    ordered = found.sort(*ASKED, pl.col("kind") != "promote", "perturbation")
-    differing = [column for column in ASKED if found[column].n_unique() > 1]
+    ordered = whole.sort(*ASKED, pl.col("kind") != "promote", "perturbation")
+    differing = [column for column in ASKED if whole[column].n_unique() > 1]
     told = [_told(row, differing) for row in ordered.to_dicts()]
     return (
         f"All judges as one jury: {listing(told)}. p is adjusted over these perturbations only"
@@ -63,14 +64,14 @@ SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
 LABELS = ("label_correlation", "effective_labels", "labels_needed")
 
 
-def model_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
+def model_rows(estimates: DataFrame[Estimates], checked: DataFrame[WinChecks]) -> list[Judged]:
     """Return per judge and pair of models its win rates, and which biases could overturn them."""
     about = estimates.filter(pl.col("subgroup").str.contains(VERSUS, literal=True))
     if about.is_empty():
         return []
     found = {(r["statistic"], *_place(r)): r for r in about.to_dicts()}
     pairs = with_who(about).filter(pl.col("statistic") == "win_rate").sort("who", "subgroup")
-    checks = about.filter(pl.col("statistic").is_in(["bias_bound", "tipping_shift"])).to_dicts()
+    checks = checked.to_dicts()
     return [
         Judged(
             row["who"],
@@ -109,26 +110,22 @@ def _labels(rows: list[Row | None]) -> Text:
 
 def _conclusion(win: Row, checks: list[Row]) -> str:
     """Say which biases could have made the win."""
-    if win["low"] is None or win["low"] <= 0.5 <= win["high"]:
-        return "no winner" if win["low"] is not None else f"not estimable: {win['reason']}"
-    for row in (win, *checks):
-        if why := too_few(row["clusters"], row["df"]):
-            return f"no conclusion: {why}"
-    margin = abs(win["estimate"] - 0.5)
-    tipping = {c["perturbation"]: c["estimate"] for c in checks if c["statistic"] != "bias_bound"}
-    fragile = [
-        check["perturbation"]
-        for check in checks
-        if check["statistic"] == "bias_bound"
-        and check["estimate"] is not None
-        and check["estimate"] > margin
-    ]
-    if fragile:
-        told = [f"{name} (a shift of {number(tipping[name])} reverses it)" for name in fragile]
+    (own,) = (check for check in checks if check["perturbation"] is None)
+    if not own["won"]:
+        return f"not estimable: {win['reason']}" if own["won"] is None else "no winner"
+    for check in checks:
+        if check["too_few"]:
+            return f"no conclusion: {check['too_few']}"
+    biases = [check for check in checks if check is not own]
+    if fragile := [check for check in biases if check["robust"] is False]:
+        told = [
+            f"{check['perturbation']} (a shift of {number(check['tipping_shift'])} reverses it)"
+            for check in fragile
+        ]
         return f"conclusion not robust to {listing(told)}"
-    bounds = [check["estimate"] for check in checks if check["statistic"] == "bias_bound"]
-    if not bounds:
+    if not biases:
         return "no perturbation was measured"
-    if None in bounds:
-        return f"robust to {len(bounds) - bounds.count(None)} of {len(bounds)} biases measured"
+    bounded = sum(check["bias_bound"] is not None for check in biases)
+    if bounded < len(biases):
+        return f"robust to {bounded} of {len(biases)} biases measured"
     return "robust to the biases measured"

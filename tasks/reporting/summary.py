@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
+from tasks.kit.defaults import Thresholds
 from tasks.reporting.wording import (
     GROUPS,
     clean,
@@ -27,19 +28,19 @@ from tasks.reporting.wording import (
 
 NAMED = 4
 NO_NAMES: frozenset[str] = frozenset()
-GLOSSARY = {
+DEFINITIONS = {
     "biased": "A promote perturbation, which should change nothing, shifts the judge: the "
     "adjusted p-value is below .05, and the shift is at least the smallest "
-    "relevant shift, or the log-odds shift at least .25. The shift over the "
+    "relevant shift, or the log-odds shift at least {minimum_log_odds}. The shift over the "
     "control has the same direction, with a raw p-value below .05. Position: the "
-    "judge favours one slot, by a gap of at least .05 or by .25 logits.",
+    "judge favours one slot, by a gap of at least {minimum_shift} or by {minimum_log_odds} logits.",
     "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
     "smallest relevant shift on both sides, and the log-odds shift does not contradict it. "
     "Position: the 90 % intervals of the gap and of the effect in logits lie "
     "within their limits.",
     "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
     "shift, but either individual questions shift (consistently in both orders, "
-    "with a spread of true shifts of at least .10), or categories differ and one of "
+    "with a spread of true shifts of at least {minimum_spread}), or categories differ and one of "
     "them shifts by at least the smallest relevant shift.",
     "inconclusive": "The data are compatible with several of these findings; a note below the "
     "finding may give another reason. Ask more questions.",
@@ -48,14 +49,16 @@ GLOSSARY = {
     " another).",
     "detects some": "A detract perturbation made the answer worse: the judge detects some flaws, "
     "but the interval of their share is not entirely above the limit of detects.",
-    "overlooks": "A detract perturbation made the answer worse: the judge detects less than a "
-    "fifth of the flaws; even the upper bound of the interval is below .2.",
+    "overlooks": "A detract perturbation made the answer worse: even the upper bound of the "
+    "interval of the share of flaws detected is below {overlooks_below}.",
     "rewards": "A detract perturbation made the answer worse, and yet it won votes: the rule "
     "of biased holds, toward the target.",
     "no finding": "There is no conclusion; the note gives the reason, and the estimate is still "
-    "shown. A conclusion needs 10 independent questions, and the samples must not "
+    "shown. A conclusion needs {fewest_questions} independent questions, and the samples must not "
     "be concentrated in a few of them.",
 }
+"""Findings, with places for the limits of the study."""
+
 BLIND = ("overlooks", "rewards")
 REFUSED = "no finding"
 UNSEEN = "without enough votes to measure a shift"
@@ -63,6 +66,20 @@ VOTING = "people whose votes do not suffice"
 LONGEST_REASON = 160
 
 Row = dict[str, Any]
+
+
+def glossary(thresholds: Thresholds) -> dict[str, str]:
+    """Define the words of findings, with the limits of the study."""
+    limits = written_limits(thresholds)
+    return {finding: text.format(**limits) for finding, text in DEFINITIONS.items()}
+
+
+def written_limits(thresholds: Thresholds) -> dict[str, Any]:
+    """Return each limit as the report writes it, by its name."""
+    return {
+        name: number(limit) if isinstance(limit, float) else limit
+        for name, limit in thresholds.model_dump().items()
+    }
 
 
 def summary(
@@ -127,7 +144,8 @@ def undiscerning(gates: pl.DataFrame) -> list[str]:
     return [
         (
             f"{listing([*judges[:NAMED], *others])} {verb} not distinguish flawed answers from "
-            "sound ones: the whole 95 % interval of the mean share of flaws detected is below .20."
+            "sound ones: the whole 95 % interval of the mean share of flaws detected is below "
+            f"{number(failed['tolerance'][0])}."
         )
     ]
 

@@ -57,6 +57,8 @@ class Row(TypedDict, total=False):
     unit: Unit
     null: float | None
     floor: Floor | None
+    marks_excluded: bool
+    """Whether the row says of a judge that means of attack success leave it out."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ def statistic(
     unit: Unit = "share",
     null: float | None = None,
     floor: Floor | None = None,
+    marks_excluded: bool = False,
     gives: tuple[str, ...] = (),
     rows: Mapping[str, Row] | None = None,
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
@@ -169,7 +172,7 @@ def statistic(
 
     ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
     ``unit``, ``null`` (the value that means no effect) and ``floor`` become columns of the
-    estimates; ``rows`` says where a row differs.
+    estimates; ``rows`` says where a row differs. Rows of attack success have ``marks_excluded``.
     """
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
@@ -177,6 +180,8 @@ def statistic(
         reads = tuple(inspect.signature(measure).parameters)
         summary = (measure.__doc__ or "").strip().split("\n")[0]
         usual: Row = {"family": family, "unit": unit, "null": null, "floor": floor}
+        if marks_excluded:
+            usual["marks_excluded"] = True
         about: dict[str, Row] = {row: {**usual} for row in gives or (name,)}
         for row, differs in (rows or {}).items():
             about[row] = {**usual, **differs}

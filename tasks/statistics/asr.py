@@ -11,7 +11,12 @@ from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
-@statistic(source="arXiv:2402.10669, equations 2 and 3", family="effect", floor="sham if asked")
+@statistic(
+    source="arXiv:2402.10669, equations 2 and 3",
+    family="effect",
+    floor="sham if asked",
+    marks_excluded=True,
+)
 def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how often a perturbation wins where the control did not (attack success rate).
 

@@ -21,7 +21,7 @@ BOUNDS = "bounds by vote"
     gives=("asr_bounds", "lost_over_control", "lost_over_sham", "lost_rate"),
     family="validity",
     rows={
-        "asr_bounds": {"family": "effect"},
+        "asr_bounds": {"family": "effect", "marks_excluded": True},
         "lost_over_control": {"null": 0.0},
         "lost_over_sham": {"null": 0.0},
     },

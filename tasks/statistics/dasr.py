@@ -17,6 +17,7 @@ from tasks.statistics import statistic
     family="effect",
     null=0.0,
     floor="sham",
+    marks_excluded=True,
     rows={
         "sham_floor": {"family": "floor", "null": None},
     },

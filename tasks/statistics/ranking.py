@@ -17,10 +17,10 @@ from tasks.kit.defaults import ALPHA
 from tasks.panels.letter_display import letter, letters
 from tasks.panels.panels import (
     ALONE,
-    UNSHARED,
     Panel,
     Told,
     enough,
+    few_shared,
     panels,
     people_of,
     primary_shift,
@@ -170,7 +170,7 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
     models = _compared(panel, told, group) if group.size else None
     rows, tiers = [], []
     for j in range(len(panel.judges)):
-        found, why = (models, None) if ranked[j] else (None, UNSHARED)
+        found, why = (models, None) if ranked[j] else (None, few_shared())
         if human[j] and group.size:
             among = np.sort(np.append(group, j))
             shared = np.all(told[:, among], axis=1)[:, None]

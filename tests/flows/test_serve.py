@@ -12,7 +12,6 @@ import pytest
 
 from flows.results import stages
 from flows.studies import STUDIES
-from tasks.kit.defaults import TOO_FEW
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
@@ -79,7 +78,7 @@ def test_a_study_runs_from_the_ui(
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
     rows = warehouse.query("select study, judge, finding, reason from mart.bias").rows()
     # four perturbations and the position
-    assert rows == [("from_ui", "offline/random", None, TOO_FEW)] * 5
+    assert rows == [("from_ui", "offline/random", None, "fewer than 10 independent questions")] * 5
     assert second[0] == "COMPLETED", second[1]
     assert second[1].startswith("36 votes of from_ui: ")
     assert "findings recomputed and saved" in second[1]

@@ -125,6 +125,13 @@ def test_an_unknown_time_zone_is_refused(zone: str) -> None:
         Study(timezone=zone)
 
 
+def test_what_is_detected_cannot_be_overlooked() -> None:
+    Study(detects_at=0.21).check()
+    for limits in ({"detects_at": 0.2}, {"thresholds": {"overlooks_below": 0.5}}):
+        with pytest.raises(ValueError, match=r"detects_at .* must be greater than thresholds\."):
+            Study.model_validate(limits).check()
+
+
 @pytest.mark.parametrize("cron", ["often", "", "* * * *", "@daily"])
 def test_a_cron_line_has_five_fields(cron: str) -> None:
     with pytest.raises(ValueError, match="five fields"):
@@ -152,6 +159,9 @@ def test_what_an_earlier_version_stored_stays_readable() -> None:
     assert found == STUDIES["quick"].study
     del earlier["thresholds"]
     assert Study.stored(json.dumps(earlier)) == STUDIES["quick"].study
+    first = ("minimum_shift", "most_ties", "nights_per_false_alert")  # there before the others
+    limits = {name: now["thresholds"][name] for name in first}
+    assert Study.stored(json.dumps({**now, "thresholds": limits})) == STUDIES["quick"].study
     limits = {**now["thresholds"], "most_ties": 0.5, "renamed_since": 3}
     assert Study.stored(json.dumps({**now, "thresholds": limits})).thresholds.most_ties == 0.5
     with pytest.raises(ValueError, match="renamed_since"):

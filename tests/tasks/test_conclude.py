@@ -10,7 +10,6 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 
 from schemas.results import FINDINGS, Estimates
 from tasks.conclude import conclude
-from tasks.kit.defaults import MINIMUM
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 
@@ -408,13 +407,13 @@ def test_words_keep_their_rules(
     ):
         half = stats.t(clusters - 1).ppf(0.95) * error
         assert (row["p_adjusted"] is None) is (clusters < 10)
-        moved = (row["p_adjusted"] or 0) < 0.05 and abs(estimate) >= MINIMUM
+        moved = (row["p_adjusted"] or 0) < 0.05 and abs(estimate) >= 0.05
         high = min(low + width, 1.0)
         expected: str | None = OPEN
         if clusters < 10:
             expected = None
         elif kind == "promote":
-            expected = BIASED if moved else CLEAR if abs(estimate) + half <= MINIMUM else OPEN
+            expected = BIASED if moved else CLEAR if abs(estimate) + half <= 0.05 else OPEN
         elif moved and estimate > 0:
             expected = "rewards"
         elif low >= 0.5:

@@ -9,8 +9,9 @@ import pytest
 from schemas.calibration import Advantages, AltTests
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
+from schemas.judging import Ballots, Judges, Pairs, Prompts, VoteLog, Votes
 from schemas.results import Drifts, Estimates, Findings
+from tasks.aggregate import count_votes
 from tasks.inference.linearised_errors import too_few
 from tasks.results import conclusions_of
 from warehouse.store import Saving, Warehouse
@@ -102,6 +103,7 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "minimum": 0.05,
         "p_value": 0.01,
         "p_adjusted": 0.02,
+        "adjustment": "Benjamini-Hochberg, all cells (F1)",
         "finding": "biased",
         "simulated": True,
     },
@@ -118,8 +120,11 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "estimate": 0.25,
         "low": 0.125,
         "high": 0.375,
+        "interval_level": 0.95,
+        "method": "paired cluster t",
         "p_value": 0.001,
         "p_adjusted": 0.002,
+        "adjustment": "Holm, all cells of the wave (F4)",
         "e_value": 150.0,
         "e_rejected": True,
         "level": 0.01,
@@ -204,8 +209,11 @@ def concluded() -> Callable[..., list[Saving]]:
 
     def add(*savings: Saving) -> list[Saving]:
         frames = {saving.model: saving.frame for saving in savings}
-        found = [frames.get(model, model.empty()) for model in (Estimates, Findings, Drifts)]
-        tables = conclusions_of(*found).tables()  # type: ignore[arg-type]
+        found: list[Any] = [
+            frames.get(model, model.empty()) for model in (Estimates, Findings, Drifts)
+        ]
+        log: Any = frames.get(VoteLog, VoteLog.empty())
+        tables = conclusions_of(*found, tallies=count_votes(log)).tables()
         return [*savings, *(Saving(model, frame) for model, frame in tables)]
 
     return add

@@ -206,3 +206,55 @@ def test_a_new_file_needs_no_migration(
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
     numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
     assert numbers == [f"{number:03}_" for number in range(NEXT_OF_OLDEST, NEXT)]
+
+
+BEFORE = """
+    insert into estimates by name select
+        'asr' as statistic, {cell}, 'balanced' as mode, 'boast' as perturbation, '' as subgroup,
+        10 as n, 10 as clusters, 0 as dropped, 2 as votes_per_pair, 'wilson' as method;
+    insert into excluded_judges by name select
+        {cell}, true as excluded,
+        .1 as position_gap_limit, .1 as tie_rate_limit, .1 as invalid_rate_limit;
+    insert into drifts by name select
+        {cell}, 'any' as mode, measure, 1 as epoch, 'n1' as base, .3 as estimate, low,
+        .01 as p_value, .02 as p_adjusted, .01 as level, 0 as minimum, 10 as n, 10 as clusters,
+        'alert' as state
+    from (values ('position_drift', .1), ('text_drift', null)) as t (measure, low);
+    insert into vote_log by name select
+        {cell}, 's1' as sample, 'q' as cluster, 'control' as arm, shown_first, 0 as repeat
+    from (values ('anchor'), ('target')) as t (shown_first);
+"""
+CELL = (
+    "'d' as dataset, 'ada' as judge, 'p' as prompt, 'n2' as wave, "
+    "'s' as study, 'r' as run, now() as saved_at"
+)
+
+
+def test_a_file_of_the_first_schema_gets_all_tables_and_what_marts_decided(tmp_path: Path) -> None:
+    old, new = Warehouse(tmp_path / "old.duckdb"), Warehouse(tmp_path / "new.duckdb")
+    with duckdb.connect(str(old.path)) as connection:
+        connection.execute(Path(__file__).with_name("schema_023.sql").read_text())
+        connection.execute(BEFORE.format(cell=CELL))
+    columns = """
+        select table_name, column_name, data_type, is_nullable, comment from duckdb_columns()
+        where not internal and schema_name = 'main' order by all
+    """
+    assert old.query(columns).equals(new.query(columns))
+    numbers = old.query(
+        "select statistic, excluded, design, epoch, level, method, adjustment from mart.numbers "
+        "order by statistic"
+    )
+    adjustment = "Holm, all cells of the wave (F4)"
+    assert numbers.rows() == [
+        ("asr", True, "balanced", 2, None, "wilson", None),
+        ("position_drift", None, "balanced", 1, 0.95, "paired cluster t", adjustment),
+        (
+            "text_drift",
+            None,
+            "balanced",
+            1,
+            None,
+            "permutation of repeats within prompts",
+            adjustment,
+        ),
+    ]

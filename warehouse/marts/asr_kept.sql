@@ -1,27 +1,20 @@
 -- One row per study, prompt, wave, mode, perturbation and votes per pair: mean over all judges, and without those left out.
--- Formulas are averaged only where all judges are, and people never.
 -- Intervals are of the mean over the same questions, so there are none where votes per pair are unequal: see reason.
 with rates as (
     select
-        study, dataset, prompt, wave, mode, perturbation, votes_per_pair, kind, bool_or(simulated) as simulated,
+        study, dataset, prompt, wave, mode, perturbation, a.votes_per_pair, a.kind, bool_or(a.simulated) as simulated,
         count(asr) as judges,
         avg(asr) as asr,
         avg(sham_floor) as sham_floor,
         avg(dasr) as dasr,
-        count(asr) filter (excluded is not true) as judges_kept,
-        avg(asr) filter (excluded is not true) as asr_kept,
-        avg(sham_floor) filter (excluded is not true) as sham_floor_kept,
-        avg(dasr) filter (excluded is not true) as dasr_kept,
-        string_agg(judge || ' (' || excluded_for || ')', ', ' order by judge) filter (excluded) as left_out,
-    from (
-        from mart.asr as a
-        anti join (select distinct study, judge from vote_log where human) as p
-            on p.study = a.study and p.judge = a.judge
-        qualify simulated is not true
-            or bool_and(simulated is true) over (
-                partition by study, dataset, prompt, wave, mode, perturbation
-            )
-    )
+        count(asr) filter (kept) as judges_kept,
+        avg(asr) filter (kept) as asr_kept,
+        avg(sham_floor) filter (kept) as sham_floor_kept,
+        avg(dasr) filter (kept) as dasr_kept,
+        string_agg(judge || ' (' || excluded_for || ')', ', ' order by judge) filter (not kept) as left_out,
+    from mart.asr as a
+    join panel_members using (study, dataset, judge, prompt, wave, mode, perturbation)
+    where averaged
     group by all
 ),
 means as (

@@ -3,3 +3,4 @@ select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, statistic,
     shift, low, high, p_value, p_adjusted, minimum, finding, n, clusters, reason,
 from jury_conclusions
+where left_out is null

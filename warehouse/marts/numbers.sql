@@ -8,15 +8,10 @@ changes as (
     select
         d.study, d.run, 'drift' as family, d.measure as statistic, d.dataset, d.judge, d.prompt, d.wave, d.mode, d.perturbation,
         d.base as subgroup, e.unit, e.null_value, e.kind, d.simulated, d.estimate, d.low, d.high,
-        if(d.low is null, null, .95) as level, e.boot_low, e.boot_high,
+        d.interval_level as level, e.boot_low, e.boot_high,
         e.standard_error, e.df, d.p_value, e.hits, d.n, d.clusters, e.dropped,
         coalesce(e.votes_per_pair, w.votes_per_pair) as votes_per_pair,
-        case
-            when d.measure in ('verdict_drift', 'text_drift', 'token_drift')
-                then if(d.p_value is null, 'none', 'permutation of repeats within prompts')
-            else coalesce(e.method, if(d.low is null, 'none', 'paired cluster t'))
-        end as method,
-        d.reason, d.floor, coalesce(d.seed, e.seed) as seed, d.p_adjusted as drift_p, d.epoch as drift_epoch,
+        d.method, d.reason, d.floor, coalesce(d.seed, e.seed) as seed, d.p_adjusted, d.adjustment, d.epoch,
     from drifts as d
     left join estimates as e
         on e.study = d.study and e.dataset = d.dataset and e.judge = d.judge and e.prompt = d.prompt
@@ -31,18 +26,12 @@ changes as (
         and w.wave = d.wave
 ),
 measured as (
-    select
-        study, run, family, statistic, dataset, judge, prompt, wave, mode, perturbation, subgroup, unit, null_value, kind, simulated,
-        estimate, low, high, level, boot_low, boot_high, standard_error, df, p_value, hits, n, clusters,
-        dropped, votes_per_pair, method, reason, floor, seed, null::double as drift_p, null::bigint as drift_epoch,
     from estimates
-    where statistic not in (
-        'mps_drift', 'dasr_drift', 'position_drift', 'agreement_drift', 'verdict_drift'
-    ) or (study, dataset, judge, prompt, wave) not in (
+    where family is distinct from 'drift' or (study, dataset, judge, prompt, wave) not in (
         select (study, dataset, judge, prompt, wave) from drifts
     )
-    union all
-    select * from changes
+    union all by name
+    from changes
 ),
 ballots as (
     select
@@ -53,77 +42,43 @@ ballots as (
     where statistic in ('valid_rate', 'invalid_rate') and subgroup = ''
     group by all
 ),
--- Balanced: both orders of each pair are planned alike often, so that each cancels its own number.
-designs as (
-    select
-        study, dataset, judge, prompt, wave,
-        if(sum(if(shown_first = 'anchor', 1, -1) * hash(sample, arm, perturbation)::hugeint) = 0, 'balanced', 'random')
-            as design,
-    from vote_log
-    group by all
-),
--- The wave of a confirmed alert is the baseline of the next epoch.
-epochs as (
-    select study, dataset, judge, prompt, wave, max(epoch) as epoch
-    from (
-        select study, dataset, judge, prompt, wave, epoch + (state = 'alert')::integer as epoch from drifts
-        union all
-        select study, dataset, judge, prompt, base, epoch from drifts
-    )
-    group by all
-),
 audited as (select distinct study from runs where flow <> 'measure'),
 -- Of a file of votes a prompt is but a name.
 texts as (
-    select study, prompt, left(sha256(concat_ws(chr(31), kind, verdict, system, "user")), 12) as prompt_digest
-    from prompts, audited
+    select study, prompt, digest as prompt_digest from prompts, audited
 ),
-adjusted as (
+concluded as (
     select
         study, dataset, judge, prompt, wave, mode, coalesce(perturbation, '') as about, statistic, '' as subgroup,
-        p_adjusted,
-        if(kind = 'position', 'Benjamini-Hochberg, all judges', 'Benjamini-Hochberg, all cells (F1)') as adjustment,
-        finding,
-        p_holm, p_by, e_rejected, shrunk, shrunk_error,
+        p_adjusted, adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     from findings
     union all by name
     select
         study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, other as subgroup,
-        p_holm as p_adjusted, 'Holm, all pairs of judges (F2)' as adjustment, finding,
-    from mart.contrasts
+        p_holm as p_adjusted, adjustment, finding,
+    from judge_pairs
     union all by name
     select
-        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, '' as subgroup,
-        p_adjusted, 'Benjamini-Hochberg, the jury''s perturbations' as adjustment, finding,
-    from mart.jury_findings
-),
-told as (
-    select
-        *, coalesce(p_adjusted, drift_p) as p_told, coalesce(drift_epoch, epoch) as epoch_told,
-        case
-            when drift_p is not null then 'Holm, all cells of the wave (F4)'
-            when p_adjusted is not null then adjustment
-        end as adjusted_by,
-        if(statistic in ('asr', 'asr_bounds', 'sham_floor', 'dasr'), excluded, null) as left_out,
-    from (select *, coalesce(perturbation, '') as about from measured)
-    left join ballots using (study, dataset, judge, prompt, wave, about)
-    left join designs using (study, dataset, judge, prompt, wave)
-    left join epochs using (study, dataset, judge, prompt, wave)
-    left join adjusted using (study, dataset, judge, prompt, wave, mode, about, statistic, subgroup)
-    left join (select study, dataset, judge, prompt, wave, excluded from mart.exclusions)
-        using (study, dataset, judge, prompt, wave)
-    left join (
-        select
-            run, code_version, if(flow = 'measure', null, parameters ->> '$.seed')::bigint as study_seed,
-        from runs
-    ) using (run)
-    left join texts using (study, prompt)
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic,
+        coalesce(left_out, '') as subgroup, p_adjusted, adjustment, finding,
+    from jury_conclusions
 )
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
     perturbation, kind, simulated, estimate, low, high, level, boot_low, boot_high, standard_error, df,
-    p_value, p_told as p_adjusted, adjusted_by as adjustment, finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
+    p_value, coalesce(m.p_adjusted, c.p_adjusted) as p_adjusted, coalesce(m.adjustment, c.adjustment) as adjustment,
+    finding, p_holm, p_by, e_rejected, shrunk, shrunk_error,
     hits, n, clusters, dropped, votes_per_pair, votes, invalid_rate, design,
-    floor, left_out as excluded, epoch_told as epoch,
+    floor, excluded, coalesce(m.epoch, w.epoch) as epoch,
     seed, study_seed, code_version, prompt_digest, method, reason, unit, null_value,
-from told
+from (select *, coalesce(perturbation, '') as about from measured) as m
+left join ballots using (study, dataset, judge, prompt, wave, about)
+left join (select study, dataset, judge, prompt, wave, design, epoch from waves) as w
+    using (study, dataset, judge, prompt, wave)
+left join concluded as c using (study, dataset, judge, prompt, wave, mode, about, statistic, subgroup)
+left join (
+    select
+        run, code_version, if(flow = 'measure', null, parameters ->> '$.seed')::bigint as study_seed,
+    from runs
+) using (run)
+left join texts using (study, prompt)

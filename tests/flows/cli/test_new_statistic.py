@@ -97,4 +97,4 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
 def test_the_page_of_statistics_has_a_row_for_it(own: str, generator: ModuleType) -> None:
     page = generator.statistics()
     assert f"## {own}" in page
-    assert f"| `{own}` | position | share | 0.5 | random judge |" in page
+    assert f"| `{own}` | position | share | 0.5 | random judge | not yet |" in page

@@ -21,6 +21,7 @@ from flows.cli.power_analysis import (
 )
 from flows.studies import Study
 from schemas.judging import Shifts
+from tasks.kit.defaults import Thresholds
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -153,6 +154,14 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
         "The design can detect"
     )
     assert list(advice([], 0, STUDY)) == ["The study has no samples."]
+
+
+def test_the_limits_are_those_of_the_study() -> None:
+    own = STUDY.model_copy(update={"thresholds": Thresholds(minimum_shift=0.2)})
+    (usual,), (easy,) = (detectable_effects(each, 300, {})[:1] for each in (STUDY, own))
+    # A shift four times as large takes a sixteenth of the samples.
+    assert easy.needed == pytest.approx(usual.needed / 16, abs=1)
+    assert next(advice([easy], 300, own)).endswith("smallest relevant shift (.2).")
 
 
 def test_a_change_between_waves_by_hand() -> None:

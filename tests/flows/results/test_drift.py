@@ -24,6 +24,7 @@ from tasks.drift.alerts import WaveVotes, measure_wave
 from tasks.engine.litellm_adapter import refused_params
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.kit import stage
+from tasks.kit.defaults import Thresholds
 from tasks.kit.stage import cached_function
 from tasks.providers import JUDGES
 from warehouse.store import Saving, Warehouse
@@ -118,9 +119,9 @@ def test_a_night_measures_no_earlier_night_again(
     monkeypatch.setattr(stage, "results_folder", lambda: tmp_path / "results")
     measured: list[str] = []
 
-    def measure(votes: WaveVotes, seed: int, draws: int) -> pl.DataFrame:
+    def measure(votes: WaveVotes, seed: int, draws: int, limits: Thresholds) -> pl.DataFrame:
         measured.append(votes.bases["wave"][0])
-        return measure_wave(votes, seed, draws)
+        return measure_wave(votes, seed, draws, limits)
 
     remembering = cached_function(measure)
     study, warehouse = nights(["a", "a", "t"])

@@ -162,7 +162,7 @@ def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, log: pl.DataFr
 @pytest.mark.parametrize(
     ("study", "file", "said"),
     [
-        ("other", "w.duckdb", r"no votes of a study 'other' in .*Its studies are: mine\."),
+        ("other", "w.duckdb", r"no votes of a study 'other'\. It has votes of: mine\."),
         ("mine", "none.duckdb", r"no warehouse at .*none\.duckdb\. Run `voirdire audit mine`"),
     ],
 )

@@ -157,7 +157,7 @@ def test_what_fails_leaves_nothing(
     assert "Rename the file." in result.output
     # The last frame to be saved breaks its schema.
     broken = SimpleNamespace(tables=lambda: [(Gates, pl.DataFrame({"judge": ["ada"]}))])
-    monkeypatch.setattr("flows.results.saved_votes.conclusions_of", lambda *_: broken)
+    monkeypatch.setattr("tasks.results.conclusions_of", lambda *_, **__: broken)
     result = voirdire("measure", named.rename(votes), "--warehouse", place)
     assert result.exit_code == 2
     assert Warehouse(place).read(Estimates).is_empty()

@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import polars as pl
+import pytest
 
 from schemas.results import Drifts
+from tasks.aggregate import count_votes
 from tasks.conclude import conclude
+from tasks.conclusions.single_numbers import least_margins
+from tasks.drift.alerts import watch
 from tasks.kit.defaults import Thresholds
 from tasks.results import conclusions_of, results_of
 
@@ -95,3 +99,134 @@ def test_means_leave_out_whom_the_study_excludes(make_vote_log: Make) -> None:
         for limits in (Thresholds(most_position_gap=0.49), TIED)
     }
     assert {limit: rows.height for limit, rows in kept.items()} == {0.8: 0, 0.1: 1}
+
+
+EVEN = {"low": -0.02, "high": 0.02, "p_value": 0.5, "estimate": 0.0}
+FLAW = {**CELL, "kind": "detract", **EVEN}
+MOST = {**EVEN, "low": 0.55, "high": 0.65, "estimate": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("limits", "rows", "before", "after"),
+    [
+        ({"fewest_questions": 41}, [], "biased", None),
+        (
+            {"most_unanimous": 0.95},
+            [
+                {**CELL, **EVEN, "statistic": "unanimous_rate", "estimate": 0.9},
+                {**CELL, **EVEN, "statistic": "los", "standard_error": 0.1},
+            ],
+            "no relevant bias",  # by log-odds of 0 +- .17
+            "biased",
+        ),
+        (
+            {"overlooks_below": 0.1},
+            [
+                {**FLAW, "statistic": "mps"},
+                {**FLAW, "statistic": "detection_share", "high": 0.15, "estimate": 0.05},
+            ],
+            "overlooks",
+            "inconclusive",
+        ),
+        (
+            {"least_floor": 0.3},
+            [
+                {**FLAW, "statistic": "mps"},
+                {**FLAW, **MOST, "statistic": "detection_power"},
+                {**FLAW, "statistic": "sham_floor", "estimate": 0.2},
+                {**FLAW, "statistic": "detection_share", "low": 0.1, "high": 0.3},
+            ],
+            "detects",
+            "detects some",
+        ),
+        (
+            {"minimum_lost": 0.2},
+            [
+                {**CELL, "statistic": "mps", **EVEN},
+                {**CELL, "statistic": "lost_over_sham", "estimate": 0.1},
+            ],
+            "inconclusive",
+            "no relevant bias",
+        ),
+        (
+            {"most_lost": 0.3},
+            [
+                {**CELL, "statistic": "mps", **EVEN},
+                {**CELL, **EVEN, "statistic": "lost_rate", "subgroup": "sham", "estimate": 0.2},
+            ],
+            "inconclusive",
+            "no relevant bias",
+        ),
+        (
+            {"minimum_spread": 0.3},
+            [
+                {**CELL, "statistic": "mps", **EVEN},
+                {**CELL, "statistic": "shift_spread", "estimate": 0.2},
+                {**CELL, "statistic": "mean_square_shift", "estimate": 0.04},
+            ],
+            "mixed",
+            "no relevant bias",
+        ),
+        (
+            {"spread_alpha": 0.06},
+            [
+                {**CELL, "statistic": "mps", **EVEN},
+                {**CELL, "statistic": "shift_spread", "estimate": 0.2},
+                {**CELL, "statistic": "mean_square_shift", "estimate": 0.04, "p_value": 0.08},
+            ],
+            "inconclusive",
+            "no relevant bias",
+        ),
+    ],
+)
+def test_each_limit_decides_the_finding(
+    make_estimates: Make, limits: dict[str, Any], rows: list[Any], before: str, after: str | None
+) -> None:
+    whole = [row for row in rows if row["statistic"] == "mps"] or [ROWS[0]]
+    estimates = make_estimates([*whole, *(row for row in rows if row not in whole)])
+    found = [conclude(estimates, thresholds=each) for each in (Thresholds(), Thresholds(**limits))]
+    assert [findings["finding"].item() for findings in found] == [before, after]
+
+
+def test_a_reason_names_the_number_of_questions_that_it_takes(make_estimates: Make) -> None:
+    limits = Thresholds(fewest_questions=41)
+    findings = conclude(make_estimates(ROWS), thresholds=limits)
+    assert set(findings["reason"]) == {"fewer than 41 independent questions"}
+    gates = conclusions_of(make_estimates(ROWS), findings, Drifts.empty(), limits).gates
+    told = gates.filter(pl.col("gate") != "discernment")["reason"]
+    assert set(told) == {"fewer than 41 independent questions"}
+    # The number of a gate with too few questions is no margin, whatever the limit was.
+    assert least_margins(gates)["margin"].to_list() == [None]
+
+
+def test_an_estimate_says_whether_its_questions_are_enough(make_vote_log: Make) -> None:
+    log = make_vote_log(
+        [
+            {"sample": f"s{sample}", "shown_first": side, "choice": "first"}
+            for sample in range(4)
+            for side in ("anchor", "target")
+        ]
+    )
+    for limits, told in ((Thresholds(), 10), (Thresholds(fewest_questions=4), None)):
+        (row,) = (
+            results_of(log, "balanced", thresholds=limits)
+            .estimates.filter(pl.col("perturbation").is_null(), statistic="tie_rate")
+            .to_dicts()
+        )
+        assert row["too_few"] == (told and f"fewer than {told} independent questions")
+
+
+def test_a_study_sets_what_change_is_an_alert(make_vote_log: Make, make_shifts: Make) -> None:
+    tallies = count_votes(make_vote_log([{"wave": wave} for wave in ("n1", "n2")]))
+    won = {"n1": ["anchor"] * 40, "n2": ["target"] * 12 + ["anchor"] * 28}
+    shifts = pl.concat(
+        make_shifts([{"control": "anchor", "experimental": to} for to in verdicts], wave=wave)
+        for wave, verdicts in won.items()
+    )
+    for limits, told in (
+        (Thresholds(), ("suspect", 0.05)),
+        (Thresholds(minimum_shift_drift=0.4), ("quiet", 0.4)),
+        (Thresholds(fewest_questions=41), ("not measured", 0.05)),
+    ):
+        found = watch(tallies, shifts, thresholds=limits).filter(measure="mps_drift")
+        assert found.select("state", "minimum").row(0) == told

@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
-from tasks.reporting.juries_and_models import model_rows
+from tasks.conclusions.win_checks import win_checks
+from tasks.inference.linearised_errors import too_few
+from tasks.reporting import juries_and_models
 
 Make = Callable[..., Any]
 PAIR: dict[str, Any] = {
@@ -15,6 +17,10 @@ PAIR: dict[str, Any] = {
     "clusters": 57,
 }
 WIN = {"statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6}
+
+
+def model_rows(estimates: Any) -> Any:
+    return juries_and_models.model_rows(estimates, win_checks(estimates))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,8 @@ def test_a_conclusion_about_models_is_that_of_the_mart(
     make_estimates: Make, clusters: int, bound: float | None, said: str
 ) -> None:
     bias = {"statistic": "bias_bound", "perturbation": "padding", "estimate": bound}
-    (row,) = model_rows(make_estimates([WIN, bias], **PAIR | {"clusters": clusters}))
+    sizes = {"clusters": clusters, "too_few": too_few(clusters, None)}
+    (row,) = model_rows(make_estimates([WIN, bias], **PAIR | sizes))
     assert row.finding.text.startswith(said)
 
 

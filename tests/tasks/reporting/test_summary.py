@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from schemas.results import FINDINGS, Findings
-from tasks.reporting.summary import GLOSSARY, REFUSED, finding_words, summary
+from tasks.kit.defaults import Thresholds
+from tasks.reporting.summary import REFUSED, finding_words, glossary, summary
 
 DEFAULTS = {
     "dataset": "bloom",
@@ -155,7 +156,10 @@ def test_a_finding_has_its_direction_share_or_reason(
 
 
 def test_every_finding_is_explained() -> None:
-    assert sorted(GLOSSARY) == sorted([*FINDINGS, REFUSED])
+    assert sorted(glossary(Thresholds())) == sorted([*FINDINGS, REFUSED])
+    own = glossary(Thresholds(fewest_questions=20, overlooks_below=0.3))
+    assert "needs 20 independent questions" in own[REFUSED]
+    assert "below .30" in own["overlooks"]
 
 
 def test_a_judge_of_two_waves_is_one_judge() -> None:

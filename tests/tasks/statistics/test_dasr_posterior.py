@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from schemas.results import Estimates
 from tasks.counting.cells import UNEQUAL
 from tasks.counting.reasons import MISSING, START
-from tasks.kit.defaults import TOO_FEW
 from tasks.statistics import STATISTICS
 from tasks.statistics.dasr_posterior import above
 
@@ -18,6 +17,7 @@ Row = dict[str, Any]
 UP = {"control": "anchor", "sham": "anchor", "experimental": "target"}
 DOWN = {"control": "anchor", "sham": "target", "experimental": "anchor"}
 NEITHER = {"control": "anchor", "sham": "tie", "experimental": "tie"}
+FEW = "fewer than 10 independent questions"
 BOTH = {"control": "tie", "sham": "target", "experimental": "target"}
 OUTSIDE = {"control": "target", "sham": "anchor", "experimental": "target"}
 
@@ -86,7 +86,7 @@ def test_samples_of_a_question_that_are_alike_count_once(make_shifts: Make) -> N
 
 def test_what_has_no_probability(make_shifts: Make) -> None:
     few = row_of(make_shifts([UP] * 9))
-    assert (few["estimate"], few["n"], few["method"], few["reason"]) == (None, 9, "none", TOO_FEW)
+    assert (few["estimate"], few["n"], few["method"], few["reason"]) == (None, 9, "none", FEW)
     none = row_of(make_shifts([OUTSIDE] * 12))
     reason = f"{START}: {MISSING['dasr_posterior']}"
     assert (none["estimate"], none["n"], none["reason"]) == (None, 0, reason)

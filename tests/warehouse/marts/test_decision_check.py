@@ -7,6 +7,7 @@ from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 Win = tuple[float, float | None, float | None]
 PAIR = {"subgroup": "ant vs bee"}
 
@@ -44,9 +45,16 @@ def rows(win: Win, bound: float | None, won_on: int, checked_on: int) -> list[di
     ],
 )
 def test_conclusions(
-    warehouse: Warehouse, make: Make, win: Win, bound: float | None, conclusion: str
+    warehouse: Warehouse,
+    make: Make,
+    concluded: Concluded,
+    *,
+    win: Win,
+    bound: float | None,
+    conclusion: str,
 ) -> None:
-    warehouse.save([make(Estimates, *rows(win, bound, 10, 10))], run="r1", study="quick")
+    made = make(Estimates, *rows(win, bound, 10, 10))
+    warehouse.save(concluded(made), run="r1", study="quick")
     found = warehouse.query(
         "select subgroup, perturbation, tipping_shift, rests_on, conclusion "
         "from mart.decision_check"
@@ -57,9 +65,13 @@ def test_conclusions(
 @pytest.mark.parametrize("clusters", [(9, 10), (10, 9)])
 @pytest.mark.parametrize("bound", [0.05, 0.07])
 def test_nothing_is_concluded_from_nine_questions(
-    warehouse: Warehouse, make: Make, bound: float, clusters: tuple[int, int]
+    warehouse: Warehouse,
+    make: Make,
+    concluded: Concluded,
+    bound: float,
+    clusters: tuple[int, int],
 ) -> None:
     made = make(Estimates, *rows((0.56, 0.52, 0.60), bound, *clusters))
-    warehouse.save([made], run="r1", study="quick")
+    warehouse.save(concluded(made), run="r1", study="quick")
     found = warehouse.query("select conclusion from mart.decision_check").item()
     assert found == "no conclusion: fewer than 10 independent questions"

@@ -8,9 +8,12 @@ from schemas.results import Estimates
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
 
 
-def test_the_jury_with_and_without_each_member(warehouse: Warehouse, make: Make) -> None:
+def test_the_jury_with_and_without_each_member(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     jury = {"judge": "jury/all"}
     rows = [
         {**jury, "statistic": "jury_mps", "estimate": 0.3, "n": 9},
@@ -22,7 +25,7 @@ def test_the_jury_with_and_without_each_member(warehouse: Warehouse, make: Make)
         {"judge": "a", "statistic": "mps", "estimate": 0.9},
         {"judge": "a", "statistic": "mps_sham", "estimate": 0.25},
     ]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     columns = "left_out, shift, low, high, member_shift, asr, size, correlation, n"
     assert warehouse.query(f"select {columns} from mart.jury order by left_out").rows() == [
         ("a", 0.15, None, None, 0.25, None, None, None, None),
@@ -30,7 +33,9 @@ def test_the_jury_with_and_without_each_member(warehouse: Warehouse, make: Make)
     ]
 
 
-def test_a_verdict_costs_what_those_of_all_members_do(warehouse: Warehouse, make: Make) -> None:
+def test_a_verdict_costs_what_those_of_all_members_do(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     # Two votes a pair: a pays .01 and .03 for its votes, b .005 each, c nobody knows; the formula
     # is no member.
     judges = ("a", "b", "c", "offline/honest")
@@ -64,15 +69,17 @@ def test_a_verdict_costs_what_those_of_all_members_do(warehouse: Warehouse, make
         {"judge": "jury/all", "statistic": "jury_mps", "subgroup": out, "simulated": False}
         for out in ("", "a", "b", "c")
     ]
-    warehouse.save([make(Estimates, *shifts, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *shifts, *rows)), run="r1", study="quick")
     found = warehouse.query("select left_out, cost_usd from mart.jury order by all nulls first")
     assert found.rows() == [(None, None), ("a", None), ("b", None), ("c", pytest.approx(0.05))]
     alone = [{"judge": "jury/all", "statistic": "jury_mps", "simulated": True}]
-    warehouse.save([make(Estimates, shifts[3], *alone)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, shifts[3], *alone)), run="r1", study="quick")
     assert warehouse.query("select cost_usd from mart.jury").rows() == [(0.0,)]
 
 
-def test_votes_that_nobody_asked_here_have_no_price(warehouse: Warehouse, make: Make) -> None:
+def test_votes_that_nobody_asked_here_have_no_price(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
     rows = [{"judge": "a", "statistic": "mps"}, {"judge": "jury/all", "statistic": "jury_mps"}]
-    warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
     assert warehouse.query("select cost_usd from mart.jury").rows() == [(None,)]

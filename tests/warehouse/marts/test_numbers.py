@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import product
@@ -6,11 +7,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.judging import Prompts, VoteLog
-from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Findings
+from schemas.conclusions import PanelMembers
+from schemas.judging import Prompts, Tallies, VoteLog
+from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Exclusions, Findings
 from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.exclusions import with_exclusions
+from tasks.panels.members import panel_members
+from tasks.panels.panels import people_of
 from tasks.prompts import PROMPTS
 from tasks.statistics import STATISTICS
+from warehouse._ddl import MARTS
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Saving]
@@ -37,6 +43,10 @@ BARE = {
     "category_spread",
 }
 """Statistics that have no interval, whatever the data."""
+
+
+OF_CALIBRATION = {"mean_jaccard", "label_kappa"}
+"""Measures of agreement that `voirdire calibrate` alone gives."""
 
 
 def values(number: int, name: str) -> Row:
@@ -74,7 +84,10 @@ def full(warehouse: Warehouse, make: Make) -> Warehouse:
     estimates = make(Estimates, *rows())
     pairs = estimates.frame.filter(pl.col("subgroup") != "", pl.col("perturbation").is_not_null())
     compared = Saving(Contrasts, contrasts(Estimates.of(pairs)))
-    warehouse.save([estimates, compared, make(Drifts, *drifts)], run="r1", study="quick")
+    people = people_of(Tallies.empty())
+    members = panel_members(Estimates.of(estimates.frame), Exclusions.empty(), people)
+    panel = Saving(PanelMembers, members)
+    warehouse.save([estimates, compared, panel, make(Drifts, *drifts)], run="r1", study="quick")
     return warehouse
 
 
@@ -99,18 +112,18 @@ def test_every_statistic_is_there_with_what_it_rests_on(full: Warehouse) -> None
     assert lost["n"].item() == 0
 
 
-def test_every_statistic_has_its_place_in_a_wide_mart(full: Warehouse) -> None:
-    marts = full.query("select view_name from duckdb_views() where schema_name = 'mart'")
-    shown = [
-        set(row)
-        for mart in marts["view_name"]
-        if mart != "numbers"
-        for row in full.query(f"select * from mart.{mart}").rows()
-    ]
+def test_a_statistic_that_a_wide_mart_names_is_shown_in_one(full: Warehouse) -> None:
+    wide = [file for file in sorted(MARTS.glob("*.sql")) if file.stem != "numbers"]
+    text = "".join(file.read_text(encoding="utf-8") for file in wide)
+    lists = re.findall(r"statistic (?:=|in) \(?((?:\s*'\w+',?)+)", text)
+    named = {name for some in lists for name in re.findall(r"\w+", some)}
+    # No name is misspelt, and a new statistic need not be in any of these marts.
+    assert named - {*NAMES} == OF_CALIBRATION
+    shown = [set(row) for file in wide for row in full.query(f"from mart.{file.stem}").rows()]
     missing = [
         name
         for number, name in enumerate(NAMES, 1)
-        if not any(set(values(number, name).values()) <= row for row in shown)
+        if name in named and not any({*values(number, name).values()} <= row for row in shown)
     ]
     # A tier is its letter.
     assert missing == ["tier"]
@@ -195,9 +208,13 @@ def test_what_became_of_ballots_is_that_of_the_perturbation(
     ],
 )
 def test_the_design_is_that_of_each_pair(
-    warehouse: Warehouse, make: Make, orders: list[tuple[str, str]], design: str
+    warehouse: Warehouse,
+    make: Make,
+    concluded: Concluded,
+    orders: list[tuple[str, str]],
+    design: str,
 ) -> None:
-    warehouse.save([make(Estimates), log(*orders)], run="r1", study="quick")
+    warehouse.save(concluded(make(Estimates), log(*orders)), run="r1", study="quick")
     assert of(warehouse, "design, votes_per_pair", "asr") == [(design, 2)]
 
 
@@ -212,7 +229,7 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(
         # Holm of .01 and .03 is .02 and .03; half of the 90 % interval is .18
         {**contrast, "subgroup": "bob", "p_value": 0.01, "estimate": 0.5},
         {**contrast, "subgroup": "eve", "p_value": 0.03, "estimate": 0.01},
-        {"statistic": "mps_drift", "wave": "n2", "subgroup": "n1"},
+        {"statistic": "mps_drift", "family": "drift", "wave": "n2", "subgroup": "n1"},
     ]
     savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
     warehouse.save(concluded(*savings), run="r1", study="quick")
@@ -253,15 +270,17 @@ def test_other_adjustments_are_of_the_primary_endpoint_only(
     assert of(warehouse, ", ".join(beside), "mps_sham") == [(None,) * 5]
 
 
-def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
+def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make, concluded: Concluded) -> None:
     waves = [{"wave": wave} for wave in ("n1", "n2", "n3", "n4")]
     drifts = [
         {"wave": "n2", "state": "suspect"},
         {"wave": "n3", "state": "alert"},
         {"wave": "n4", "base": "n3", "epoch": 2, "state": "quiet"},
     ]
-    savings = [make(Estimates, *waves), make(Drifts, *drifts)]
-    warehouse.save(savings, run="r1", study="quick")
+    one = log(("s", "anchor")).frame
+    votes = pl.concat(one.with_columns(wave=pl.lit(row["wave"])) for row in waves)
+    savings = [make(Estimates, *waves), make(Drifts, *drifts), Saving(VoteLog, votes)]
+    warehouse.save(concluded(*savings), run="r1", study="quick")
     assert of(warehouse, "wave, epoch", "asr") == [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 2)]
     warehouse.save([make(Estimates)], run="r1", study="once")
     assert warehouse.query("select epoch from mart.numbers where study = 'once'").rows() == [
@@ -271,7 +290,7 @@ def test_an_alert_begins_an_epoch(warehouse: Warehouse, make: Make) -> None:
 
 def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, make: Make) -> None:
     whole = {"perturbation": None, "kind": None, "mode": "any"}
-    since_first = {"statistic": "mps_drift", "subgroup": "n1", "method": "paired cluster t"}
+    since_first = {"statistic": "mps_drift", "subgroup": "n1", "family": "drift"}
     rows = [
         *({"wave": wave} for wave in ("n1", "n2", "n3", "n4")),
         *(
@@ -281,7 +300,7 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
         {"wave": "n2", **since_first, "estimate": 0.4, "standard_error": 0.01, "dropped": 3},
         # The first wave is of another epoch.
         {"wave": "n4", **since_first, "estimate": 0.43, "p_value": 2e-23},
-        {"wave": "n4", "statistic": "verdict_drift", "subgroup": "n1", "estimate": 0.5, **whole},
+        {"wave": "n4", **since_first, "statistic": "verdict_drift", "estimate": 0.5, **whole},
     ]
     of_replies = {"low": None, "high": None, "p_value": 0.5, "mode": "any", "perturbation": None}
     of_replies["seed"] = 3
@@ -336,15 +355,14 @@ def test_code_and_prompt_are_told_and_the_seed_of_the_study(
     ]
 
 
-def test_a_judge_that_is_left_out_is_marked_on_its_rates(
-    warehouse: Warehouse, make: Make, concluded: Concluded
-) -> None:
+def test_a_judge_that_is_left_out_is_marked_on_its_rates(warehouse: Warehouse, make: Make) -> None:
     whole = {"perturbation": None, "kind": None, "n": 20, "clusters": 20}
     rows = [
         {},
         {"statistic": "mps"},
         {"statistic": "tie_rate", "estimate": 0.95, "low": 0.9, "high": 1.0, **whole},
     ]
-    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
+    marked = Saving(Estimates, with_exclusions(make(Estimates, *rows).frame))
+    warehouse.save([marked], run="r1", study="quick")
     assert of(warehouse, "excluded", "asr") == [(True,)]
     assert of(warehouse, "excluded", "mps") == [(None,)]
