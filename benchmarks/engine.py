@@ -367,7 +367,39 @@ def budget(place: Path) -> None:
     show("spent / cap, at least of 20", least)
 
 
-PARTS = {f.__name__: f for f in (throughput, matrix, memory, faults, budget)}
+ENDS = (
+    ("served", "served", 360),
+    ("served", "served-many", 5000),
+    ("own server, new home", "own", 360),
+    ("own server", "own", 360),
+)
+"""Case, its Prefect home (which caches results by content), and ballots."""
+
+
+def ends(place: Path) -> None:
+    """Seconds before the first call and after the last: one judge, one perturbation."""
+    for number, (case, home, ballots) in enumerate(ENDS):
+        bench = Bench(place / f"ends{number}")
+        bench.environment["PREFECT_HOME"] = str(place / f"ends-{home}")
+        if case != "served":
+            del bench.environment["PREFECT_API_URL"]
+        with emulator() as base:
+            judges, data = (
+                bench.provider("emu", base, concurrency=CONCURRENCY),
+                bench.dataset(ballots),
+            )
+            # Another seed: what the home has cached is of no use.
+            began = time.monotonic()
+            run = bench.audit(judges, data, "--seed", str(number))
+            ended, told = time.monotonic(), stats(base)
+        show(
+            f"{case}, {ballots} ballots: before the first call", told["first_at"] - began, None, "s"
+        )
+        show(f"{case}, {ballots} ballots: after the last", ended - told["last_at"], None, "s")
+        show(f"{case}, {ballots} ballots: CPU of all processes", run["cpu"], None, "s")
+
+
+PARTS = {f.__name__: f for f in (throughput, ends, matrix, memory, faults, budget)}
 
 
 def main() -> None:

@@ -229,7 +229,7 @@ def main_killed(place: Path) -> None:
 
 
 def worker_killed(place: Path) -> None:
-    """Kill the calling process (-9), ten times in one audit."""
+    """Kill the worker process (-9), ten times in one audit."""
     kills = times(10)
     with case(place, 150 * (kills + 1)) as it:
         running, killed = it.start(), 0

@@ -4,15 +4,15 @@ from typing import Any
 
 import polars as pl
 from prefect import flow, get_run_logger
+from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
-from flows.results.audit_results import save_results
 from flows.results.people import with_people
 from flows.running.casting import cast_all
 from flows.running.claims import Claims
 from flows.running.counts import Counts
-from flows.running.gaps import not_ready
-from flows.running.progress import notices
+from flows.running.progress import notifier
+from flows.running.readiness import not_ready
 from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
 from flows.serving.allowed_paths import admit
@@ -44,9 +44,10 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     """
     study, warehouse = admit(study, warehouse, flow_run.id)
     study = study.at(due())
-    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notices())
+    place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notifier())
     counts = Counts(study)
-    with RunRow("audit", flow_run.id, place, counts) as row:
+    # Tasks share one client: to make one takes 30 ms, as it loads all certificates.
+    with RunRow("audit", flow_run.id, place, counts) as row, SyncClientContext.get_or_create():
         for note in counts.unsaved:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
@@ -98,10 +99,13 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
         votes = await cast_all(ballots, asked, pairs, schedule, claims)
+        # Imported while the judges were asked.
+        from flows.results.audit_results import save_results
+        from flows.results.stages import log_votes
 
         stops = mark_stops(ballots, votes, schedule)
         counts.count_stopped(stops, votes)
-        vote_log = stages.log_votes(
+        vote_log = log_votes(
             pairs,
             ballots,
             judges,

@@ -7,6 +7,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.publishing.calibration_page import publish_calibration
+from flows.results import stages
 from flows.results.calibration import (
     Calibration,
     Steps,
@@ -18,7 +19,6 @@ from flows.results.calibration import (
 )
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
-from tasks import stages
 from warehouse.store import Warehouse
 
 

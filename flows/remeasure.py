@@ -7,9 +7,9 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.results.remeasure import remeasure_study
+from flows.results.stages import as_tasks
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
-from tasks.stages import as_tasks
 
 
 @flow(

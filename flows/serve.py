@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from flows.serving.access import Access, kept, kept_auth, own_server
+from flows.serving.access import Access, own_server, stored, stored_auth
 from flows.serving.server import (
     SETTINGS,
     Server,
@@ -34,7 +34,7 @@ def serve_studies(
     server: str | None = None,
     auth: bool = True,
 ) -> None:
-    """Serve all studies, one run at a time, with an own Prefect server or the named one."""
+    """Serve all studies, one run at a time, with its own Prefect server or the given one."""
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
     # Runs are separate processes, in any folder.
@@ -90,11 +90,11 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
             f"`voirdire serve` is already running: {_pages(own[0])} (process {own[1]}). Stop it "
             "first, or set PREFECT_HOME to another folder for a separate server."
         )
-    server = Server(port, kept_auth() if auth else None, pages=True, listener=_say_of_server)
+    server = Server(port, stored_auth() if auth else None, pages=True, listener=_say_of_server)
     ending.callback(server.stop)
     server.wait(_say, progress=True)
     access = server.access
-    ending.enter_context(kept(access, server.process))
+    ending.enter_context(stored(access, server.process))
     _say(f"Prefect UI: {_pages(access)}")
     if access.auth:
         _say(f"Authentication string: {access.auth}")

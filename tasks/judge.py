@@ -13,9 +13,9 @@ from pandera.typing.polars import DataFrame
 from schemas.digests import content_keys
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, Votes
 from schemas.keys import content_key, whole
-from tasks.engine.caller import Line
 from tasks.engine.journal import Reply
 from tasks.engine.litellm_adapter import refused_params
+from tasks.engine.worker_client import Session
 from tasks.judging.verdict_parser import parse, parse_json
 from tasks.kit.random_numbers import uniform
 from tasks.prompts import PROMPTS
@@ -127,14 +127,13 @@ def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
 
 
 async def cast_votes(
-    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], line: Line, receive: Receive
+    ballots: DataFrame[Ballots], pairs: DataFrame[Pairs], session: Session, receive: Receive
 ) -> None:
     """Ask the judge of one batch; pass on each vote immediately, so that it can be stored."""
 
     async def cast(ballot: dict[str, Any], messages: Messages, params: dict[str, Any]) -> None:
         judge = JUDGES[ballot["judge"]]
-        told = await line.ask(judge, messages, params, ballot["ballot_id"])
-        reply, cast_at = told.reply, told.cast_at
+        reply, cast_at, _ = await session.ask(judge, messages, params, ballot["ballot_id"])
         vote = None
         if reply.error is None:
             vote = vote_row(ballot["ballot_id"], ballot["prompt"], reply, cast_at)

@@ -68,6 +68,8 @@ def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
 def people_of(warehouse: Warehouse, pairs: DataFrame[Pairs]) -> People:
     """Return the ballots that people have cast on ``pairs``, with their votes."""
     judges = warehouse.read(Judges, among=pl.DataFrame({"provider": [PEOPLE]}))
+    if judges.is_empty():
+        return People(Ballots.empty(), Votes.empty())
     ballots = warehouse.read(Ballots, among=judges.select("judge"))
     ours = Ballots.of(ballots.join(pairs.select("pair_id"), on="pair_id", how="semi"))
     return People(ours, warehouse.read(Votes, among=ours.select("ballot_id")))

@@ -112,6 +112,13 @@ class Warehouse:
         with self._visit(write=False) as connection:
             return fetch(connection, sql, parameters)
 
+    def query_all(
+        self, *queries: tuple[str, Sequence[Any] | Mapping[str, Any]]
+    ) -> list[pl.DataFrame]:
+        """Run several queries, each with its parameters, in one visit: to open takes longest."""
+        with self._visit(write=False) as connection:
+            return [fetch(connection, *query) for query in queries]
+
     def copy(
         self, copies: Sequence[Copy], folder: Path, form: str, study: str | None = None
     ) -> dict[str, int]:

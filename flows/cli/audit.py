@@ -12,13 +12,13 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from flows.running.gaps import GAPS, not_ready, not_ready_line
-from flows.running.processes import leave, run_aside
+from flows.running.processes import exit_now, run_in_thread
+from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
+from flows.serving.local_models import start_servers
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
-from tasks.engine.caller import caller
-from tasks.engine.local_model import begin
+from tasks.engine.worker_client import shared_worker
 from tasks.kit.memory import share_one_heap
 from tasks.providers import provider_of
 from warehouse.peek import CompletedRun, completed_run, default_path
@@ -131,10 +131,10 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
     access = find_server(server_url)
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
-    worker = caller()
+    worker = shared_worker()
     if not all(provider_of(judge).simulated for judge in study.judges):
         worker.load_litellm()
-    begin(study.judges)
+    start_servers(study.judges)
     sent = True
     try:
         code, sent = _run(study, path, access, server)
@@ -147,7 +147,7 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
             server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
     if not sent:
         # Prefect would try for minutes to reach a server that is gone.
-        leave(code)
+        exit_now(code)
     return code
 
 
@@ -164,8 +164,8 @@ def _run(
         # Garbage collection while thousands of classes are created takes a quarter of a second.
         gc.disable()
         import flows.audit
-        from flows.publishing.pages import report_path
         from flows.running import progress
+        from flows.running.gaps import GAPS
         from flows.running.run_row import failure_recorded, require_free
         from tasks.curate import import_dataset
         from warehouse.store import Warehouse
@@ -175,14 +175,16 @@ def _run(
         # Read both first, so that an unusable file is reported before a flow run exists.
         with failure_recorded(lambda: _row(study), Warehouse(path)):
             import_dataset(study.dataset, study.folder, study.limit)
-            Warehouse(path).query("select 1")
             require_free(study.name, Warehouse(path))
             if server:
                 server.wait(_show_line)
             elif access:
                 require_answer(access)
     with ballot_bars(CONSOLE) as listen, progress.shown_by(listen, _show_line):
-        state, sent = run_aside(lambda: _state_of(flows.audit.audit, study, path, where))
+        state, sent = run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
+    # Imported while the judges were asked.
+    from flows.publishing.pages import report_path
+
     missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
     # The last line says what is missing.
     _show(study, path, state.message.replace(f" ({missing})", ""))
@@ -206,7 +208,8 @@ LAST_ERROR = """
 """What is missing according to the last run."""
 
 NEWEST = """
-    select run, error from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+    select run, error from runs where study = ? and flow = 'audit' and started_at >= ?
+    order by started_at desc limit 1
 """
 
 
@@ -221,7 +224,8 @@ def _show(study: Study, path: Path, message: str) -> None:
     from tasks.reporting.summary import undiscerning
     from warehouse.store import Warehouse
 
-    rows = Warehouse(path).query(RESULTS, [study.name]).to_dicts()
+    found, gates = Warehouse(path).query_all((RESULTS, [study.name]), (GATES, [study.name, PEOPLE]))
+    rows = found.to_dicts()
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
@@ -230,7 +234,6 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    gates = Warehouse(path).query(GATES, [study.name, PEOPLE])
     for line in (*lost_lines(rows), *undiscerning(gates)):
         _show_line(line)
     _show_changes(study, path)
@@ -278,16 +281,15 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     from flows.serving.prefect_reporting import outcomes, send_the_rest
     from warehouse.store import Warehouse
 
-    store, before = Warehouse(path), len(outcomes)
-    earlier = store.query(NEWEST, [study.name]).rows()
+    store, before, began = Warehouse(path), len(outcomes), datetime.now(UTC)
     running = asyncio.ensure_future(flow(study, str(path), return_state=True))
     sent = False
     try:
         state = await _state_in_time(running, lambda: len(outcomes) > before)
         sent = await send_the_rest()
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
-        newest = store.query(NEWEST, [study.name]).rows()
-        if newest == earlier:
+        newest = store.query(NEWEST, [study.name, began]).rows()
+        if not newest:
             lost = ConnectionError(
                 f"{where} did not start the run: {one_line(error)[:LONGEST_CAUSE]}. "
                 "No judge was asked. Check that the server is up, then run again."

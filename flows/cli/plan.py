@@ -24,8 +24,7 @@ from flows.cli.power_analysis import (
     sample_table,
 )
 from flows.cli.terminal import plain_table
-from flows.running.budget_check import budget_line, without_bounds
-from flows.running.gaps import not_ready, not_ready_line
+from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
@@ -37,7 +36,7 @@ from tasks.engine.queue import (
     REPLY_TOKENS,
     SHORT_TOKENS,
     THINKING_TOKENS,
-    guessed_tokens,
+    expected_tokens,
     most_tokens,
 )
 from tasks.inference.linearised_errors import too_few
@@ -271,7 +270,7 @@ def _cost(
 ) -> Cost:
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
     tokens = characters // CHARACTERS_PER_TOKEN
-    replies = round(calls * (guessed_tokens(asked) if reply_tokens is None else reply_tokens))
+    replies = round(calls * (expected_tokens(asked) if reply_tokens is None else reply_tokens))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
     most = 0.0 if simulated or not calls else None

@@ -13,13 +13,13 @@ from rich.console import Console
 from flows.cli.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
-    PERSONS,
     report_path,
     run_of_results,
     stored_page,
     thresholds_of,
     write_page,
 )
+from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by

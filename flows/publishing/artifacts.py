@@ -9,13 +9,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 
-from flows.publishing.pages import facts_of, report_path, with_vote_facts, write_page
-from flows.results.vote_summary import numbers_of
+from flows.publishing.pages import render_page, report_path, write_page
+from flows.results.stages import write_report
 from flows.running.run_row import RunRow
-from flows.serving.prefect_reporting import PATIENCE_SECONDS
+from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
-from tasks import stages
 
 
 async def publish(
@@ -33,15 +32,20 @@ async def publish(
     name = run.study.name
     path = report_path(run.warehouse.path, name)
     try:
-        row = run.columns()
-        facts = with_vote_facts(facts_of(row, run.warehouse.path), run.warehouse, row)
-        numbers = numbers_of(run.warehouse, name)
-        page = stages.write_report(facts, estimates, findings, perturbed, drifts, numbers=numbers)
+        page = render_page(
+            run.columns(),
+            run.warehouse,
+            estimates,
+            findings,
+            perturbed=perturbed,
+            drifts=drifts,
+            render=write_report,
+        )
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await asyncio.wait_for(_show_in_ui(run, findings, path), PATIENCE_SECONDS)
+        await asyncio.wait_for(_show_in_ui(run, findings, path), MESSAGE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 

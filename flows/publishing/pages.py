@@ -1,14 +1,14 @@
 """Report pages, from a run as it ends or from the warehouse."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.vote_summary import numbers_of, people_line, probed_line
+from flows.results.vote_summary import vote_facts
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
@@ -23,7 +23,6 @@ from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 MADE_BY = "select distinct run from estimates where study = ?"
-PERSONS = "select distinct judge from vote_log where study = ? and human"
 
 
 def report_path(warehouse: Path, study: str) -> Path:
@@ -70,32 +69,26 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     )
 
 
-def with_vote_facts(
-    facts: ReportFacts, warehouse: Warehouse, run: Mapping[str, Any]
-) -> ReportFacts:
-    """Add what the saved votes tell: who voted, how alike, and what a jury's verdict costs."""
-    study = _study_of(run)
-    return facts._replace(
-        jury_usd=jury_usd(warehouse, study.name),
-        # Of a file nobody knows why a person's vote is invalid.
-        persons=frozenset(warehouse.query(PERSONS, [study.name])["judge"]),
-        people="" if facts.from_file else people_line(warehouse, study),
-        probed=f"{probed}." if (probed := probed_line(warehouse, study.name)) else "",
+def render_page(
+    run: Mapping[str, Any],
+    warehouse: Warehouse,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    *,
+    perturbed: DataFrame[PerturbedAnswers],
+    drifts: DataFrame[Drifts],
+    render: Callable[..., str] = report,
+) -> str:
+    """Render the report of a run, given its row in ``runs`` and its results."""
+    facts, votes = facts_of(run, warehouse.path), vote_facts(warehouse, _study_of(run))
+    facts = facts._replace(
+        jury_usd=votes.jury_usd,
+        # A file of votes does not say why a person's vote is invalid.
+        people="" if facts.from_file else votes.people,
+        persons=votes.persons,
+        probed=votes.probed,
     )
-
-
-def jury_usd(warehouse: Warehouse, study: str) -> float | None:
-    """Return what a verdict of all members of the jury costs; null if a price is unknown.
-
-    Members may differ between perturbations; the most of them is told.
-    """
-    found = warehouse.query(
-        "select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury "
-        "where study = ? and left_out is null and perturbation is not null",
-        [study],
-    )
-    usd: float | None = found["usd"].item()
-    return usd
+    return render(facts, estimates, findings, perturbed, drifts, numbers=votes.numbers)
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
@@ -142,15 +135,14 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     results = pl.DataFrame({"study": [study]})
     run = run_of_results(warehouse, study)
     estimates = warehouse.read(Estimates, among=results)
-    page: str = report(
-        with_vote_facts(facts_of(run, warehouse.path), warehouse, run),
+    return render_page(
+        run,
+        warehouse,
         estimates,
         warehouse.read(Findings, among=results),
-        _perturbed(warehouse, _study_of(run), estimates),
-        warehouse.read(Drifts, among=results),
-        numbers=numbers_of(warehouse, study),
+        perturbed=_perturbed(warehouse, _study_of(run), estimates),
+        drifts=warehouse.read(Drifts, among=results),
     )
-    return page
 
 
 def _perturbed(

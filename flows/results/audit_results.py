@@ -5,12 +5,12 @@ from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line, drift_of, reply_changes_of
+from flows.results.stages import RESULTS, measure_wave
 from flows.running.run_row import RunRow
 from schemas.conclusions import ReplyChanges
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations
-from tasks import stages
 from tasks.judging.people import open_ballots, with_open_ballots
 from tasks.results import results_of
 
@@ -28,12 +28,12 @@ async def save_results(
         study.mode,
         detects_at=study.detects_at,
         thresholds=study.thresholds,
-        steps=stages.RESULTS,
+        steps=RESULTS,
     )
     fewest = study.thresholds.fewest_questions
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
     results = results._replace(findings=with_open_ballots(results.findings, missing))
-    drifts = drift_of(study, row.warehouse, stages.measure_wave)
+    drifts = drift_of(study, row.warehouse, measure_wave)
     row.save(
         (StudyPairs, pairs),
         (VoteLog, vote_log),

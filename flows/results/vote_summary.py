@@ -1,6 +1,7 @@
 """Sentences about the votes of a study: people's votes, and judges that repeat themselves."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import polars as pl
 
@@ -29,10 +30,42 @@ NUMBERS = """
 """
 
 
-def people_line(warehouse: Warehouse, study: Study) -> str:
-    """Say how many people voted and which votes are excluded; empty if nobody voted."""
-    line = left_out_line(warehouse.query(BY_PEOPLE, [study.name]), study)
-    return f"{line}." if line else ""
+JURY_USD = """
+    select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury
+    where study = ? and left_out is null and perturbation is not null
+"""
+"""Cost of a verdict of all members of the jury; they may differ between perturbations."""
+PERSONS = "select distinct judge from vote_log where study = ? and human"
+
+
+class VoteFacts(NamedTuple):
+    """What a report states about the saved votes of a study."""
+
+    people: str
+    """How many people voted, and which of their votes are left out; empty if nobody did."""
+    probed: str
+    """Judges that were asked one vote per order; empty if there is none."""
+    persons: frozenset[str]
+    """Judges who are people."""
+    jury_usd: float | None
+    """Cost of a verdict of the jury; null if a price is unknown."""
+    numbers: pl.DataFrame
+    """Every number of the study with what it rests on: ``mart.numbers``."""
+
+
+def vote_facts(warehouse: Warehouse, study: Study) -> VoteFacts:
+    """Return what a report states about the saved votes, from one visit of the warehouse."""
+    queries = (BY_PEOPLE, PERSONS, JURY_USD, NUMBERS)
+    probed, by_people, persons, jury, numbers = warehouse.query_all(
+        (PROBED, {"study": study.name}), *((query, [study.name]) for query in queries)
+    )
+    return VoteFacts(
+        _sentence(left_out_line(by_people, study)),
+        _sentence(alike_line(probed.rows())),
+        frozenset(persons["judge"]),
+        jury["usd"].item(),
+        numbers,
+    )
 
 
 def probed_line(warehouse: Warehouse, study: str) -> str:
@@ -48,6 +81,5 @@ def alike_line(judges: Iterable[tuple[str, int, int]]) -> str:
     )
 
 
-def numbers_of(warehouse: Warehouse, study: str) -> pl.DataFrame:
-    """Return every number of a study with its provenance: ``mart.numbers``."""
-    return warehouse.query(NUMBERS, [study])
+def _sentence(text: str) -> str:
+    return f"{text}." if text else ""

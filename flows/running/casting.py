@@ -1,44 +1,45 @@
-"""Cast ballots: many shards in flight; each vote is in the warehouse within a second.
+"""Cast ballots: many shards at once; each vote is saved in the warehouse within a second.
 
-While another process holds the warehouse open, asking goes on: what a judge is asked was claimed
-before, and votes wait here, as their replies do in the journal.
+While another process has the warehouse open, judges are still asked: their ballots were claimed
+before, votes wait in memory, and the replies are in the journal.
 """
 
 import asyncio
 import math
 from contextlib import suppress
-from importlib import import_module
-from threading import Thread
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows.results.preparation import prepare_results
 from flows.running.claims import Claims
-from flows.running.progress import Progress, notices
+from flows.running.progress import Progress, notifier
 from flows.running.provider_batches import Batching
 from flows.running.recovery import discard_journal, mark_dead_runs
+from flows.serving.local_models import model_servers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
-from tasks.engine.caller import Line, caller
-from tasks.engine.local_model import served
+from tasks.engine.worker_client import Session, shared_worker
 from tasks.judge import SHARD, shards, vote_frame
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops, probes
 from tasks.providers import JUDGES, PROVIDERS
 from warehouse.store import WarehouseBusyError
 
 SECONDS_BETWEEN_SAVES = 1.0
-SAVE_PATIENCE_SECONDS = 5.0
-"""Of a save while there is still something to ask; the last one waits as long as the study says."""
+SAVE_WAIT_SECONDS = 5.0
+"""How long saving waits for the warehouse while asking goes on; the last save waits longer."""
 
 PACKED = 2048
-"""Votes that are packed into a frame, which takes a fraction of the memory, while they wait."""
+"""Waiting votes are packed into frames of this size, which take a fraction of the memory."""
 
 LONGEST_WAIT_SECONDS = 5.0
+SECONDS_TO_SEND = 0.2
+"""After this time the first ballots are sent, so importing does not delay them."""
 
 
-class Box:
-    """Votes that have come in and are not saved yet, and claims that are not needed any more."""
+class VoteBuffer:
+    """Votes that are not saved yet, and claims that can be released."""
 
     def __init__(self, claims: Claims, progress: Progress) -> None:
         self._claims, self.progress = claims, progress
@@ -46,12 +47,12 @@ class Box:
         self._packed: list[DataFrame[Votes]] = []
         self._errors: list[str] = []
         self._released: list[pl.DataFrame] = []
-        self._emptying = asyncio.Lock()
+        self._flushing = asyncio.Lock()
         self.choices: dict[str, str] = {}
-        """What was voted in this run, by ballot."""
+        """The choices of this run's votes, by ballot."""
 
     def receive(self, judge: str, vote: dict[str, Any] | None, error: str | None) -> None:
-        """Take what came of one ballot."""
+        """Add the vote or the error of one ballot."""
         if vote is not None:
             self._votes.append(vote)
             self.choices[vote["ballot_id"]] = vote["choice"]
@@ -62,20 +63,20 @@ class Box:
         self.progress.advance(judge)
 
     def release(self, ballots: pl.DataFrame) -> None:
-        """Let other runs ask what brought no vote, as soon as what did is saved."""
+        """Release claims as soon as the votes are saved, so that other runs may ask the rest."""
         self._released.append(ballots.select("ballot_id"))
 
-    async def empty(self, patience_seconds: float | None = None) -> None:
-        """Save what has come in; what cannot be saved stays.
+    async def flush(self, patience_seconds: float | None = None) -> None:
+        """Save the votes; what cannot be saved stays in the buffer.
 
         Raises
         ------
         WarehouseBusyError
-            If another process holds the file for longer than is waited.
+            If another process has the file open for longer than ``patience_seconds``.
         """
-        async with self._emptying:
+        async with self._flushing:
             self._pack()
-            # More of it may come in while this is saved.
+            # More may arrive while this is saved.
             votes, errors, released = [*self._packed], [*self._errors], [*self._released]
             if votes or errors or released:
                 await self._claims.save(
@@ -88,12 +89,12 @@ class Box:
                 del self._errors[: len(errors)]
                 del self._released[: len(released)]
 
-    async def keep_emptying(self) -> None:
-        """Save and show what has come in, until cancelled."""
+    async def keep_flushing(self) -> None:
+        """Save votes and show the progress every second, until cancelled."""
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_SAVES)
             with suppress(WarehouseBusyError):
-                await self.empty(SAVE_PATIENCE_SECONDS)
+                await self.flush(SAVE_WAIT_SECONDS)
             await self.progress.publish()
 
     def _pack(self) -> None:
@@ -112,35 +113,42 @@ async def cast_all(
     """Cast the waiting ballots of all judges at the same time; return the votes on all ballots."""
     if waiting.is_empty():
         return claims.votes(ballots)
-    # Judges that ask the same share a vote: the first one asks.
+    # Judges with equal requests share a vote: the first one asks.
     waiting = Ballots.of(waiting.sort("judge").unique("ballot_id", keep="first"))
     progress = Progress(dict(waiting.group_by("judge").len().iter_rows()))
-    box = Box(claims, progress)
+    buffer = VoteBuffer(claims, progress)
     budget_usd = claims.counts.study.budget_usd
-    line = caller().begin(claims.run, claims.journal, budget_usd, notices())
-    batching = Batching(pairs, claims, line, box.receive, box.empty)
-    desk = _Desk(pairs, schedule, claims, box, line, batching)
+    session = shared_worker().open_session(claims.run, claims.journal, budget_usd, notifier())
+    batching = Batching(pairs, claims, session, buffer.receive, buffer.flush)
+    casting = _Casting(pairs, schedule, claims, buffer, session, batching)
     try:
-        async with served(progress.planned), asyncio.TaskGroup() as group:
-            emptying = group.create_task(box.keep_emptying())
+        async with model_servers(progress.planned), asyncio.TaskGroup() as group:
+            flushing = group.create_task(buffer.keep_flushing())
+            group.create_task(_prepare_results())
             judges = (
                 (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
             )
-            await asyncio.gather(*(group.create_task(desk.cast_judge(*both)) for both in judges))
-            emptying.cancel()
+            await asyncio.gather(*(group.create_task(casting.cast_judge(*both)) for both in judges))
+            flushing.cancel()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:
         try:
-            await box.empty()
+            await buffer.flush()
         finally:
-            await asyncio.to_thread(line.hang_up)
-    # Its replies are all saved; after an interrupt, replies in flight may be in it only.
+            await asyncio.to_thread(session.close)
+    # All replies are saved; after an interrupt some may be in the journal only.
     discard_journal(claims.journal)
-    # The report takes half a second to import, while the statistics are made.
-    Thread(target=import_module, args=["matplotlib.backends.backend_svg"], daemon=True).start()
     await progress.publish()
     return claims.votes(ballots)
+
+
+async def _prepare_results() -> None:
+    """Import what results and the report need, as soon as the first ballots are sent."""
+    await asyncio.sleep(SECONDS_TO_SEND)
+    # What cannot be imported is reported where it is used, when all votes are saved.
+    with suppress(Exception):
+        await asyncio.to_thread(prepare_results)
 
 
 def _first(error: BaseException) -> BaseException:
@@ -150,25 +158,25 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-class _Desk(NamedTuple):
-    """What is needed to cast ballots."""
+class _Casting(NamedTuple):
+    """The ballots of one run that are being cast."""
 
     pairs: DataFrame[Pairs]
     schedule: Schedule
     claims: Claims
-    box: Box
-    line: Line
+    buffer: VoteBuffer
+    session: Session
     batching: Batching
 
     async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
-        """Cast the ballots of one judge, all at once or one pair of orders after another."""
+        """Cast the ballots of one judge: all at once, or pair by pair if it may stop early."""
         if not self.schedule.sequential:
             await self.cast(waiting)
             return
         votes = await asyncio.to_thread(self._votes_on, ballots)
         held = Ballots.empty()
         if _is_live(waiting):
-            # Claimed once, as the file may be busy later.
+            # All are claimed now, because the file may be busy later.
             held, _ = await self._claim(await self.batching.adopt(waiting))
         tried = waiting.clear().select("ballot_id")
         turn = probes(ballots) if self.schedule.probe else ballots.clear()
@@ -176,7 +184,7 @@ class _Desk(NamedTuple):
             turn = Ballots.of(turn.join(waiting, on="ballot_id", how="semi"))
             turn = Ballots.of(turn.join(tried, on="ballot_id", how="anti"))
             votes = pl.concat([votes, await self._cast_turn(turn, held)]).unique("ballot_id")
-            # A ballot that failed is not tried again in this run, nor what would follow it.
+            # A ballot that failed is not tried again in this run, nor those that depend on it.
             tried = pl.concat([tried, turn.select("ballot_id")]).unique()
             marked = mark_stops(ballots, cast("DataFrame[Votes]", votes), self.schedule)
             turn = Ballots.of(
@@ -185,23 +193,23 @@ class _Desk(NamedTuple):
                 )
             )
             if turn.is_empty():
-                self.box.release(held)
-                self.box.progress.finish(ballots["judge"][0])
+                self.buffer.release(held)
+                self.buffer.progress.finish(ballots["judge"][0])
                 return
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
-        """Cast ballots; wait for those that another run asks, whose votes serve this one too."""
+        """Cast ballots; wait for those that another run asks, because it can use their votes."""
         pause = SECONDS_BETWEEN_SAVES
         while not (waiting := await self.batching.adopt(waiting)).is_empty():
             waiting = await self._cast_free(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
                 await asyncio.to_thread(mark_dead_runs, self.claims.warehouse)
-                # The other run may wait for a batch, for hours.
+                # The other run may wait hours for a batch.
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
     async def _cast_turn(self, turn: DataFrame[Ballots], held: DataFrame[Ballots]) -> pl.DataFrame:
-        """Cast ballots, some of which are ``held`` already; return their votes' choices."""
+        """Cast ballots, some of which (``held``) are claimed; return the choices of their votes."""
         mine = Ballots.of(turn.join(held, on="ballot_id", how="semi"))
         others = Ballots.of(turn.join(held, on="ballot_id", how="anti"))
         async with asyncio.TaskGroup() as group:
@@ -210,46 +218,48 @@ class _Desk(NamedTuple):
         found = (
             mine.select("ballot_id")
             .unique()
-            .with_columns(choice=pl.col("ballot_id").replace_strict(self.box.choices, default=None))
+            .with_columns(
+                choice=pl.col("ballot_id").replace_strict(self.buffer.choices, default=None)
+            )
         )
         if others.is_empty():
             return found.drop_nulls()
-        await self.box.empty()
+        await self.buffer.flush()
         return pl.concat([found.drop_nulls(), await asyncio.to_thread(self._votes_on, others)])
 
     async def _cast_free(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
-        """Cast what no other run asks; return what one does."""
+        """Cast the ballots that no other run asks; return the others."""
         mine, others = await self._claim(waiting)
         if _is_live(waiting):
             await self._ask(mine)
         else:
             left = await asyncio.to_thread(self.batching.unfinished, mine)
             if not left.is_empty():
-                # Whoever asked them has just ended, and left a batch to wait for.
+                # The run that asked them has just ended and left a batch to wait for.
                 return Ballots.of(pl.concat([mine, others]))
             await self.batching.cast(mine)
-        self.box.release(mine)
+        self.buffer.release(mine)
         return others
 
     async def _claim(
         self, waiting: DataFrame[Ballots]
     ) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
-        """Return the ballots that this run may ask, and those that another one asks."""
+        """Claim ballots; return those of this run, and those that another run asks."""
         once = Ballots.of(waiting.unique("ballot_id"))
         mine, others = await asyncio.to_thread(self.claims.claim, once)
         if done := once.height - mine.height - others.height:
-            self.box.progress.advance(once["judge"][0], done)
+            self.buffer.progress.advance(once["judge"][0], done)
         return mine, others
 
     async def _ask(self, mine: DataFrame[Ballots]) -> None:
-        """Ask ballots that are claimed, in shards."""
+        """Ask claimed ballots in shards."""
         if mine.is_empty():
             return
         limit = asyncio.Semaphore(_shards_at_once(mine["judge"][0]))
 
         async def ask(shard: DataFrame[Ballots]) -> None:
             async with limit:
-                await stages.cast_votes(shard, self.pairs, self.line, self.box.receive)
+                await stages.cast_votes(shard, self.pairs, self.session, self.buffer.receive)
 
         async with asyncio.TaskGroup() as group:
             for shard in shards(mine):
@@ -260,7 +270,7 @@ class _Desk(NamedTuple):
 
 
 def _is_live(ballots: DataFrame[Ballots]) -> bool:
-    """Tell whether the judge of ballots is asked one by one, not in batches."""
+    """Tell whether the judge of these ballots is called directly, not in batches."""
     return not ballots.is_empty() and JUDGES[ballots["judge"][0]].mode == "live"
 
 
@@ -269,6 +279,6 @@ def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:
 
 
 def _shards_at_once(judge: str) -> int:
-    """Return how many keep a judge busy, also where one shard ends and the next begins."""
+    """Return the number of shards that keeps a judge busy even while one ends and one begins."""
     most = PROVIDERS[judge.split("/", maxsplit=1)[0]].provider.concurrency or SHARD
     return 1 + math.ceil(most / SHARD)

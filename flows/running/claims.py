@@ -1,4 +1,4 @@
-"""Claims: the ballots that this run asks and no other run does, until their votes are saved."""
+"""Claims: ballots that only this run asks, until their votes are saved."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -13,14 +13,14 @@ from warehouse.store import Saving, Warehouse
 
 
 class Claims:
-    """Ballots that wait, are claimed, and get their votes in one run."""
+    """The ballots of one run: waiting, claimed, voted."""
 
     def __init__(self, run: str, warehouse: Warehouse, counts: Counts) -> None:
         self.run, self.warehouse, self.counts = run, warehouse, counts
         self.journal = journal_of(warehouse, run)
 
     def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
-        """Return the ballots that have not been cast, and count them all."""
+        """Return the ballots without a vote, and count all ballots."""
         cast = self.warehouse.read(Votes, among=ballots.select("ballot_id"))
         waiting = Ballots.of(ballots.join(cast, on="ballot_id", how="anti"))
         planned = ballots["ballot_id"].n_unique()
@@ -29,7 +29,7 @@ class Claims:
         return waiting
 
     def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
-        """Return the ballots that are this run's to ask, and those that another one asks now."""
+        """Claim ballots; return those of this run, and those that another run asks."""
         mine = self.warehouse.claim(ballots, self.run)
         ours = ballots.join(mine, on="ballot_id", how="semi")
         rest = ballots.join(mine, on="ballot_id", how="anti")
@@ -45,9 +45,9 @@ class Claims:
         release: pl.DataFrame | None = None,
         patience_seconds: float | None = None,
     ) -> None:
-        """Save a batch of votes as soon as it is there; the first vote of a ballot stays.
+        """Save votes; the first vote of a ballot is kept. Only saved votes are counted.
 
-        The claims on the ballots to ``release`` are given up. Nothing is counted that is not saved.
+        The claims on the ballots to ``release`` are removed.
         """
         await asyncio.to_thread(
             self.warehouse.save,

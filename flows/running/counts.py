@@ -1,4 +1,4 @@
-"""What a run counts: ballots, votes, costs, errors and gaps; and how it reports them."""
+"""Counts of a run (ballots, votes, costs, errors, gaps) and their summary."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -16,10 +16,10 @@ from flows.running.gaps import (
     GAPS,
     Gap,
     complete_before,
-    not_ready_line,
     partial_judges,
     partial_line,
 )
+from flows.running.readiness import not_ready_line
 from flows.running.run_row import one_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
@@ -43,32 +43,32 @@ class Counts:
         self.errors: Counter[str] = Counter()
         self.notes: list[str] = []
         self.left_out: dict[str, list[str]] = {}
-        """Parameters that are not sent, by judge."""
+        """Unsupported parameters that are not sent, by judge."""
         self.unsaved: list[str] = []
-        """What earlier runs left and could not be saved."""
+        """Journals of earlier runs that could not be saved."""
         self.partial: dict[str, Gap] = {}
         """Judges that lack more ballots than the study allows."""
         self.kept: datetime | None = None
-        """When the complete results were saved that this run does not replace; null: it does."""
+        """When the complete results were saved that this run keeps; null if it replaces them."""
         self.unwritten: list[str] = []
-        """What could not be written though the results are saved."""
+        """Files that could not be written; the results are saved."""
         self.stopped = 0
         self.probed = ""
-        """Which judges were asked one vote per order, and why."""
+        """Judges that were asked for one vote per order, and why."""
 
     def add_votes(self, votes: DataFrame[Votes], errors: Collection[str]) -> None:
-        """Count votes that are saved, and the errors of ballots that brought none."""
-        # In place: claims are counted in other threads.
+        """Count saved votes, and the errors of ballots without a vote."""
+        # In place, because claims are counted in other threads.
         self.cost_usd = self._cost_with(votes)
         self.numbers.update(_numbers_of(votes, errors))
-        # Errors come from outside, and are printed, logged and shown.
+        # Errors are text from outside that is printed, logged and shown.
         redacted = {error: redact(error) for error in {*errors}}
         self.errors.update(redacted[error] for error in errors)
 
     def columns(
         self, votes: DataFrame[Votes] = NO_VOTES, errors: Collection[str] = ()
     ) -> dict[str, Any]:
-        """Return columns of ``runs``: the counts as they will be with these votes and errors."""
+        """Return columns of ``runs``: the counts including these votes and errors."""
         numbers = self.numbers + _numbers_of(votes, errors)
         return {**{name: numbers[name] for name in COUNTED}, "cost_usd": self._cost_with(votes)}
 
@@ -78,20 +78,20 @@ class Counts:
         return self.cost_usd + float(votes["cost_usd"].sum())
 
     def count_dropped(self, perturbed: DataFrame[PerturbedAnswers]) -> None:
-        """Count what failed a validity check, and what has no sham though it should."""
+        """Count perturbed answers that failed a validity check, or lack their sham."""
         failed = perturbed.filter(pl.col("failure").is_not_null())
         shamless = perturbed.filter(
             pl.col("failure").is_null(), pl.col("sham_failure").fill_null(NO_SHAM) != NO_SHAM
         )
         verb = "dropped" if self.study.checks == "drop" else "used despite a failed check"
-        self.notes = [*_tell(failed, verb), *_tell(shamless, "without a sham")]
+        self.notes = [*_counted(failed, verb), *_counted(shamless, "without a sham")]
 
     def notes_line(self) -> str:
-        """Say what was dropped; empty if nothing was."""
+        """Describe the dropped answers; empty if there are none."""
         return f"Answers {'; '.join(self.notes)}; reasons in mart.dropped" if self.notes else ""
 
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
-        """Count the ballots that others made needless, and those that failed others kept back."""
+        """Count ballots that were not needed, or not asked because an earlier one failed."""
         self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
         same = stops.filter(pl.col("stopped") == "deterministic").select("judge").unique()
         if same.height:
@@ -101,7 +101,7 @@ class Counts:
             self.probed = alike_line(probed(asked, votes).rows())
         gaps = self.numbers["planned"] - votes.height - self.stopped
         if (kept_back := gaps - self.numbers["failed"]) > 0:
-            self.errors["not asked: its pair's vote before it failed"] += kept_back
+            self.errors["not asked: the vote before it on the same pair failed"] += kept_back
         self.numbers["failed"] = gaps
 
     def leave_gaps(
@@ -112,18 +112,18 @@ class Counts:
         Raises
         ------
         ValueError
-            If that leaves nothing to measure: no ballot of the study has a vote or can get one.
+            If no ballot of the study has a vote or can get one.
         """
         cannot = pl.col("judge").is_in(sorted(hindered))
         rest = Ballots.of(waiting.filter(~cannot))
-        # Judges that ask the same share a vote.
+        # Judges with equal requests share a vote.
         left = waiting.filter(cannot).join(rest, on="ballot_id", how="anti")
         if left.is_empty():
             return rest
         reasons = {judge: hindered[judge] for judge in left["judge"].unique().sort()}
         if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
             raise ValueError(
-                f"no judge can be asked, and no earlier vote is there. {not_ready_line(reasons)}. "
+                f"no judge can be asked, and no earlier vote exists. {not_ready_line(reasons)}. "
                 "Nothing was asked."
             )
         once = left.unique("ballot_id", keep="first")
@@ -134,18 +134,18 @@ class Counts:
         return rest
 
     def count_gaps(self, vote_log: DataFrame[VoteLog], warehouse: Warehouse) -> None:
-        """Find out which judges lack too many ballots, and whether complete results stand."""
+        """Find judges with too many gaps, and complete results that must not be replaced."""
         self.partial = partial_judges(vote_log, self.study.gaps_allowed)
         self.kept = complete_before(self.study, vote_log, warehouse)
 
     def not_written(self, what: str, error: Exception, step: str) -> None:
-        """Note what could not be written, and the next step: the results are saved."""
+        """Record a file that could not be written, and the next step; the results are saved."""
         note = f"the {what} was not written: {one_line(error)} ({step})"
         get_run_logger().warning(note)
         self.unwritten.append(note)
 
     def summary(self) -> str:
-        """Say in one line what was asked."""
+        """Return the summary of the run in one line."""
         numbers = self.numbers
         text = (
             f"{numbers['planned']} ballots: {numbers['from_warehouse']} from the warehouse, "
@@ -171,7 +171,7 @@ class Counts:
         return Completed(name=GAPS if gaps else None, message=self.summary())
 
     def causes(self) -> str | None:
-        """Return the most frequent errors and what else went wrong; null if nothing did."""
+        """Return the most frequent errors and other problems; null if there are none."""
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
         why = "; ".join([*causes, *more, *self.unsaved, *self.unwritten])
@@ -179,7 +179,7 @@ class Counts:
         return ". ".join(filter(None, [partial, why])) or None
 
     def state(self) -> str:
-        """Return the state of a run that ended."""
+        """Return the state of the run when it ends."""
         return "completed with gaps" if self.numbers["failed"] else "completed"
 
 
@@ -192,7 +192,7 @@ def _numbers_of(votes: DataFrame[Votes], errors: Collection[str]) -> Counter[str
     )
 
 
-def _tell(perturbed: pl.DataFrame, verb: str) -> list[str]:
+def _counted(perturbed: pl.DataFrame, verb: str) -> list[str]:
     counts = Counter(perturbed["perturbation"].to_list())
     listed = ", ".join(f"{n} {perturbation}" for perturbation, n in sorted(counts.items()))
     return [f"{verb}: {listed}"] if listed else []

@@ -1,4 +1,4 @@
-"""Gaps: needed ballots without a vote, and the judges that cannot be asked."""
+"""Gaps: needed ballots without a vote."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,8 +9,6 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.judging import VoteLog
-from tasks.engine.litellm_adapter import diverting
-from tasks.providers import JUDGES, provider_of
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
@@ -30,12 +28,12 @@ class Gap(NamedTuple):
     planned: int
 
     def is_above(self, share: float) -> bool:
-        """Tell whether more than a share of the ballots is missing."""
+        """Tell whether more than this share of the ballots is missing."""
         return self.missing > share * self.planned
 
 
 def gaps_of(log: pl.DataFrame) -> dict[str, Gap]:
-    """Count by judge the ballots of a vote log that have no vote; people owe none."""
+    """Count the ballots without a vote by judge, except people."""
     missing = pl.col("choice").is_null() & pl.col("stopped").is_null()
     counted = (
         log.filter(~pl.col("human").fill_null(value=False))
@@ -53,10 +51,10 @@ def partial_judges(log: pl.DataFrame, allowed: float) -> dict[str, Gap]:
 
 
 def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse) -> datetime | None:
-    """Return when a complete result that this vote log would replace by a partial one was saved.
+    """Return when complete results were saved that this vote log would replace by partial ones.
 
-    Null if none stands: complete is a judge's result in the same dataset, prompt and wave of the
-    study that lacks no more ballots than the study allows.
+    Null if there are none. A judge's results in the same dataset, prompt and wave of the study are
+    complete if they lack no more ballots than the study allows.
     """
     partial = partial_judges(log, study.gaps_allowed)
     if not partial:
@@ -76,64 +74,16 @@ def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse)
 
 
 def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:
-    """Say which judges lack too many ballots, and which results stand; empty if none lacks any."""
+    """Describe the judges with too many gaps, and which results stand; empty if there are none."""
     if not partial:
         return ""
     judges = ", ".join(
         f"{judge} lacks {gap.missing} of {gap.planned} ballots" for judge, gap in partial.items()
     )
-    told = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
+    gaps = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
     if kept is None:
-        return f"Partial results: {told}; the results rest on the remaining votes"
+        return f"Partial results: {gaps}; the results rest on the remaining votes"
     return (
-        f"Results not replaced: {told}, so the complete results of {kept:%Y-%m-%d %H:%M} UTC "
-        "stand; the votes of this run are saved, and the same command asks the missing ones"
+        f"Results not replaced: {gaps}, so the complete results of {kept:%Y-%m-%d %H:%M} UTC "
+        "stand; the votes of this run are saved, and the same command asks the missing ballots"
     )
-
-
-def not_ready(study: Study) -> dict[str, str]:
-    """Return the judges that cannot be asked, each with the reason."""
-    unbounded = _without_bounds(study)
-    reasons = {
-        judge: "; ".join(
-            filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
-        )
-        for judge in study.judges
-    }
-    return {judge: reason for judge, reason in reasons.items() if reason}
-
-
-def not_ready_line(reasons: Mapping[str, str]) -> str:
-    """Say which judges cannot be asked, those with the same reason together."""
-    alike: dict[str, list[str]] = {}
-    for judge, reason in reasons.items():
-        alike.setdefault(reason, []).append(judge)
-    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in alike.items())
-
-
-def _diverted(judge: str) -> str:
-    try:
-        names = diverting(provider_of(judge), JUDGES[judge])
-    except ValueError as error:
-        # A variable that holds no address: the other judges are asked all the same.
-        return str(error).rstrip(".")
-    if not names:
-        return ""
-    return (
-        f"{' and '.join(names)} would send its calls elsewhere, without a trace in its ballots "
-        "(unset it, or give the address as api_base in a provider file of your own)"
-    )
-
-
-def _without_key(judge: str) -> str:
-    missing = provider_of(judge).needed()
-    return f"no API key or address in {' and '.join(missing)}" if missing else ""
-
-
-def _without_bounds(study: Study) -> dict[str, str]:
-    if study.budget_usd is None:
-        return {}
-    # Prices take litellm.
-    from flows.running.budget_check import without_bounds
-
-    return without_bounds(study)

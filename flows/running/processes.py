@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 T = TypeVar("T")
-SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BETWEEN_CHECKS = 0.1
 SECONDS_TO_END = 1.2
-"""For work that is interrupted; what it cannot save by then, a run finds in its journal."""
+"""How long interrupted work may take to end; unsaved replies stay in the journal."""
 
 
 def host_of(proc: Path) -> str:
-    """Name where a process number says who is meant: a host since its start, and a container.
+    """Return the name of the PID namespace: host, boot and container.
 
-    Two containers may bear one name, and one host's processes do not see the other's.
+    Two containers may have the same host name, and do not see each other's processes.
     """
     try:
         boot = (proc / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         numbers = (proc / "self/ns/pid").stat().st_ino
     except OSError:
-        # Not every system has a /proc that says so.
+        # Not every system has this in /proc.
         return socket.gethostname()
     return f"{socket.gethostname()}/{boot}/{numbers}"
 
@@ -46,9 +46,9 @@ HOST = host_of(Path("/proc"))
 
 
 def identity(process: int) -> str | None:
-    """Return what tells a running process from a later one of its number; null if none runs.
+    """Return the start time of a process in ticks since boot; null if it does not run.
 
-    It is when the process began, in the kernel's own count, which no clock changes.
+    It distinguishes the process from a later one with the same PID, and does not depend on clocks.
     """
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
@@ -59,29 +59,29 @@ def identity(process: int) -> str | None:
 
 
 def _identity_elsewhere(process: int) -> str | None:
-    """Return the same where there is no /proc, from ps."""
+    """Return the start time from ``ps``, on systems without /proc."""
     if Path("/proc/self").exists():
         return None
     ps = shutil.which("ps")
-    told = (
-        subprocess.run(  # noqa: S603 - our own words
+    found = (
+        subprocess.run(  # noqa: S603 - our own arguments
             [ps, "-o", "lstart=", "-p", str(process)], capture_output=True, text=True, check=False
         )
         if ps
         else None
     )
-    return (told.stdout.strip() or None) if told else None
+    return (found.stdout.strip() or None) if found else None
 
 
-def noted(process: int) -> str:
-    """Write a process as ``PID@START``, which :func:`still_runs` reads."""
+def process_note(process: int) -> str:
+    """Return a process as ``PID@START``, which :func:`is_running` reads."""
     return f"{process}@{(identity(process) or '').rpartition('/')[2]}"
 
 
-def still_runs(note: str) -> bool:
-    """Tell whether the process of a note runs; no clock has a part in it.
+def is_running(note: str) -> bool:
+    """Tell whether a process written as ``PID@START`` is still running.
 
-    Earlier versions noted the process ID alone: any process of that ID is taken for it.
+    Earlier versions wrote the PID alone: then any process with that PID counts.
     """
     number, _, start = note.partition("@")
     now = identity(int(number))
@@ -89,7 +89,7 @@ def still_runs(note: str) -> bool:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """The process received SIGTERM."""
 
 
 def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,17 +97,17 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
-        # Whatever a command writes, be it by a library, only its user may read.
+        # Files that a command or a library writes are readable by the user alone.
         mask = os.umask(0o077)
         try:
             with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
         except KeyboardInterrupt as stop:
             click.echo(
-                "voirdire: stopped. All saved votes are kept. Run the command again to go on.",
+                "voirdire: stopped. All saved votes are kept. Run the command again to continue.",
                 err=True,
             )
-            leave(143 if isinstance(stop, Terminated) else 130)
+            exit_now(143 if isinstance(stop, Terminated) else 130)
         finally:
             os.umask(mask)
             warn_of_providers()
@@ -124,7 +124,7 @@ def warn_of_providers() -> None:
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Raise ``Terminated`` on SIGTERM, unless whoever started the command has it ignored."""
+    """Raise ``Terminated`` on SIGTERM, unless the parent process set it to be ignored."""
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
@@ -135,11 +135,11 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work`` in a thread of its own; an interrupt cancels it and waits for it to end in time.
+def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` in its own thread; an interrupt cancels it and waits a short time for its end.
 
-    In the main thread Prefect would take SIGTERM over, and end the process or the event loop
-    wherever they are.
+    In the main thread Prefect would handle SIGTERM, and end the process or the event loop at an
+    arbitrary point.
     """
     import asyncio
     from concurrent.futures import Future
@@ -156,31 +156,31 @@ def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             done.set_exception(error)
 
-    # What the work leaves behind may take its time to end.
+    # Tasks that the work leaves behind may take long to end.
     aside = Thread(target=lambda: asyncio.run(watched()), daemon=True)
     try:
-        # In here, since it may be interrupted when the work has begun.
+        # Inside the try block, because an interrupt may come when the work has begun.
         aside.start()
         _wait_for(done)
         aside.join(SECONDS_TO_END)
     except KeyboardInterrupt:
         until = time.monotonic() + SECONDS_TO_END
-        # Work that has not begun has nothing to end, and a loop may have ended meanwhile.
+        # The work may not have begun, and its loop may have ended.
         with suppress(TimeoutError, RuntimeError):
             running = task.result(SECONDS_TO_END)
             running.get_loop().call_soon_threadsafe(running.cancel)
-            # How it ended is in the warehouse; a second interrupt does not wait for that.
+            # The end is recorded in the warehouse; a second interrupt does not wait for it.
             _wait_for(done, until)
         raise
     return done.result()
 
 
-def leave(code: int) -> NoReturn:
-    """End this process at once, whatever its threads still wait for.
+def exit_now(code: int) -> NoReturn:
+    """End this process without waiting for its threads.
 
-    The processes that it started end as their standard input does.
+    Its child processes end when their standard input does.
     """
-    # Whoever read it may have gone.
+    # The reader of the output may have gone.
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -191,8 +191,8 @@ def _wait_for(done: "Future[Any]", until: float = math.inf) -> None:
     from concurrent.futures import wait
 
     while not done.done() and time.monotonic() < until:
-        # Polars has interrupted waits begin anew: they notice a Ctrl-C when their time is up.
-        wait([done], SECONDS_BETWEEN_LOOKS)
+        # With Polars, an interrupted wait starts again: Ctrl-C is noticed after the timeout.
+        wait([done], SECONDS_BETWEEN_CHECKS)
 
 
 def _terminate(*_: object) -> NoReturn:

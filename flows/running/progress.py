@@ -1,4 +1,4 @@
-"""Progress of the ballots, for listeners and in the Prefect UI."""
+"""Progress of the ballots, for the terminal and the Prefect UI."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -17,12 +17,12 @@ Listener = Callable[[str, int, int], None]
 listeners: list[Listener] = []
 
 readers: list[Callable[[str], None]] = []
-"""Who shows a line that tells why nothing moves for a while."""
+"""Functions that show a line, for example why nothing moves for a while."""
 
 
 @contextmanager
 def shown_by(listener: Listener, reader: Callable[[str], None]) -> Iterator[None]:
-    """Show the progress of a run, and its lines, while the run goes on."""
+    """Pass the progress of a run to ``listener``, and its lines to ``reader``, during the block."""
     listeners.append(listener)
     readers.append(reader)
     try:
@@ -32,8 +32,8 @@ def shown_by(listener: Listener, reader: Callable[[str], None]) -> Iterator[None
         listeners.remove(listener)
 
 
-def notices() -> Callable[[str], None]:
-    """Return what writes a line into the log of this run, and shows it, from any thread."""
+def notifier() -> Callable[[str], None]:
+    """Return a function that logs a line in this run and shows it; any thread may call it."""
     loop, context, logger = asyncio.get_running_loop(), copy_context(), get_run_logger()
 
     def show(text: str) -> None:
@@ -49,7 +49,7 @@ def notices() -> Callable[[str], None]:
 
 
 class Progress:
-    """Counts ballots as their replies come in."""
+    """Counts ballots as their replies arrive."""
 
     def __init__(self, planned: dict[str, int]) -> None:
         self.planned = planned
@@ -58,20 +58,20 @@ class Progress:
         self._messages = Messages()
         self._shown = -1.0
         for judge in planned:
-            self._tell(judge)
+            self._report(judge)
 
     def advance(self, judge: str, ballots: int = 1) -> None:
         """Count ballots."""
         self.done[judge] += ballots
-        self._tell(judge)
+        self._report(judge)
 
     def finish(self, judge: str) -> None:
-        """Tell that the ballots that are left need not be cast."""
+        """Record that the remaining ballots of a judge are not needed."""
         self.planned[judge] = self.done[judge]
-        self._tell(judge)
+        self._report(judge)
 
     async def publish(self) -> None:
-        """Show the share done in the Prefect UI."""
+        """Update the progress in the Prefect UI."""
         total = sum(self.planned.values())
         share = 100 * sum(self.done.values()) / total if total else 100.0
         if share == self._shown:
@@ -87,6 +87,6 @@ class Progress:
             artifact = self._artifact
             await self._messages.send(lambda: aupdate_progress_artifact(artifact, share))
 
-    def _tell(self, judge: str) -> None:
+    def _report(self, judge: str) -> None:
         for listener in listeners:
             listener(judge, self.done[judge], self.planned[judge])

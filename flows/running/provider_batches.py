@@ -1,7 +1,7 @@
-"""Ballots that a provider answers in batches; an interrupted run loses none.
+"""Cast ballots in provider batches; an interrupted run loses no batch.
 
-A batch stands in the warehouse before it is sent, and its key goes with it. So the next run finds
-each batch of a run that has ended, waits for it, and saves its votes instead of asking again.
+A batch is recorded in the warehouse before it is sent, and its key is sent with it. So the next run
+finds the batches of a run that has ended, waits for them, and saves their votes.
 """
 
 import asyncio
@@ -15,50 +15,50 @@ from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
 from flows.running.claims import Claims
-from flows.running.recovery import save_late
+from flows.running.recovery import save_recovered
 from schemas.judging import Ballots, Pairs
 from schemas.runs import UNFINISHED, BatchedBallots, Batches
-from tasks.engine.caller import DraftsLostError, Line, Told
 from tasks.engine.journal import CallError, Reply
+from tasks.engine.worker_client import Answer, DraftsLostError, Session
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
 GROWTH = 1.2
-"""Between two looks at a batch: a minute after five."""
+"""Factor between two pauses: the longest is reached after five minutes."""
 
 KEPT_FOR = timedelta(days=30)
-"""How long OpenAI keeps what came of a batch."""
+"""How long OpenAI keeps the files of a batch."""
 
 DRAFTED_AT_ONCE = 500
-"""Ballots per message to the calling process."""
+"""Ballots per request to the worker."""
 
 
 class Batching(NamedTuple):
-    """What is needed to cast ballots in batches."""
+    """The ballots of one run that are being cast in batches."""
 
     pairs: DataFrame[Pairs]
     claims: Claims
-    line: Line
+    session: Session
     receive: Callable[[str, dict[str, Any] | None, str | None], None]
     save: Callable[[], Any]
-    """Save what was received."""
+    """Save the received votes."""
 
     def unfinished(self, waiting: DataFrame[Ballots]) -> pl.DataFrame:
-        """Return the batches of ended runs that hold waiting ballots, a row for each of these."""
+        """Return the unfinished batches of ended runs, a row for each waiting ballot in them."""
         warehouse = self.claims.warehouse
         held = warehouse.read(BatchedBallots, among=waiting.select("ballot_id"))
         if held.is_empty():
             return held
         batches = warehouse.read(Batches, among=held.select("batch"))
         running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
-        # A run that Prefect tries again has its old id.
+        # A run that Prefect retries has its old id.
         ended = ~pl.col("run").is_in(running) | (pl.col("run") == self.claims.run)
         return batches.filter(pl.col("state").is_in(UNFINISHED), ended).join(held, on="batch")
 
     async def adopt(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
-        """Wait for the batches of ended runs; return the ballots that may be asked now."""
+        """Wait for the batches of ended runs; return the ballots that can be asked now."""
         if waiting.is_empty():
             return waiting
         mine = await asyncio.to_thread(self.unfinished, waiting)
@@ -77,13 +77,13 @@ class Batching(NamedTuple):
         return Ballots.of(waiting.join(stuck, on="ballot_id", how="anti"))
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
-        """Send ballots in batches and wait for their votes, as often as the budget allows more."""
+        """Send ballots in batches and wait for their votes, until the budget allows no more."""
         while not waiting.is_empty():
             judge = JUDGES[waiting["judge"][0]]
             try:
                 packed = await self._pack(judge, waiting)
             except DraftsLostError:
-                # Nothing of it was sent.
+                # Nothing was sent.
                 continue
             except CallError as error:
                 self._fail(judge, waiting["ballot_id"].to_list(), str(error))
@@ -105,9 +105,9 @@ class Batching(NamedTuple):
         )
         drafted = 0
         while some := list(islice(asked, DRAFTED_AT_ONCE)):
-            await self.line.batch(judge, "draft", ballots=some)
+            await self.session.batch(judge, "draft", ballots=some)
             drafted += len(some)
-        packed = await self.line.batch(judge, "pack", drafted=drafted)
+        packed = await self.session.batch(judge, "pack", drafted=drafted)
         if "lost" in packed:
             raise DraftsLostError
         return packed
@@ -121,7 +121,7 @@ class Batching(NamedTuple):
         batch: str,
         ballots: list[str],
     ) -> list[str]:
-        """Send a batch and save what comes of it; return the ballots that were not sent."""
+        """Send a batch and save its votes; return the ballots that were not sent."""
         warehouse = self.claims.warehouse
         row = {
             "batch": batch,
@@ -141,87 +141,87 @@ class Batching(NamedTuple):
             self._fail(judge, ballots, str(error))
             return []
         if made["provider_batch"] is None:
-            await self._end(batch, "never sent", "the calling process died before it was sent")
+            await self._end(batch, "never sent", "the worker process died before it was sent")
             return ballots
         await self._sent(judge, batch, made["provider_batch"], len(ballots))
         try:
-            seen, told = await self._told({**row, **made}, judge, ballots, stop=True)
+            status, answers = await self._collect({**row, **made}, judge, ballots, stop=True)
         except CallError as error:
             self._fail(judge, ballots, str(error))
             return []
         prompts = dict(waiting.select("ballot_id", "prompt").unique().iter_rows())
-        for ballot_id, (reply, cast_at, _) in told.items():
+        for ballot_id, (reply, cast_at, _) in answers.items():
             vote = vote_row(ballot_id, prompts[ballot_id], reply, cast_at)
             self.receive(judge.judge, None if reply.error else vote, reply.error)
         await self.save()
-        await self._end(batch, seen["state"], seen["error"])
+        await self._end(batch, status["state"], status["error"])
         return []
 
     async def _create(self, judge: Judge, batch: str) -> dict[str, Any]:
-        """Have a batch made; one whose maker died is looked for, as it may have been made."""
+        """Create a batch; if the worker died meanwhile, look for the batch, which may exist."""
         try:
-            return await self.line.batch(judge, "create", batch=batch)
+            return await self.session.batch(judge, "create", batch=batch)
         except DraftsLostError:
-            return await self.line.batch(judge, "find", batch=batch, fresh=True)
+            return await self.session.batch(judge, "find", batch=batch, fresh=True)
 
     async def _adopt(self, judge: Judge, row: dict[str, Any]) -> str | None:
-        """Save what an ended run's batch brings; return why its ballots cannot be asked now."""
+        """Save the votes of an ended run's batch; return why its ballots cannot be asked now."""
         warehouse, batch = self.claims.warehouse, row["batch"]
         among = pl.DataFrame({"batch": [batch]})
         ballots = warehouse.read(BatchedBallots, among=among)["ballot_id"].to_list()
         try:
             if row["provider_batch"] is None:
-                row |= await self.line.batch(judge, "find", batch=batch)
+                row |= await self.session.batch(judge, "find", batch=batch)
                 if row["provider_batch"] is None:
                     await self._end(batch, "never sent", "its run ended before it was sent")
                     return None
             await self._sent(judge, batch, row["provider_batch"], len(ballots))
-            seen, told = await self._told(row, judge, ballots, stop=False)
+            status, answers = await self._collect(row, judge, ballots, stop=False)
         except CallError as error:
-            if not error.passing and datetime.now(UTC) - row["created_at"] > KEPT_FOR:
+            if not error.transient and datetime.now(UTC) - row["created_at"] > KEPT_FOR:
                 await self._end(batch, "lost", str(error))
                 return None
             return str(error)
-        came = {ballot_id: one for ballot_id, one in told.items() if one.reply.error is None}
-        await asyncio.to_thread(save_late, warehouse, row["run"], came)
-        await self._end(batch, seen["state"], seen["error"])
+        replied = {ballot: answer for ballot, answer in answers.items() if not answer.reply.error}
+        await asyncio.to_thread(save_recovered, warehouse, row["run"], replied)
+        await self._end(batch, status["state"], status["error"])
         return None
 
-    async def _told(
+    async def _collect(
         self, row: dict[str, Any], judge: Judge, ballots: list[str], *, stop: bool
-    ) -> tuple[dict[str, Any], dict[str, Told]]:
-        """Wait until a batch has ended; return how, and what came of each ballot."""
+    ) -> tuple[dict[str, Any], dict[str, Answer]]:
+        """Wait until a batch has ended; return its status, and the answer to each ballot."""
         batch, id_there = row["batch"], row["provider_batch"]
-        seen: dict[str, Any] = {}
+        status: dict[str, Any] = {}
         try:
-            seen = await self._ended(judge, id_there)
-            told = await self.line.batch(
+            status = await self._ended(judge, id_there)
+            collected = await self.session.batch(
                 judge,
                 "collect",
                 batch=batch,
-                seen=seen,
+                status=status,
                 ballots=ballots,
-                stop=stop and seen["state"] == "failed",
+                stop=stop and status["state"] == "failed",
             )
         except CallError as error:
-            if seen.get("state") == "failed":
-                await self._end(batch, "failed", seen["error"])
+            if status.get("state") == "failed":
+                await self._end(batch, "failed", status["error"])
                 raise
             text = f"its batch {id_there} could not be read: {error}"
-            raise CallError(text, passing=error.passing) from error
+            raise CallError(text, transient=error.transient) from error
         now, dropped = datetime.now(UTC), row["dropped_params"]
-        return seen, {
-            ballot_id: Told(Reply(**reply)._replace(dropped_params=dropped), now)
-            for ballot_id, reply in told["replies"].items()
+        return status, {
+            ballot_id: Answer(Reply(**reply)._replace(dropped_params=dropped), now)
+            for ballot_id, reply in collected["replies"].items()
         }
 
     async def _ended(self, judge: Judge, provider_batch: str) -> dict[str, Any]:
-        """Look at a batch now and then, until it has ended."""
+        """Poll a batch until it has ended; return its status."""
         pause = FIRST_PAUSE_SECONDS
         while True:
-            seen = await self.line.batch(judge, "look", provider_batch=provider_batch)
-            if seen["state"] != "waiting":
-                return seen
+            status = await self.session.batch(judge, "status", provider_batch=provider_batch)
+            if status["state"] != "waiting":
+                return status
             await asyncio.sleep(pause)
             pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
 

@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter
 
-from flows.running.processes import HOST, still_runs
+from flows.running.processes import HOST, is_running
 from schemas.judging import Ballots, Votes
-from tasks.engine.caller import Told
-from tasks.engine.journal import Reply, alone_with, read_journal
+from tasks.engine.journal import Reply, exclusive_lock, read_journal
+from tasks.engine.worker_client import Answer
 from tasks.judge import vote_frame, vote_row
 from tasks.kit.printable import redact
 from tasks.prompts import PROMPTS
@@ -27,6 +27,7 @@ COUNTS = """
     from votes where run = ?
 """
 
+SENT = "select batch from batches where state = 'sent' limit 1"
 ALL_SAVED = """
     select b.batch from batches b
     join batched_ballots h using (batch)
@@ -34,22 +35,22 @@ ALL_SAVED = """
     where b.state = 'sent' and b.run not in (select run from runs where state = 'running')
     group by b.batch having count(*) = count(v.ballot_id)
 """
-"""Batches of runs that were killed when they had saved all votes, and not yet said so."""
+"""Batches whose run was killed after it saved all their votes and before it recorded that."""
 
-PATIENCE_SECONDS = 3.0
-"""For the calling processes of runs that were just killed: they end as soon as they notice."""
+WORKER_END_SECONDS = 3.0
+"""How long the worker of a run that was just killed may take to end."""
 
-SECONDS_BETWEEN_LOOKS = 0.05
+SECONDS_BETWEEN_CHECKS = 0.05
 REPLY = TypeAdapter(Reply)
 
 
 def journal_of(warehouse: Warehouse, run: str) -> Path:
-    """Return the place of a run's journal: beside the warehouse."""
+    """Return the path of a run's journal, which is beside the warehouse."""
     return warehouse.path.with_name(f"{warehouse.path.name}.replies") / f"{run}.jsonl"
 
 
 def discard_journal(journal: Path) -> None:
-    """Remove a journal whose replies are all saved, and its folder with the last one."""
+    """Remove a journal whose replies are all saved, and the folder if it is empty."""
     journal.unlink(missing_ok=True)
     folder = journal.parent
     if folder.is_dir() and not any(folder.iterdir()):
@@ -57,14 +58,25 @@ def discard_journal(journal: Path) -> None:
 
 
 def recover(warehouse: Warehouse) -> list[str]:
-    """Save what runs that are over left in their journals; tell what could not be saved."""
+    """Save what the journals of ended runs hold; return what could not be saved."""
     for (batch,) in warehouse.query(ALL_SAVED).rows():
         warehouse.update_batch(batch, state="completed", ended_at=datetime.now(UTC))
+    return _recover_journals(warehouse)
+
+
+def mark_dead_and_recover(warehouse: Warehouse) -> list[str]:
+    """Mark dead runs and recover what they left, with as few visits as possible."""
+    running, sent = warehouse.query_all((RUNNING, []), (SENT, []))
+    _mark_dead(warehouse, running)
+    return recover(warehouse) if sent.height else _recover_journals(warehouse)
+
+
+def _recover_journals(warehouse: Warehouse) -> list[str]:
     journals = sorted(journal_of(warehouse, "").parent.glob("*.jsonl"))
     if not journals:
         return []
     running = warehouse.query("select run from runs where state = 'running'")["run"].to_list()
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + WORKER_END_SECONDS
     notes = (_recover(warehouse, path, until) for path in journals if path.stem not in running)
     return [note for note in notes if note]
 
@@ -72,51 +84,51 @@ def recover(warehouse: Warehouse) -> list[str]:
 def _recover(warehouse: Warehouse, journal: Path, until: float) -> str | None:
     try:
         while True:
-            with alone_with(journal) as alone:
-                if alone:
+            with exclusive_lock(journal) as locked:
+                if locked:
                     return _save_all(warehouse, journal)
-            # A run that is taken for dead may still get replies.
+            # A run that is marked dead may still receive replies.
             if time.monotonic() > until:
                 return None
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_CHECKS)
     except FileNotFoundError:
-        # Another run, which began at the same time, has just saved it.
+        # Another run has just saved it.
         return None
-    except Exception as error:  # noqa: BLE001 - what is wrong with one journal stops no run
+    except Exception as error:  # noqa: BLE001 - a broken journal must not stop the run
         why = redact(f"{type(error).__name__}: {error}")[:500]
-        return f"the replies in {journal} could not be saved: {why}. The next run tries again"
+        return f"the replies in {journal} could not be saved: {why}. The next run tries it again"
 
 
 def _save_all(warehouse: Warehouse, journal: Path) -> str | None:
-    """Save a journal and remove it; set it aside if not all of it can be saved."""
+    """Save a journal and remove it; rename it if some of it cannot be saved."""
     lines, unreadable = read_journal(journal)
     replies = {}
     for line in lines:
         try:
-            ballot_id, told = _told(line)
+            ballot_id, answer = _answer(line)
         except (AttributeError, KeyError, TypeError, ValueError):
             unreadable += 1
         else:
-            replies[ballot_id] = told
-    save_late(warehouse, journal.stem, replies)
+            replies[ballot_id] = answer
+    save_recovered(warehouse, journal.stem, replies)
     saved = warehouse.read(Votes, among=_among(replies))["ballot_id"]
-    homeless = len(replies.keys() - set(saved))
-    if not unreadable and not homeless:
+    unknown = len(replies.keys() - set(saved))
+    if not unreadable and not unknown:
         discard_journal(journal)
         return None
     kept = _set_aside(journal)
     return (
         f"of the replies in {journal.name}, {len(saved)} are saved; {unreadable} lines cannot be "
-        f"read, and {homeless} replies are to ballots or judge prompts that are not there any "
-        f"more. It is kept as {kept}; give it its old name to have it tried again"
+        f"read, and {unknown} replies belong to ballots or judge prompts that no longer exist. The "
+        f"file is kept as {kept}; to try it again, rename it back"
     )
 
 
-def _told(line: dict[str, Any]) -> tuple[str, Told]:
-    """Read a line of a journal: the ballot, and what was told of it."""
+def _answer(line: dict[str, Any]) -> tuple[str, Answer]:
+    """Read a line of a journal: the ballot, and its answer."""
     ballot_id = line.pop("id").rsplit("/", 1)[0]
     cast_at = datetime.fromisoformat(line.pop("cast_at"))
-    return ballot_id, Told(REPLY.validate_python(line), cast_at)
+    return ballot_id, Answer(REPLY.validate_python(line), cast_at)
 
 
 def _set_aside(journal: Path) -> Path:
@@ -130,10 +142,10 @@ def _among(ballots: Iterable[str]) -> pl.DataFrame:
     return pl.DataFrame({"ballot_id": list(ballots)}, schema={"ballot_id": pl.String})
 
 
-def save_late(warehouse: Warehouse, run: str, replies: dict[str, Told]) -> int:
-    """Save replies to ballots that an ended run asked, as its votes; return how many are new.
+def save_recovered(warehouse: Warehouse, run: str, replies: dict[str, Answer]) -> int:
+    """Save replies as votes of the ended run that asked them; return how many are new.
 
-    Left out are those to ballots or by prompts that are not there any more.
+    Replies to ballots, or with judge prompts, that no longer exist are left out.
     """
     ballots = warehouse.read(Ballots, among=_among(replies))
     prompts = dict(ballots.select("ballot_id", "prompt").unique().iter_rows())
@@ -148,38 +160,32 @@ def save_late(warehouse: Warehouse, run: str, replies: dict[str, Told]) -> int:
 
 
 SILENCE_SECONDS = 300.0
+"""A run on another host is dead if its sign of life does not change for so long."""
 
-
-"""A run of another host whose sign of life does not change for so long is taken for dead."""
-
-
-FORGOTTEN = timedelta(days=1)
-
-
-"""One whose last sign is older is dead at once: no two clocks are so far apart."""
-
+MAX_CLOCK_DIFFERENCE = timedelta(days=1)
+"""A run on another host is dead at once if its last sign of life is older."""
 
 RUNNING = """
     select run, process, coalesce(seen_at, started_at) as seen_at from runs where state = 'running'
 """
 
-
 _signs: dict[tuple[str, datetime], float] = {}
-
-
-"""When this process first saw a sign of life of another host's run, on its own monotonic clock."""
+"""When this process first saw a sign of life of a run on another host (monotonic clock)."""
 
 
 def mark_dead_runs(warehouse: Warehouse) -> None:
-    """Mark runs as killed whose process is gone, so that others ask what they had claimed.
+    """Mark runs whose process is gone as killed, so that others may ask their claimed ballots.
 
-    A process of this host is looked up. Another host's run gives signs of life, whose times are of
-    a clock that may be wrong or be set meanwhile: what counts is whether the sign changes while
-    this process watches.
+    A process of this host is looked up by its PID. A run on another host updates its sign of life;
+    as the clocks may differ, only a change that this process observes counts.
     """
-    for run, process, seen_at in warehouse.query(RUNNING).rows():
+    _mark_dead(warehouse, warehouse.query(RUNNING))
+
+
+def _mark_dead(warehouse: Warehouse, running: pl.DataFrame) -> None:
+    for run, process, seen_at in running.rows():
         host, note = process.rsplit("/", 1)
-        dead = not still_runs(note) if host == HOST else _silent(run, seen_at)
+        dead = not is_running(note) if host == HOST else _silent(run, seen_at)
         if dead:
             warehouse.update_run(run, state="killed")
 
@@ -187,4 +193,4 @@ def mark_dead_runs(warehouse: Warehouse) -> None:
 def _silent(run: str, seen_at: datetime) -> bool:
     first = _signs.setdefault((run, seen_at), monotonic())
     waited = monotonic() - first
-    return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > FORGOTTEN
+    return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > MAX_CLOCK_DIFFERENCE

@@ -1,4 +1,4 @@
-"""A run's row in the table ``runs``: made when the run begins, kept alive, ended in any case."""
+"""A run's row in the table ``runs``: inserted at its start, kept alive, updated at its end."""
 
 import asyncio
 import getpass
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import polars as pl
 
-from flows.running.processes import HOST, noted
-from flows.running.recovery import journal_of, mark_dead_runs, recover
+from flows.running.processes import HOST, process_note
+from flows.running.recovery import journal_of, mark_dead_and_recover
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import ALL_ROOMS, code_digest
@@ -31,16 +31,16 @@ NOTHING_ASKED = {
     "completion_tokens": 0,
     "cost_usd": 0.0,
 }
-"""Counts of a run that asks nobody."""
+"""Counts of a run that asks no judge."""
 
 
 class Named(Protocol):
-    """What a run is of: a study, or a calibration."""
+    """A study or a calibration."""
 
     name: str
 
     def fingerprint(self) -> str:
-        """Return a digest of all that decides its results."""
+        """Return a digest of everything that determines its results."""
 
     def model_dump_json(self) -> str:
         """Return its parameters as JSON."""
@@ -52,16 +52,16 @@ CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
 def first_row(
     flow: str, run: str, study: Named, started_at: datetime, fingerprint: str | None = None
 ) -> dict[str, Any]:
-    """Return what is known of a run at its start: columns of ``runs``.
+    """Return the columns of ``runs`` that are known when a run starts.
 
-    The fingerprint is that of the study, unless it asks nobody and has another.
+    The fingerprint is the study's, unless another is given.
     """
     return {
         "run": run,
         "flow": flow,
         "study": study.name,
         "user": _user(),
-        "process": f"{HOST}/{noted(os.getpid())}",
+        "process": f"{HOST}/{process_note(os.getpid())}",
         "parameters": study.model_dump_json(),
         "fingerprint": fingerprint or _fingerprint(study),
         "code_version": CODE_VERSION,
@@ -71,9 +71,9 @@ def first_row(
 
 
 def _fingerprint(study: Named) -> str:
-    """Return the study's digest; where it names what is not there, one of its parameters alone.
+    """Return the study's digest; if a file that it names cannot be read, one of its parameters.
 
-    Such a run fails, and its row says why.
+    Such a run fails, and its row records the reason.
     """
     try:
         return study.fingerprint()
@@ -85,34 +85,34 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        # A container may run under a number that has no name.
+        # In a container the user id may have no name.
         return f"uid {os.getuid()}"
 
 
 LONGEST = 2000
-"""Characters of an error in ``runs``."""
+"""Maximum length of an error in ``runs``."""
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as it is kept: in one line, without secrets."""
+    """Return an error in one line, without secrets."""
     return redact(f"{type(error).__name__}: {error}".rstrip(": "))[:LONGEST]
 
 
 def end_of(error: BaseException) -> dict[str, Any]:
-    """Return the columns of ``runs`` that say how a run ended by an error."""
+    """Return the columns of ``runs`` for a run that ended by an error."""
     stopped = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
     state = "cancelled" if stopped else "failed"
     return {"state": state, "error": one_line(error), "ended_at": datetime.now(UTC)}
 
 
 def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseException) -> None:
-    """Leave a run's row with its error; if the warehouse takes none, add that to the error."""
+    """Record a failed run; if the warehouse cannot be written, add a note to the error."""
     if isinstance(error, WarehouseBusyError):
-        # It was waited for already; the next command sees that this process is gone.
+        # Saving has waited already; the next command notices that this process is gone.
         return
-    # Who interrupts does not wait for a file that is busy.
-    hasty = not isinstance(error, Exception)
-    place = Warehouse(warehouse.path, patience_seconds=SIGN_SECONDS) if hasty else warehouse
+    # After an interrupt do not wait long for a busy file.
+    interrupted = not isinstance(error, Exception)
+    place = Warehouse(warehouse.path, patience_seconds=SIGN_SECONDS) if interrupted else warehouse
     try:
         place.start_run({**NOTHING_ASKED, **row, **end_of(error)})
     except (WarehouseError, OSError, ValueError) as reason:
@@ -121,7 +121,7 @@ def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseExce
 
 @contextmanager
 def failure_recorded(row: Callable[[], Mapping[str, Any]], warehouse: Warehouse) -> Iterator[None]:
-    """Leave a row in ``runs`` if what follows fails or is interrupted."""
+    """Record a failed run if the block fails or is interrupted."""
     try:
         yield
     except BaseException as error:
@@ -138,14 +138,14 @@ CALIBRATED = """
 
 
 def require_free(study: str, warehouse: Warehouse) -> None:
-    """Refuse the name of a calibration, whose results a study's would replace.
+    """Check that the study's results would not replace those of a calibration with this name.
 
     Raises
     ------
     ValueError
-        Before anything is asked.
+        If they would.
     """
-    if warehouse.path.is_file() and warehouse.query(CALIBRATED, [study]).item():
+    if warehouse.query(CALIBRATED, [study]).item():
         raise ValueError(
             f"{warehouse.path} holds a calibration named {study!r}, whose results would be "
             "replaced. Give the study another name with --name."
@@ -164,8 +164,7 @@ class RunRow:
     def __enter__(self) -> Self:
         with failure_recorded(self._begin, self.warehouse):
             require_free(self.study.name, self.warehouse)
-            mark_dead_runs(self.warehouse)
-            self.counts.unsaved = recover(self.warehouse)
+            self.counts.unsaved = mark_dead_and_recover(self.warehouse)
         self.warehouse.start_run({**self._begin(), "state": "running"})
         threading.Thread(target=self._give_signs, daemon=True).start()
         return self
@@ -175,7 +174,7 @@ class RunRow:
     ) -> None:
         self._ended.set()
         if isinstance(error, WarehouseBusyError):
-            # The next run finds this one's process gone, and its journal.
+            # The next run notices that this process is gone, and finds its journal.
             raise WarehouseBusyError(f"{error} {self._kept()}.") from error
         ended = {
             "state": self.counts.state(),
@@ -192,24 +191,24 @@ class RunRow:
         self.warehouse.save(savings, run=self.run, study=self.study.name)
 
     def columns(self) -> dict[str, Any]:
-        """Return the run's row as it stands."""
+        """Return the run's current row."""
         return {**self._begin(), **self.counts.columns(), "error": self.counts.causes()}
 
     def _give_signs(self) -> None:
-        """Give signs of life until the run ends; who was taken for dead meanwhile, runs again."""
+        """Update the sign of life until the run ends, also if the run was marked dead meanwhile."""
         while not self._ended.wait(SECONDS_BETWEEN_SIGNS):
-            # A file that is busy for a minute leaves time for two more signs.
+            # If the file is busy, the next sign of life is in time.
             with suppress(WarehouseError):
                 self.warehouse.sign_of_life(self.run)
 
     def _kept(self) -> str:
-        """Say what becomes of the replies if nothing can be saved any more."""
+        """Return where the replies are if nothing more can be saved."""
         journal = journal_of(self.warehouse, self.run)
         if not journal.exists():
-            return "All votes are saved: the next run asks none of them again"
+            return "All votes are saved, and the next run does not ask them again"
         return (
-            f"Every reply that came is in the journal {journal}: the next run saves them and "
-            "asks none of them again"
+            f"Every reply received is in the journal {journal}: the next run saves them and does "
+            "not ask them again"
         )
 
     def _begin(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Address and authentication string of the user's `voirdire serve`, kept for other commands.
+"""Address and authentication string of the user's `voirdire serve`, stored for other commands.
 
-The file holds the server's authentication string: it is the user's alone, in a folder of theirs.
+Only the user can read the file and its folder, because it holds the authentication string.
 """
 
 import json
@@ -19,13 +19,13 @@ USER = "voirdire"
 
 
 class Access(NamedTuple):
-    """A server, and what it takes to be let in."""
+    """Address and authentication string of a server."""
 
     url: str
     auth: str | None = None
 
     def put_into_environment(self) -> None:
-        """Let Prefect's client in this process, and in those it starts, use the server."""
+        """Make Prefect's client use the server, in this process and its child processes."""
         os.environ["PREFECT_API_URL"] = self.url
         os.environ.pop(AUTH_VARIABLE, None)
         if self.auth:
@@ -33,15 +33,15 @@ class Access(NamedTuple):
 
 
 def folder() -> Path:
-    """Return the folder of the files: beside Prefect's database, which the server is for."""
+    """Return the folder of the files, beside Prefect's database."""
     home = os.environ.get("PREFECT_HOME") or "~/.prefect"
     return Path(home).expanduser().absolute() / "voirdire"
 
 
-def kept_auth() -> str:
+def stored_auth() -> str:
     """Return the user's authentication string; generate it on first use.
 
-    It stays the same, so that a browser which knows it need not ask again.
+    It stays the same, so that a browser that has stored it need not ask again.
     """
     place = _own_folder() / "auth"
     if text := _read(place):
@@ -52,8 +52,8 @@ def kept_auth() -> str:
 
 
 @contextmanager
-def kept(access: Access, process: int) -> Iterator[None]:
-    """Let the same user's commands find the server of ``process`` while this lasts."""
+def stored(access: Access, process: int) -> Iterator[None]:
+    """Let other commands of the user find the server of ``process`` during the block."""
     place = _own_folder() / "server.json"
     _write(place, json.dumps({**access._asdict(), "process": process, "is": identity(process)}))
     try:
@@ -64,17 +64,17 @@ def kept(access: Access, process: int) -> Iterator[None]:
 
 
 def own_server() -> tuple[Access, int] | None:
-    """Return the server that the same user's ``voirdire serve`` runs, and its process."""
+    """Return the server of the user's ``voirdire serve``, and its PID."""
     text = _read(folder() / "server.json")
     if not text:
         return None
     try:
-        told = json.loads(text)
-        process, access = int(told["process"]), Access(told["url"], told["auth"])
+        found = json.loads(text)
+        process, access = int(found["process"]), Access(found["url"], found["auth"])
     except (ValueError, KeyError, TypeError):
         return None
-    # Another program may have got its port, and would be told the string.
-    return (access, process) if told.get("is") and identity(process) == told["is"] else None
+    # If it has ended, another program may have its port and must not get the string.
+    return (access, process) if found.get("is") and identity(process) == found["is"] else None
 
 
 def _own_folder() -> Path:
@@ -82,25 +82,25 @@ def _own_folder() -> Path:
     place.mkdir(parents=True, mode=0o700, exist_ok=True)
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise ValueError(f"{place} is not a folder of yours. Remove it, or set PREFECT_HOME.")
+        raise ValueError(f"{place} is not a folder that you own. Remove it, or set PREFECT_HOME.")
     if found.st_mode & 0o077:
         place.chmod(0o700)
     return place
 
 
 def _read(place: Path) -> str:
-    """Return a file's text, if the file and its folder are the user's alone; else nothing."""
+    """Return a file's text; empty if others can access the file or its folder."""
     try:
-        if _is_open(place.parent.lstat()):
+        if _is_accessible(place.parent.lstat()):
             return ""
         descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return ""
     with os.fdopen(descriptor, encoding="utf-8") as file:
-        return "" if _is_open(os.fstat(file.fileno())) else file.read().strip()
+        return "" if _is_accessible(os.fstat(file.fileno())) else file.read().strip()
 
 
-def _is_open(found: os.stat_result) -> bool:
+def _is_accessible(found: os.stat_result) -> bool:
     return found.st_uid != os.getuid() or bool(found.st_mode & 0o077)
 
 

@@ -10,7 +10,6 @@ from prefect.flows import Flow
 from prefect.logging.loggers import flow_run_logger
 
 from flows.serving.allowed_paths import served_warehouse
-from flows.serving.deployments import read
 from flows.studies import STUDIES, Study
 from warehouse.store import Warehouse
 
@@ -25,10 +24,10 @@ ALERTS = """
 
 
 async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Start the study that the run's deployment names, if the run found drift.
+    """Start the ``on_alert`` study of the run's deployment if the run found drift.
 
-    It is started as its schedule would, with the budget of its deployment; one whose schedule
-    nobody has switched on may not spend, and is not started.
+    It runs as on its schedule, with the budget of its deployment. If its schedule is off, it may
+    not spend money, so it is not started.
     """
     if flow_run.deployment_id is None or not state.is_completed():
         return
@@ -37,7 +36,7 @@ async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[A
         target = STUDIES[source].on_alert if source in STUDIES else None
         if target is None:
             return
-        # Prefect keeps the form as it was filled in; the run resolved the name in the same way.
+        # Prefect stores the form's value; the run resolved it in the same way.
         place = served_warehouse(flow_run.parameters.get("warehouse"))
         rows = Warehouse(place).query(ALERTS, [str(flow_run.id)]).rows()
         if not rows or not rows[0][1]:
@@ -47,25 +46,32 @@ async def start_on_alert(flow: Flow[Any, Any], flow_run: FlowRun, state: State[A
 
 
 async def _start(
-    client: PrefectClient, flow: Flow[Any, Any], run: FlowRun, target: str, once: str
+    client: PrefectClient, flow: Flow[Any, Any], run: FlowRun, target: str, key: str
 ) -> None:
+    # Imported only here, because few audits find drift.
+    from flows.serving.deployments import read
+
     logger: LoggerAdapter[Any] = flow_run_logger(run, flow)
     try:
         deployment = await read(client, f"{flow.name}/{target}")
     except LookupError as error:
-        logger.warning("Drift, but %s is not run: %s", target, error)
+        logger.warning("Drift was found, but %s is not started: %s", target, error)
         return
     if not deployment.on:
         logger.warning(
-            "Drift, but %s is not run: its schedule is switched off. Switch it on with "
-            "`voirdire schedules --on %s`, or run it once in the Prefect UI.",
+            "Drift was found, but %s is not started: its schedule is off. Switch it on with "
+            "`voirdire schedules --on %s`, or run it in the Prefect UI.",
             target,
             target,
         )
         return
     study = deployment.study
     if study and study.can_spend() and study.budget_usd is None:
-        logger.warning("Drift, but %s is not run: it can spend, and has no budget_usd.", target)
+        logger.warning(
+            "Drift was found, but %s is not started: it can spend money and has no budget_usd. Set "
+            "one in its deployment.",
+            target,
+        )
         return
-    started = await client.create_flow_run_from_deployment(deployment.id, idempotency_key=once)
-    logger.warning("Drift: %s is run too (%s).", target, started.name)
+    started = await client.create_flow_run_from_deployment(deployment.id, idempotency_key=key)
+    logger.warning("Drift was found: started %s (%s).", target, started.name)

@@ -1,16 +1,16 @@
 """Files that a run from the Prefect UI may name: those inside the served folders.
 
-Whoever fills in a form is not who serves it. A run on the command line has no deployment, and its
-user may name any file of his own; no parameter says which of the two a run is.
+The person who fills in a form may not be the one who serves it. A run on the command line has no
+deployment, and may name any file; no parameter can pretend that a run is of this kind.
 """
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
+from prefect.context import FlowRunContext
 from prefect.runtime import deployment
 
-from flows.results.calibration import Calibration
 from flows.running.run_row import first_row, record_failure
 from flows.studies import STUDIES, Study
 from schemas.keys import content_key
@@ -19,32 +19,39 @@ from tasks.kit import home
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-Parameters = TypeVar("Parameters", Study, Calibration)
+if TYPE_CHECKING:
+    from flows.results.calibration import Calibration
+
 DATA = "datasets"
-"""Folder, in the user's own, of the files that forms may name."""
+"""Subfolder of VOIRDIRE_HOME with the files that forms may name."""
 
 
 def is_from_form() -> bool:
-    """Tell whether this flow run was made from a deployment, so perhaps by a form."""
+    """Tell whether this flow run comes from a deployment, so perhaps from a form."""
+    context = FlowRunContext.get()
+    if context and (run := context.flow_run) and not (run.deployment_id or run.parent_task_run_id):
+        # Prefect's runtime would send a request to the server to find the same.
+        return False
     return deployment.id is not None
 
 
 def admit(study: Study, warehouse: str | None, run: str) -> tuple[Study, str | None]:
-    """Return an audit's study and warehouse as a form may name them; a refusal leaves a row.
+    """Return an audit's study and warehouse with checked paths.
 
-    It is in the warehouse that the form names, or in the served one if that is what is refused.
+    A refused run is recorded in the warehouse that the form names, or, if that is refused, in the
+    served one.
 
     Raises
     ------
     ValueError
-        If a file lies elsewhere. Nothing is said of what is there.
+        If a file is outside the served folders. The error does not tell whether it exists.
     """
     began, place = datetime.now(UTC), None
     try:
         place = allowed_warehouse(warehouse)
         return allowed_study(study), place
     except ValueError as error:
-        # The study's own fingerprint would read the file.
+        # Computing the study's own fingerprint would read the file.
         fingerprint = content_key("refused", study.model_dump_json())
         row = first_row("audit", run, study, began, fingerprint)
         record_failure(row, Warehouse(place), error)
@@ -52,23 +59,23 @@ def admit(study: Study, warehouse: str | None, run: str) -> tuple[Study, str | N
 
 
 def allowed_warehouse(given: str | None) -> str | None:
-    """Return the warehouse of a run; a form may name one beside that which is served.
+    """Return the warehouse of a run; a form may name one in the folder of the served warehouse.
 
     Raises
     ------
     ValueError
-        If it lies elsewhere. Nothing is said of what is there.
+        If it is elsewhere. The error does not tell whether it exists.
     """
     return served_warehouse(given) if is_from_form() else given
 
 
 def served_warehouse(given: str | None) -> str | None:
-    """Return the warehouse that a form means; null is the served one.
+    """Return the warehouse that a form names; null means the served one.
 
     Raises
     ------
     ValueError
-        If it lies outside the folder of the served one.
+        If it is outside the folder of the served one.
     """
     if given is None:
         return None
@@ -78,19 +85,19 @@ def served_warehouse(given: str | None) -> str | None:
     place = _inside(named, [served.parent])
     if place is None:
         raise ValueError(
-            "warehouse must be a name, or a path inside the folder of the warehouse that is "
-            f"served, such as {served.name}. Only `voirdire audit --warehouse` takes any other."
+            "warehouse must be a name, or a path inside the folder of the served warehouse, such "
+            f"as {served.name}. Only `voirdire audit --warehouse` takes any other path."
         )
     return str(place)
 
 
 def allowed_study(study: Study) -> Study:
-    """Return a study whose files a form may name: a bundled dataset, or one of the own folder.
+    """Return a study with checked paths: a bundled dataset, or files in the user's own folder.
 
     Raises
     ------
     ValueError
-        If a file or folder lies elsewhere. Nothing is said of what is there.
+        If a file or folder is elsewhere. The error does not tell whether it exists.
     """
     if not is_from_form():
         return study
@@ -103,13 +110,13 @@ def allowed_study(study: Study) -> Study:
     return study.model_copy(update=changes)
 
 
-def allowed_calibration(calibration: Calibration) -> Calibration:
-    """Return a calibration whose files of labels a form may name.
+def allowed_calibration(calibration: "Calibration") -> "Calibration":
+    """Return a calibration with checked paths of its label files.
 
     Raises
     ------
     ValueError
-        If one lies elsewhere. Nothing is said of what is there.
+        If one is elsewhere. The error does not tell whether it exists.
     """
     if not is_from_form():
         return calibration
@@ -123,14 +130,14 @@ def _data_file(what: str, given: str) -> str:
     if place is None:
         known = f" or one of {', '.join(DATASETS)}" if what == "dataset" else ""
         raise ValueError(
-            f"{what} must be a path inside the folder {DATA} of VOIRDIRE_HOME (else of "
-            f"./{home.DEFAULT}){known}. Only the command line takes any other."
+            f"{what} must be a path inside the folder {DATA} of VOIRDIRE_HOME (default: "
+            f"./{home.DEFAULT}){known}. Only the command line takes any other path."
         )
     return str(place)
 
 
 def _inside(given: str, folders: list[Path]) -> Path | None:
-    """Return the place that is meant if it lies in one of the folders, wherever links lead."""
+    """Resolve a path, with its links; return it if it is inside one of the folders."""
     if not given.strip("./") or not given.isprintable() or ".." in Path(given).parts:
         return None
     for folder in folders:
@@ -138,7 +145,7 @@ def _inside(given: str, folders: list[Path]) -> Path | None:
             root = folder.resolve()
             place = (root / given).resolve()
         except (OSError, RuntimeError, ValueError):
-            # A loop of links, or a name that no file can have.
+            # A loop of links, or an impossible file name.
             return None
         if place != root and place.is_relative_to(root):
             return place

@@ -1,4 +1,4 @@
-"""Studies as Prefect deployments: register what is missing, keep what users set in the UI."""
+"""Studies as Prefect deployments: register them, and keep what users have set in the UI."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,9 +22,9 @@ from flows.serving.run_labels import tags_of
 from flows.studies import Study, StudyFile
 
 SLUG = "voirdire"
-"""Slug of the schedule of the study file; others are users' own."""
+"""Slug of the study file's schedule; users' own schedules have others."""
 BASE = "voirdire"
-"""Job variable that keeps what was registered: what differs from it, a user has set."""
+"""Job variable with the registered values: a value that differs was set by a user."""
 RUN_BY_WORKERS = (
     "pull_steps",
     "work_pool_name",
@@ -32,8 +32,8 @@ RUN_BY_WORKERS = (
     "storage_document_id",
     "infrastructure_document_id",
 )
-"""What would have other code run in place of ours."""
-REGISTER = "Restart `voirdire serve`: it registers all studies, or says why it cannot."
+"""Fields that would make Prefect run other code than ours."""
+REGISTER = "Restart `voirdire serve`, which registers all studies or reports why it cannot."
 
 SCHEDULES: Final = "/deployments/{id}/schedules"
 SCHEDULE: Final = "/deployments/{id}/schedules/{schedule_id}"
@@ -44,31 +44,31 @@ Json = dict[str, Any]
 
 @dataclass
 class Registered:
-    """A deployment as it stands on the server."""
+    """A deployment on the server."""
 
     name: str
     id: UUID
     study: Study | None
-    """With what users set."""
+    """With the values that users have set."""
     schedules: list[Json]
     paused: bool
     notes: list[str] = field(default_factory=list)
-    """What differs from the study file, and what was changed."""
+    """Differences from the study file, and changes made."""
 
     @property
     def on(self) -> bool:
-        """Whether it runs by itself."""
+        """Whether it runs on a schedule."""
         return not self.paused and any(schedule["active"] for schedule in self.schedules)
 
 
 class NotServedError(LookupError):
-    """A study, or flow, that is no deployment of the server."""
+    """The server has no deployment of a study or flow."""
 
 
 class KeptDeployment(RunnerDeployment):
-    """A deployment whose schedule and parameters belong to its users once it is registered.
+    """A deployment whose schedule and parameters users may change once it is registered.
 
-    The schedule of a study that can spend starts switched off.
+    The schedule of a study that can spend money is off at first.
     """
 
     _cron: Json | None = PrivateAttr(default=None)
@@ -91,7 +91,7 @@ class KeptDeployment(RunnerDeployment):
         return cast("KeptDeployment", made).scheduled(file)
 
     def scheduled(self, file: StudyFile | None) -> "KeptDeployment":
-        """Give it the schedule of a study file, and return it."""
+        """Set the schedule of a study file; return the deployment."""
         if file and file.cron:
             self._cron = {"cron": file.cron, "timezone": file.study.timezone}
             self._spends = file.study.can_spend()
@@ -99,22 +99,22 @@ class KeptDeployment(RunnerDeployment):
 
     @property
     def registered(self) -> Registered:
-        """What stands on the server now."""
+        """The deployment as it is on the server."""
         if self._registered is None:
             raise RuntimeError(f"{self.name} is not registered yet.")
         return self._registered
 
     async def aapply(self, *_: object, **__: object) -> UUID:
-        """Register it, or change what is ours of a deployment that is there."""
+        """Register the deployment, or update the fields of an existing one that are not users'."""
         async with get_client() as client:
             notes = []
             if (found := await _find(client, self.full_name)) is None:
                 await self._register(client)
             elif (base := (found["job_variables"] or {}).get(BASE)) is None:
                 await self._register(client)
-                notes = ["was registered by an earlier version, and is registered anew"]
+                notes = ["was registered by an earlier version, so it is registered again"]
             else:
-                notes = await self._keep(client, found, base)
+                notes = await self._update_fields(client, found, base)
             self._registered = await read(client, self.full_name)
         self._registered.notes += notes
         return self._registered.id
@@ -131,7 +131,7 @@ class KeptDeployment(RunnerDeployment):
         }
         await client.request("POST", "/deployments/", json=body)
 
-    async def _keep(self, client: PrefectClient, found: Json, base: Json) -> list[str]:
+    async def _update_fields(self, client: PrefectClient, found: Json, base: Json) -> list[str]:
         parameters, notes = merge(base["parameters"], found["parameters"], self.parameters)
         notes += await self._update_schedule(client, found, base)
         body = {
@@ -153,32 +153,32 @@ class KeptDeployment(RunnerDeployment):
             if ours and not before:
                 new = [self._new_schedule()]
                 await client.request("POST", SCHEDULES, path_params=place, json=new)
-                return [f"has a schedule now: {_of(ours)}"]
+                return [f"now has a schedule: {_of(ours)}"]
             return [f"its schedule was removed; the study file has {_of(ours)}"] if ours else []
         place["schedule_id"] = one["id"]
         now = _cron_of(one)
-        # What is not sent is emptied.
+        # Fields that are not sent would be reset.
         kept = {"parameters": one["parameters"]}
         notes = []
         if now == before and ours is None:
             await client.request("DELETE", SCHEDULE, path_params=place)
-            return ["its study file has no schedule any more: removed"]
+            return ["its study file no longer has a schedule, so it was removed"]
         if now == before != ours:
             await client.request(
                 "PATCH", SCHEDULE, path_params=place, json={**kept, "schedule": ours}
             )
-            notes.append(f"its schedule is {_of(ours)} now, as its study file says")
+            notes.append(f"its schedule is now {_of(ours)}, as in its study file")
         elif now != ours:
             notes.append(f"runs at {_of(now)}; the study file has {_of(ours)}")
         if one["active"] and self._spends and not base["spends"]:
             await client.request(
                 "PATCH", SCHEDULE, path_params=place, json={**kept, "active": False}
             )
-            notes.append("can spend money now: its schedule was switched off")
+            notes.append("can now spend money, so its schedule was switched off")
         return notes
 
     def _ours(self) -> Json:
-        """Return what users cannot change: they would run other code, or under another form."""
+        """Return the fields that users cannot change, because other code or forms would result."""
         base = {"parameters": self.parameters, "schedule": self._cron, "spends": self._spends}
         return {
             "description": self.description,
@@ -198,9 +198,9 @@ class KeptDeployment(RunnerDeployment):
 
 
 def merge(base: Json, now: Json, ours: Json, place: str = "") -> tuple[Json, list[str]]:
-    """Return parameters as users set them, else ours; and what differs from ours.
+    """Return the parameters, those that users have set and ours, and notes on the differences.
 
-    ``base`` is what was registered: what is still as it was then, nobody has set.
+    ``base`` holds the registered values: a value that has not changed since was not set by a user.
     """
     merged: Json = {}
     notes: list[str] = []
@@ -222,18 +222,18 @@ def merge(base: Json, now: Json, ours: Json, place: str = "") -> tuple[Json, lis
 
 
 async def read(client: PrefectClient, full_name: str) -> Registered:
-    """Return a deployment as it stands.
+    """Return a deployment from the server.
 
     Raises
     ------
     NotServedError
-        If there is none of this name.
+        If there is none with this name.
     """
     found = await _find(client, full_name)
     if found is None:
         raise NotServedError(
-            f"{full_name.split('/', 1)[1]!r} is not served yet: {full_name} is no deployment of "
-            f"this Prefect server. {REGISTER}"
+            f"{full_name.split('/', 1)[1]!r} is not served yet: this Prefect server has no "
+            f"deployment {full_name}. {REGISTER}"
         )
     given = (found["parameters"] or {}).get("study")
     study, notes = None, []
@@ -241,7 +241,7 @@ async def read(client: PrefectClient, full_name: str) -> Registered:
         try:
             study = Study.model_validate(given)
         except ValueError as error:
-            notes = [f"has parameters that no run can use: {error}"]
+            notes = [f"has invalid parameters: {error}"]
     paused = bool(found["paused"])
     return Registered(found["name"], UUID(found["id"]), study, found["schedules"], paused, notes)
 
@@ -275,7 +275,7 @@ async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Register
         await client.request(
             "POST", "/deployments/{id}/resume_deployment", path_params={"id": found.id}
         )
-        # Else it may take the server a minute to notice.
+        # Otherwise the server may take a minute to notice.
         await client.request(
             "POST", "/deployments/{id}/schedule", path_params={"id": found.id}, json={}
         )
@@ -283,34 +283,32 @@ async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Register
 
 
 async def settle(client: PrefectClient, registered: Registered, *, alone: bool) -> list[str]:
-    """End the runs that were left when nothing served them any more; say so.
+    """End runs that were left over when serving stopped; return notes on them.
 
-    Of those that were due meanwhile the latest is made up for. Those that ran have crashed, if
-    nobody else (``alone``) can be running them.
+    Of the runs that were due meanwhile, only the latest is started. Runs that had begun are marked
+    as crashed if no other process can be running them (``alone``).
     """
     due = await _runs(client, registered, [StateType.SCHEDULED])
     missed = [run for run in due if run["auto_scheduled"]]
     for run in missed[1:]:
-        message = "It was due while voirdire serve did not run; a later one is made up for."
+        message = "It was due while voirdire serve was not running; a later run replaces it."
         await client.set_flow_run_state(UUID(run["id"]), Cancelled(message=message), force=True)
     notes = []
     if missed:
-        others = f"; {len(missed) - 1} earlier ones are cancelled" if missed[1:] else ""
-        notes = [
-            f"was due at {missed[0]['expected_start_time'][:16]} UTC, and is made up for{others}"
-        ]
+        others = f"; {len(missed) - 1} earlier runs are cancelled" if missed[1:] else ""
+        notes = [f"was due at {missed[0]['expected_start_time'][:16]} UTC and is run now{others}"]
     begun = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
     for run in await _runs(client, registered, begun) if alone else []:
-        message = "voirdire serve ended while it ran. Its votes are kept: run it again to go on."
+        message = "voirdire serve ended while it ran. Its votes are kept: run it again to continue."
         await client.set_flow_run_state(UUID(run["id"]), Crashed(message=message), force=True)
-        notes.append(f"{run['name']} was interrupted; its votes are kept: run it again to go on")
+        notes.append(f"{run['name']} was interrupted; its votes are kept: run it again to continue")
     return notes
 
 
 async def _runs(
     client: PrefectClient, registered: Registered, states: list[StateType]
 ) -> list[Json]:
-    """Return the runs of a deployment that are in a state and were due, the latest first."""
+    """Return the due runs of a deployment in these states, the latest first."""
     wanted = {
         "deployment_id": {"any_": [str(registered.id)]},
         "state": {"type": {"any_": [state.value for state in states]}},
@@ -338,13 +336,13 @@ async def _find(client: PrefectClient, full_name: str) -> Json | None:
 
 
 def _cron_of(schedule: Json) -> Json:
-    """Return what decides when a schedule runs: of a cron line, that and its time zone."""
+    """Return the part of a schedule that determines its times: cron line and time zone."""
     when: Json = schedule["schedule"]
     return {"cron": when["cron"], "timezone": when.get("timezone")} if "cron" in when else when
 
 
 def schedule_text(schedule: Json) -> str:
-    """Say when a schedule runs."""
+    """Describe the times of a schedule."""
     return _of(_cron_of(schedule))
 
 

@@ -1,8 +1,8 @@
 """Prefect's server for one user of this machine: python -m flows.serving.guarded_server PORT.
 
-It ends with its standard input. Requests that were addressed to another host (DNS rebinding), or
-that a page of another site sends, are refused: Prefect's own list of origins only keeps a page from
-reading answers.
+It ends when its standard input does. It refuses requests that are addressed to another host (DNS
+rebinding) or sent by a page of another site; Prefect's own list of allowed origins only prevents
+such a page from reading responses.
 """
 
 import os
@@ -26,7 +26,7 @@ def origins(port: int) -> list[str]:
 
 
 class Guard:
-    """Refuse requests to other hosts and from other origins."""
+    """ASGI middleware that refuses requests to other hosts and from other origins."""
 
     def __init__(self, app: App, port: int) -> None:
         self._app = app
@@ -34,7 +34,7 @@ class Guard:
         self._origins = set(origins(port))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it with 400."""
+        """Forward the request, or respond with 400."""
         if scope["type"] not in {"http", "websocket"} or not (wrong := self._wrong(scope)):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -48,12 +48,12 @@ class Guard:
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return "Invalid host header"
-        # A browser names the page that asks; other programs name none.
+        # Browsers send the origin of the page; other programs send none.
         if any(origin not in self._origins for origin in _values(scope, b"origin")):
             return "Disallowed origin"
-        # They load scripts of another host, which could read what the UI keeps in the browser.
+        # They load scripts from another host, which could read the UI's data in the browser.
         if scope["path"].rstrip("/").endswith(("/docs", "/redoc")):
-            return "Not served; the description of the API is /openapi.json"
+            return "Not served. The API is described in /openapi.json"
         return None
 
 
@@ -61,14 +61,14 @@ def _values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1").lower() for key, value in scope["headers"] if key == name]
 
 
-def _end_with_input() -> None:
+def _exit_with_stdin() -> None:
     sys.stdin.read()
     os._exit(0)
 
 
 def main() -> None:
     """Serve on this port until standard input ends."""
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    threading.Thread(target=_exit_with_stdin, daemon=True).start()
     import uvicorn
     from prefect.server.api.server import create_app
 

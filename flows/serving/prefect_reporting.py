@@ -1,4 +1,4 @@
-"""Messages to the Prefect server; no result depends on an answer."""
+"""Messages to the Prefect server; no result depends on its responses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,44 +10,45 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, Fl
 from prefect.client.schemas.objects import State, StateType
 from prefect.events.worker import EventsWorker
 from prefect.logging.handlers import APILogHandler
+from prefect.runtime import flow_run as this_run
 from prefect.states import Crashed
 
 from warehouse.store import Warehouse
 
-PATIENCE_SECONDS = 10.0
-"""So long one message may take, retries included."""
+MESSAGE_SECONDS = 10.0
+"""Timeout of one message, including retries."""
 
 PAUSE_SECONDS = 60.0
-"""So long nothing is sent after a message that did not get through."""
+"""How long no further message is sent after one has failed."""
 
 SECONDS_FOR_LOGS = 10.0
-"""So long the server may take the rest of a run's log and events when the run has ended."""
+"""Timeout of sending the rest of a run's log and events when the run has ended."""
 
 KILLED = "select run from runs where state = 'killed' and list_contains(?::varchar[], run)"
 outcomes: list[State[None]] = []
-"""How the runs of this process ended, whether or not the server was told."""
+"""Final states of the runs of this process, whether or not the server has recorded them."""
 
 
 class Messages:
-    """Messages to the Prefect server, which may be gone."""
+    """Sends messages to a Prefect server that may be gone."""
 
     def __init__(self) -> None:
         self._until = 0.0
         self.lost = 0
-        """How many messages did not get through, or were not sent meanwhile."""
+        """Number of messages that failed or were not sent."""
 
     async def send(self, message: Callable[[], Awaitable[object]]) -> object | None:
-        """Send a message; return null where the server does not take it."""
+        """Send a message; return its result, or null if the server does not respond."""
         if monotonic() < self._until:
             self.lost += 1
             return None
         try:
-            return await asyncio.wait_for(_awaited(message), PATIENCE_SECONDS)
+            return await asyncio.wait_for(_awaited(message), MESSAGE_SECONDS)
         except (httpx.HTTPError, OSError, TimeoutError) as error:
             if not self.lost:
                 get_run_logger().warning(
-                    f"The Prefect server does not answer ({type(error).__name__}): its UI will "
-                    "lack the rest of this run. Votes and results are saved all the same."
+                    f"The Prefect server does not respond ({type(error).__name__}), so its UI will "
+                    "not show the rest of this run. Votes and results are saved in the warehouse."
                 )
             self.lost += 1
             self._until = monotonic() + PAUSE_SECONDS
@@ -55,23 +56,25 @@ class Messages:
 
 
 async def report_killed_runs(warehouse: Warehouse) -> None:
-    """Tell the Prefect server of runs whose process is gone, which could not tell it themselves."""
+    """Mark runs whose process is gone as crashed on the Prefect server."""
     running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))
     async with get_client() as client:
         runs = await client.read_flow_runs(flow_run_filter=FlowRunFilter(state=running))
-        known = {str(run.id): run.id for run in runs}
+        known = {str(run.id): run.id for run in runs if str(run.id) != this_run.id}
+        if not known:
+            return
         for run in warehouse.query(KILLED, [list(known)])["run"]:
             crashed: State[None] = Crashed(message="Its process was killed.")
             await client.set_flow_run_state(known[run], crashed, force=True)
 
 
 async def send_the_rest() -> bool:
-    """Wait for what goes to the server in the background, as it may be ours to stop.
+    """Wait until the log and the events are sent, because the server may be stopped next.
 
     Returns
     -------
     bool
-        Whether all was sent, or given up, in time.
+        Whether they were sent, or dropped, in time.
     """
     try:
         await asyncio.wait_for(APILogHandler.aflush(), SECONDS_FOR_LOGS)

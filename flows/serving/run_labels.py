@@ -16,18 +16,18 @@ OURS = "voirdire"
 
 
 def tags_of(kind: str, study: str | None = None) -> list[str]:
-    """Return the tags of what a flow of this kind does with a study, or with any."""
+    """Return the tags of a flow of this kind, for one study or for all."""
     return [OURS, f"kind:{kind}", *([f"study:{study}"] if study else [])]
 
 
 def due() -> datetime:
-    """Return when this run was due: its wave stays the same if it starts late or is retried."""
+    """Return when this run was due; a late or repeated run keeps its wave."""
     scheduled: datetime | None = this_run.scheduled_start_time
     return scheduled or datetime.now(UTC)
 
 
 def run_name() -> str:
-    """Name this run by its study and its wave, or the time of its start."""
+    """Name this run after its study and its wave, or the time of its start."""
     study = _subject(this_run.parameters)
     if study.get("wave"):
         return f"{study['name']} {Study.model_validate(study).at(due()).wave}"
@@ -35,7 +35,7 @@ def run_name() -> str:
 
 
 async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tag a run with its kind and its study, which the form may have changed."""
+    """Tag a run with its flow and its study, which the form may have changed."""
     if not state.is_running():
         return
     ours = tags_of(flow.name, _subject(flow_run.parameters)["name"])
@@ -47,7 +47,7 @@ async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) ->
 
 
 def _subject(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study or calibration that a flow is given, as a form or by its name."""
+    """Return the study or calibration of a flow run, from its form or by its name."""
     given = parameters.get("study") or parameters.get("calibration") or "quick"
     if isinstance(given, BaseModel):
         given = given.model_dump()

@@ -1,4 +1,4 @@
-"""Register all deployments, show them, and run what is due."""
+"""Register all deployments, show them, and start due runs."""
 
 import asyncio
 import os
@@ -35,32 +35,32 @@ from warehouse.peek import default_path
 from warehouse.store import Warehouse, WarehouseError
 
 TOOLS: dict[Flow[..., object], str] = {
-    remeasure: "A study's results again, from its saved votes; asks nobody.",
+    remeasure: "Recompute a study's results from its saved votes; no judge is asked.",
     calibrate: "May a judge replace people? From files of labels, or a study's votes.",
 }
 SWITCH = (
-    "Schedules that can spend start off: `voirdire schedules --on NAME` switches one on, as does "
-    "its switch on the deployment's page."
+    "Schedules that can spend money are off at first: switch one on with `voirdire schedules --on "
+    "NAME` or on the deployment's page."
 )
 
 
 class _Runner(Runner):
-    """Runs what is due; SIGTERM ends it like Ctrl-C. Prefect's own handler leaves tracebacks."""
+    """Starts due runs; SIGTERM ends it like Ctrl-C. Prefect's own handler prints tracebacks."""
 
     serving: "asyncio.Task[None] | None" = None
 
     def handle_sigterm(self, *_: object) -> None:
-        """Cancel what serves."""
+        """Cancel the serving task."""
         if self.serving:
             self.serving.get_loop().call_soon_threadsafe(self.serving.cancel)
 
 
 async def serve(*, alone: bool) -> None:
-    """Register all deployments, show them, and run what is due, one run at a time.
+    """Register all deployments, show them, and start due runs, one at a time.
 
-    ``alone`` says that the server is our own, and nobody else runs what it has.
+    ``alone`` means that the server is our own, so that no other process starts its runs.
     """
-    # Pausing at the end would leave no trace of what users had paused.
+    # Pausing all deployments at the end would hide which of them users had paused.
     runner = _Runner(pause_on_shutdown=False, limit=1)
     runner.serving = asyncio.current_task()
     deployments = list(_deployments())
@@ -75,14 +75,14 @@ async def serve(*, alone: bool) -> None:
     for each in registered:
         for note in each.notes:
             _say(f"{each.name}: {note}")
-    _say("Deployments are served. Ctrl-C ends it.")
+    _say("Deployments are served. Ctrl-C stops serving.")
     await runner.start()
 
 
 async def _settle_runs() -> None:
-    """Mark the runs whose process has ended, so that neither ``runs`` nor the UI has them running.
+    """Mark runs whose process has ended, in the warehouse and on the Prefect server.
 
-    A warehouse that cannot be used hinders its runs, which say so, and not the others.
+    If the warehouse cannot be used, its own runs will report that; other runs are not affected.
     """
     if (place := default_path()).is_file():
         try:
@@ -93,7 +93,7 @@ async def _settle_runs() -> None:
 
 
 async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
-    """Switch schedules on and off, and show how all of them stand, wherever they are served from.
+    """Switch schedules on and off, and show all of them, also those of other folders.
 
     Raises
     ------
@@ -156,12 +156,12 @@ def _show(registered: list[Registered], *, keys: bool) -> None:
 
 
 def _keys(study: Study | None) -> str:
-    """Name the environment variables of a study's judges, set and missing."""
+    """List the environment variables of a study's judges: set, and missing."""
     if study is None:
         return ""
-    # A judge that a user set may be gone.
+    # A judge that a user has set may no longer exist.
     known = [judge for judge in study.judges if judge in JUDGES]
-    wanted = sorted({name for judge in known for name in provider_of(judge).wanted()})
+    wanted = sorted({name for judge in known for name in provider_of(judge).required_variables()})
     groups = {"set": [n for n in wanted if os.environ.get(n, "").strip()]}
     groups["missing"] = [name for name in wanted if name not in groups["set"]]
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in groups.items() if names)

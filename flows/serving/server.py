@@ -1,4 +1,4 @@
-"""A Prefect server: a named one, the one that the user serves, or one of our own."""
+"""The Prefect server: one given by its address, that of `voirdire serve`, or a temporary one."""
 
 import atexit
 import os
@@ -27,27 +27,34 @@ SETTINGS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
-    # It reads a run before it writes, so that SQLite refuses it ("database is locked") where a run
-    # is claimed meanwhile. A run that is late merely waits for the one before it.
+    # This service reads before it writes, which SQLite refuses ("database is locked") if a run is
+    # claimed meanwhile. A late run merely waits for the run before it.
     "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
 }
-WITHOUT_PAGES = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
-PATIENCE_SECONDS = 18.0
-"""How long a server that is said to run may take to answer; ours is waited for while it lives."""
-SILENCE_SECONDS = 12.0
-"""What our own server has said so far is shown if it takes longer than this to answer."""
+TEMPORARY = {
+    "PREFECT_UI_ENABLED": "0",
+    "PREFECT__SERVER_EPHEMERAL": "1",
+    # A run uses no blocks. Unmemoised, so that the next server with pages registers them.
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+    "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
+}
+"""Settings of a server that serves one run, without the UI."""
+ANSWER_SECONDS = 18.0
+"""How long a given server may take to answer; our own may take as long as it runs."""
+SECONDS_BEFORE_OUTPUT = 12.0
+"""If our own server takes longer to answer, its output so far is shown."""
 REQUEST_SECONDS = 2.0
-SECONDS_BETWEEN_WORDS = 5.0
+SECONDS_BETWEEN_MESSAGES = 5.0
 LINES_KEPT = 40
 LAST_LINES = 4
-"""What stands above them is where the server was when it failed."""
-Say = Callable[[str], None]
+"""Lines that are shown if the server failed; those above are a traceback."""
+Print = Callable[[str], None]
 
 
 def find_server(named: str | None = None) -> Access | None:
-    """Return the server that is named, or set, or that the same user's ``voirdire serve`` runs.
+    """Return the given server, that of PREFECT_API_URL, or that of the user's ``voirdire serve``.
 
-    A server that merely answers at the usual port may be anybody's, and is not used.
+    A server that merely answers at the usual port is not used, because it may be another user's.
     """
     if url := named or os.environ.get("PREFECT_API_URL"):
         return Access(_api(url), os.environ.get(AUTH_VARIABLE))
@@ -56,32 +63,32 @@ def find_server(named: str | None = None) -> Access | None:
 
 
 def require_answer(access: Access, seconds: float | None = None) -> None:
-    """Wait until a server that is said to run answers, and lets us in.
+    """Wait until a given server answers and accepts our authentication.
 
     Raises
     ------
     ValueError
-        With the server's own error, after ``seconds`` (PATIENCE_SECONDS) at the latest.
+        With the reason, after ``seconds`` (default: ANSWER_SECONDS).
     """
-    until = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
-    # Half of what is left, as connecting and reading may each take so long.
+    until = time.monotonic() + (ANSWER_SECONDS if seconds is None else seconds)
+    # Half of the time left, because connecting and reading may each take so long.
     while problem := _problem(access, seconds=max(0.5, (until - time.monotonic()) / 2)):
         if time.monotonic() + 0.5 > until or problem.final:
             raise ValueError(
                 f"the Prefect server at {access.url} cannot be used: {problem.text}. Start it, "
-                "name another with --server URL or PREFECT_API_URL, or name none."
+                "give another with --server URL or PREFECT_API_URL, or give none."
             )
         time.sleep(0.5)
 
 
 def asks_for_authentication(access: Access) -> bool:
-    """Tell whether a server refuses who does not authenticate."""
-    problem = _problem(Access(access.url), seconds=PATIENCE_SECONDS)
+    """Tell whether a server requires authentication."""
+    problem = _problem(Access(access.url), seconds=ANSWER_SECONDS)
     return bool(problem and problem.final)
 
 
 class Server:
-    """A server of our own, which starts in the background and ends with us."""
+    """Our own server, which starts in the background and ends with this process."""
 
     def __init__(
         self,
@@ -89,21 +96,21 @@ class Server:
         auth: str | None = None,
         *,
         pages: bool = False,
-        listener: Say | None = None,
+        listener: Print | None = None,
     ) -> None:
         self.port = port or _free_port()
         if port:
             _require_free(port)
         self.access = Access(f"http://127.0.0.1:{self.port}/api", auth)
         self._listener = listener
-        self._said: deque[str] = deque(maxlen=LINES_KEPT)
+        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "flows.serving.guarded_server", str(self.port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=self._environment(pages=pages),
-            # A Ctrl-C is for us, who need the server until we have ended.
+            # Ctrl-C must not reach the server, which this process needs until it has ended.
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._listen, daemon=True)
@@ -117,46 +124,51 @@ class Server:
 
     @property
     def process(self) -> int:
-        """Number of its process."""
+        """Its PID."""
         return self._process.pid
 
-    def wait(self, say: Say | None = None, *, progress: bool = False) -> None:
-        """Wait until it answers, for as long as it lives; ``say`` is told that it takes long.
+    def wait(self, say: Print | None = None, *, progress: bool = False) -> None:
+        """Wait until the server answers, as long as it runs.
 
-        With ``progress`` it is told every few seconds.
+        Parameters
+        ----------
+        say
+            Called with a message if the server takes long.
+        progress
+            Whether to call ``say`` every few seconds.
 
         Raises
         ------
         RuntimeError
-            With its own last words, as soon as it has ended.
+            With the server's last output, as soon as it has ended.
         """
-        began = told = time.monotonic()
+        began = reported = time.monotonic()
         shown = False
         while problem := _problem(self.access, seconds=REQUEST_SECONDS):
             if problem.final:
                 raise RuntimeError(
-                    f"the Prefect server at {self.url} does not let us in: {problem.text}."
+                    f"the Prefect server at {self.url} refuses access: {problem.text}."
                 )
             if self._process.poll() is not None:
                 self._reader.join(2)
                 raise RuntimeError(
-                    f"the Prefect server on port {self.port} ended as it started (exit code "
-                    f"{self._process.returncode}): {self._words(LAST_LINES) or 'it said nothing'}"
+                    f"the Prefect server on port {self.port} failed to start (exit code "
+                    f"{self._process.returncode}): {self._output(LAST_LINES) or 'no output'}"
                 )
             now = time.monotonic()
-            if say and progress and now - told > SECONDS_BETWEEN_WORDS:
-                told = now
+            if say and progress and now - reported > SECONDS_BETWEEN_MESSAGES:
+                reported = now
                 say(f"The Prefect server is starting ({now - began:.0f} s) ...")
-            if say and now - began > SILENCE_SECONDS and not shown:
+            if say and now - began > SECONDS_BEFORE_OUTPUT and not shown:
                 shown = True
                 say(
-                    f"The Prefect server has not answered for {now - began:.0f} s. So far it has "
-                    f"said: {self._words() or 'nothing'}"
+                    f"The Prefect server has not answered for {now - began:.0f} s. Its output so "
+                    f"far: {self._output() or 'none'}"
                 )
             time.sleep(0.05)
 
     def stop(self, seconds: float = 20.0) -> None:
-        """End the server, by force where it takes longer than ``seconds``."""
+        """Stop the server; kill it if it takes longer than ``seconds``."""
         self._process.terminate()
         try:
             self._process.wait(seconds)
@@ -174,25 +186,25 @@ class Server:
         return {
             **inherited,
             **SETTINGS,
-            **({} if pages else WITHOUT_PAGES),
+            **({} if pages else TEMPORARY),
             **auth,
             "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(origins(self.port)),
             "PREFECT_UI_API_URL": self.url,
         }
 
-    def _words(self, last: int = LINES_KEPT) -> str:
-        return "\n".join([line for line in self._said if line.strip()][-last:])
+    def _output(self, last: int = LINES_KEPT) -> str:
+        return "\n".join([line for line in self._lines if line.strip()][-last:])
 
     def _listen(self) -> None:
         for line in self._process.stdout or ():
             text = line.decode(errors="replace").rstrip()
-            self._said.append(text)
+            self._lines.append(text)
             if self._listener:
                 self._listener(text)
 
 
 def new_auth() -> str:
-    """Return an authentication string for a server that lives as long as this process."""
+    """Return an authentication string for a temporary server."""
     return f"{USER}:{secrets.token_urlsafe(24)}"
 
 
@@ -201,11 +213,11 @@ class Problem(NamedTuple):
 
     text: str
     final: bool = False
-    """Waiting does not help."""
+    """Whether waiting does not help."""
 
 
-class _Straight(urllib.request.HTTPRedirectHandler):
-    """Follow no redirection: it would tell another host the authentication string."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follow no redirect, which would send the authentication string to another host."""
 
     def redirect_request(self, *_: object) -> None:
         """Return no request."""
@@ -213,15 +225,15 @@ class _Straight(urllib.request.HTTPRedirectHandler):
 
 def _problem(access: Access, seconds: float) -> Problem | None:
     """Return why a server cannot be used; null if it can."""
-    # Its health is told to everybody, its version to those who are let in.
+    # Unlike the health check, this address requires authentication.
     request = urllib.request.Request(f"{access.url}/admin/version")  # noqa: S310 - checked by _api
     if access.auth:
         request.add_header("Authorization", f"Basic {b64encode(access.auth.encode()).decode()}")
     here = request.host.startswith(HOSTS)
-    # No proxy is told the string of a server on this machine.
+    # The string of a server on this machine is not sent through a proxy.
     proxies = [urllib.request.ProxyHandler({})] if here else []
     try:
-        with urllib.request.build_opener(_Straight, *proxies).open(request, timeout=seconds):
+        with urllib.request.build_opener(_NoRedirects, *proxies).open(request, timeout=seconds):
             return None
     except urllib.error.HTTPError as error:
         if error.code in {401, 403}:
@@ -235,7 +247,9 @@ def _problem(access: Access, seconds: float) -> Problem | None:
 def _api(url: str) -> str:
     url = url.rstrip("/")
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is not the address of a server. Give http://HOST:PORT/api.")
+        raise ValueError(
+            f"{url!r} is not the address of a Prefect server. Give http://HOST:PORT/api."
+        )
     return url if url.endswith("/api") else f"{url}/api"
 
 
@@ -246,7 +260,7 @@ def _free_port() -> int:
 
 
 def _require_free(port: int) -> None:
-    """Refuse a port that another program has, at once."""
+    """Check that the port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -254,6 +268,6 @@ def _require_free(port: int) -> None:
         except OSError as error:
             raise ValueError(
                 f"port {port} of 127.0.0.1 cannot be used: {error.strerror}. Take another with "
-                "--port N. If a Prefect server of yours runs there, name it with --server "
-                f"http://127.0.0.1:{port}/api; anybody's server could run code as you."
+                "--port N. If your own Prefect server runs there, give --server "
+                f"http://127.0.0.1:{port}/api; another user's server could run code as you."
             ) from error

@@ -1,85 +1,132 @@
-"""Provider batches: ballots as lines of a file, answered together at a lower price.
+"""Provider batches: files of requests, answered together within a day at a lower price.
 
-What a batch holds is what single calls would send, and what comes back is read as their replies.
-The form is OpenAI's: https://platform.openai.com/docs/guides/batch.
+A line holds the body that a single call would send, and its response is read like that of a call.
+The format is OpenAI's: https://platform.openai.com/docs/guides/batch.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tasks.engine.client import guarded, litellm_call, preview_body, read_reply, request_of
-from tasks.engine.http import most_bytes_of_call
+from tasks.engine.client import (
+    call_error,
+    litellm_call,
+    max_bytes_without_slot,
+    request_of,
+    send,
+    with_timeout,
+)
 from tasks.engine.journal import CallError, Reply
-from tasks.engine.litellm_adapter import price_of
+from tasks.engine.litellm_adapter import load_litellm, price_of, reply_of
+from tasks.engine.queue import RequestSlot
 from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider
 
 ENDPOINT = "/v1/chat/completions"
-MOST_REQUESTS = 50_000
-MOST_BYTES = 200_000_000
-"""Of one file, as OpenAI and Azure take it."""
+MAX_REQUESTS = 50_000
+MAX_BYTES = 200_000_000
+"""Limits of a file at OpenAI and Azure."""
 
 KEY = "voirdire_batch"
-"""Name of our own key in a batch's metadata."""
+"""Name of our key in a batch's metadata."""
 
 FILE_SECONDS = 600.0
-"""For a file to go up or come down."""
+"""Timeout of uploading or downloading a file."""
 
-FILE_BYTES = 500_000_000
-"""Of the replies of a batch: ten thousand bytes for each of 50 000."""
+MAX_FILE_BYTES = 500_000_000
+"""Limit of a batch's replies: ten thousand bytes for each of 50 000."""
 
 PAGE = 100
-"""Batches per page of the provider's list: the most that OpenAI gives."""
+"""Batches per page of the provider's list, OpenAI's maximum."""
 
 CONNECTION = ("api_base", "api_key", "api_version", "organization")
-"""Parameters of a judge that say where a call goes, not what is sent."""
+"""Parameters of a judge that concern the connection, not the request."""
 
-ENDS = {"completed", "failed", "expired", "cancelled"}
+END_STATES = {"completed", "failed", "expired", "cancelled"}
 
 
-class Seen(NamedTuple):
-    """A batch as its provider tells of it."""
+class BatchStatus(NamedTuple):
+    """The state of a batch at its provider."""
 
     provider_batch: str
     state: str
     """``waiting``, ``completed``, ``failed``, ``expired`` or ``cancelled``."""
     error: str | None = None
     files: tuple[str, ...] = ()
-    """Of replies and of errors, as far as there are any."""
+    """Ids of the files of replies and errors, if there are any."""
     seconds: float = 0.0
-    """From its creation to its end."""
+    """Time from its creation to its end."""
+
+
+class RequestPreview(RequestSlot):
+    """A slot that keeps the body of the request and refuses to send it."""
+
+    def __init__(self) -> None:
+        super().__init__(self._refuse, lambda: None)
+        self.body: bytes | None = None
+
+    async def send(self, body: bytes) -> None:
+        """Keep the body.
+
+        Raises
+        ------
+        CallError
+            Always, so that nothing is sent.
+        """
+        self.body = body
+        await self._refuse()
+
+    async def _refuse(self) -> None:
+        raise CallError("this request is only previewed", transient=False)
+
+
+async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
+    """Return the body that a request would send; nothing is sent.
+
+    Raises
+    ------
+    Exception
+        If litellm refuses it.
+    """
+    preview = RequestPreview()
+    try:
+        await send(request, judge, preview)
+    except Exception:
+        if preview.body is None:
+            raise
+    body: dict[str, Any] = json.loads(preview.body or b"{}")
+    return body
 
 
 async def request_body(
     provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the body that a single call would send, and the parameters that it would not.
+    """Return the body that a single call would send, and the parameters that are left out.
 
     Raises
     ------
     CallError
-        If litellm would refuse to send it, or it needs more than a body.
+        If litellm refuses the request, or it needs headers or a query besides its body.
     """
     request, dropped = request_of(provider, judge, messages, params)
     if beyond := sorted({"extra_headers", "extra_query"} & set(request)):
-        raise CallError(f"a batch cannot send {', '.join(beyond)}", passing=False)
-    body = await guarded(preview_body(request, judge), provider, provider.timeout_seconds)
+        raise CallError(f"a batch cannot send {', '.join(beyond)}", transient=False)
+    body = await with_timeout(preview_body(request, judge), provider, provider.timeout_seconds)
     return body, dropped
 
 
 def request_line(ballot_id: str, body: dict[str, Any]) -> bytes:
-    """Return the line that asks one ballot."""
+    """Return the line with the request of one ballot."""
     line = {"custom_id": ballot_id, "method": "POST", "url": ENDPOINT, "body": body}
     return json.dumps(line).encode() + b"\n"
 
 
 def split(lines: dict[str, bytes]) -> Iterator[list[str]]:
-    """Divide ballots among files that the provider takes."""
+    """Divide ballots among files within the provider's limits."""
     part: list[str] = []
     size = 0
     for ballot_id, line in lines.items():
-        if part and (len(part) == MOST_REQUESTS or size + len(line) > MOST_BYTES):
+        if part and (len(part) == MAX_REQUESTS or size + len(line) > MAX_BYTES):
             yield part
             part, size = [], 0
         part.append(ballot_id)
@@ -89,17 +136,17 @@ def split(lines: dict[str, bytes]) -> Iterator[list[str]]:
 
 
 async def upload(provider: Provider, judge: Judge, batch: str, content: bytes) -> str:
-    """Bring a file to the provider; return its id."""
+    """Upload a file to the provider; return its id."""
     file = (f"{batch}.jsonl", content, "application/jsonl")
-    told = await _ask(
+    uploaded = await _call(
         "acreate_file", provider, judge, file=file, purpose="batch", timeout=FILE_SECONDS
     )
-    return str(told.id)
+    return str(uploaded.id)
 
 
 async def create(provider: Provider, judge: Judge, batch: str, file: str) -> str:
-    """Have the provider answer a file; return the id of its batch."""
-    told = await _ask(
+    """Create a batch from an uploaded file; return its id at the provider."""
+    created = await _call(
         "acreate_batch",
         provider,
         judge,
@@ -109,66 +156,66 @@ async def create(provider: Provider, judge: Judge, batch: str, file: str) -> str
         metadata={KEY: batch},
         timeout=provider.timeout_seconds,
     )
-    return str(told.id)
+    return str(created.id)
 
 
 async def find(provider: Provider, judge: Judge, batch: str) -> str | None:
-    """Return the provider's id of a batch of ours; null if it has none of that key."""
-    page = await _ask(
+    """Return the provider's id of the batch with our key; null if there is none."""
+    page = await _call(
         "alist_batches", provider, judge, limit=PAGE, timeout=provider.timeout_seconds
     )
     while True:
-        for told in page.data:
-            if (told.metadata or {}).get(KEY) == batch:
-                return str(told.id)
+        for listed in page.data:
+            if (listed.metadata or {}).get(KEY) == batch:
+                return str(listed.id)
         if not page.has_next_page():
             return None
-        page = await guarded(page.get_next_page(), provider, provider.timeout_seconds)
+        page = await with_timeout(page.get_next_page(), provider, provider.timeout_seconds)
 
 
-async def look(provider: Provider, judge: Judge, provider_batch: str) -> Seen:
-    """Return how far a batch has come."""
-    told = await _ask(
+async def status_of(provider: Provider, judge: Judge, provider_batch: str) -> BatchStatus:
+    """Return the state of a batch."""
+    found = await _call(
         "aretrieve_batch",
         provider,
         judge,
         batch_id=provider_batch,
         timeout=provider.timeout_seconds,
     )
-    if told.status not in ENDS:
-        return Seen(provider_batch, "waiting")
-    files = tuple(file for file in (told.output_file_id, told.error_file_id) if file)
-    ends = (told.completed_at, told.expired_at, told.cancelled_at, told.failed_at)
-    ended_at = next((moment for moment in ends if moment), told.created_at)
-    return Seen(
+    if found.status not in END_STATES:
+        return BatchStatus(provider_batch, "waiting")
+    files = tuple(file for file in (found.output_file_id, found.error_file_id) if file)
+    ends = (found.completed_at, found.expired_at, found.cancelled_at, found.failed_at)
+    ended_at = next((moment for moment in ends if moment), found.created_at)
+    return BatchStatus(
         provider_batch,
-        told.status,
-        _reasons(told, provider),
+        found.status,
+        _reasons(found, provider),
         files,
-        max(0.0, ended_at - told.created_at),
+        max(0.0, ended_at - found.created_at),
     )
 
 
 async def download(provider: Provider, judge: Judge, file: str) -> bytes:
     """Return the content of a file at the provider."""
-    most_bytes_of_call.set(FILE_BYTES)
-    told = await _ask("afile_content", provider, judge, file_id=file, timeout=FILE_SECONDS)
-    content: bytes = told.content
+    max_bytes_without_slot.set(MAX_FILE_BYTES)
+    found = await _call("afile_content", provider, judge, file_id=file, timeout=FILE_SECONDS)
+    content: bytes = found.content
     return content
 
 
 def read_lines(content: bytes, ballots: set[str]) -> dict[str, dict[str, Any] | str]:
-    """Read output or error lines: each ballot's reply, or the reason why it has none.
+    """Return each ballot's response body, or the reason why it has none, from a batch's files.
 
-    Lines of other ballots and lines that are none of a batch are left out. Of two lines of one
-    ballot a reply comes before an error, and the first before the second.
+    Lines of other ballots and invalid lines are ignored. If a ballot has several lines, a reply
+    takes precedence over an error, and an earlier line over a later one.
     """
     found: dict[str, dict[str, Any] | str] = {}
     for line in content.splitlines():
-        told = _parsed(line)
-        ballot_id = told.get("custom_id")
+        parsed = _parsed(line)
+        ballot_id = parsed.get("custom_id")
         if isinstance(ballot_id, str) and ballot_id in ballots:
-            outcome = _outcome(told)
+            outcome = _outcome(parsed)
             if isinstance(found.get(ballot_id, ""), str) and isinstance(outcome, dict):
                 found[ballot_id] = outcome
             found.setdefault(ballot_id, outcome)
@@ -176,18 +223,36 @@ def read_lines(content: bytes, ballots: set[str]) -> dict[str, dict[str, Any] | 
 
 
 def replies(
-    provider: Provider, judge: Judge, seen: Seen, contents: list[bytes], ballots: list[str]
+    provider: Provider, judge: Judge, status: BatchStatus, contents: list[bytes], ballots: list[str]
 ) -> dict[str, Reply]:
-    """Return what came of each ballot of a batch that has ended."""
+    """Return the reply, or the error, of each ballot of a batch that has ended."""
     lines = read_lines(b"\n".join(contents), set(ballots))
-    silent = "its batch came back without a line for it"
-    if seen.state != "completed":
-        silent = f"its batch {'was cancelled' if seen.state == 'cancelled' else seen.state}"
-        silent = f"{silent}: {seen.error}" if seen.error else silent
+    missing = "its batch came back without a line for it"
+    if status.state != "completed":
+        missing = f"its batch {'was cancelled' if status.state == 'cancelled' else status.state}"
+        missing = f"{missing}: {status.error}" if status.error else missing
     return {
-        ballot_id: _reply(provider, judge, lines.get(ballot_id, silent), seen.seconds)
+        ballot_id: _reply(provider, judge, lines.get(ballot_id, missing), status.seconds)
         for ballot_id in ballots
     }
+
+
+def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: float) -> Reply:
+    """Read a response body of a batch as the response of a single call is read.
+
+    Raises
+    ------
+    CallError
+        If it is not a completion.
+    """
+    try:
+        litellm = load_litellm()
+        response = litellm.convert_to_model_response_object(
+            response_object=body, model_response_object=litellm.ModelResponse()
+        )
+        return reply_of(response, seconds, judge)
+    except Exception as error:
+        raise call_error(error, provider) from error
 
 
 def _reply(
@@ -210,10 +275,10 @@ def _reply(
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _outcome(line: dict[str, Any]) -> dict[str, Any] | str:
@@ -228,15 +293,15 @@ def _outcome(line: dict[str, Any]) -> dict[str, Any] | str:
 
 
 def _message(error: Any) -> str:
-    """Return what an error says, whatever its form."""
+    """Return the message of an error in any of its forms."""
     if isinstance(error, dict):
         error = error.get("message") or error.get("code")
     return str(error) if error else "no reason given"
 
 
-def _reasons(told: Any, provider: Provider) -> str | None:
-    """Return why a batch failed as a whole, as far as the provider says."""
-    errors = getattr(told.errors, "data", None) or []
+def _reasons(found: Any, provider: Provider) -> str | None:
+    """Return why a whole batch failed; null if the provider gives no reason."""
+    errors = getattr(found.errors, "data", None) or []
     return (
         "; ".join(
             redact(str(error.message), provider.secret_variables)[:500] for error in errors[:3]
@@ -245,9 +310,9 @@ def _reasons(told: Any, provider: Provider) -> str | None:
     )
 
 
-async def _ask(verb: str, provider: Provider, judge: Judge, **words: Any) -> Any:
-    where = {name: judge.params[name] for name in CONNECTION if name in judge.params}
+async def _call(verb: str, provider: Provider, judge: Judge, **arguments: Any) -> Any:
+    connection = {name: judge.params[name] for name in CONNECTION if name in judge.params}
     route = judge.model.split("/", maxsplit=1)[0]
     return await litellm_call(
-        verb, provider, custom_llm_provider=route, max_retries=0, **where, **words
+        verb, provider, custom_llm_provider=route, max_retries=0, **connection, **arguments
     )

@@ -1,48 +1,57 @@
-"""One request to one model."""
+"""One request to one model, by litellm: HTTP hooks, bounded response bodies, errors."""
 
 import asyncio
 import json
-import math
 import os
 import re
-from collections.abc import Awaitable
+import socket
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from tasks.engine.http import HOOKS, Door, Preview, door_of_call, unreached, without_objects
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import retry_after
-from tasks.engine.litellm_adapter import litellms_client, load_litellm, price_of, supported
+from tasks.engine.litellm_adapter import (
+    is_priced,
+    litellms_client,
+    load_litellm,
+    reply_of,
+    supported,
+    valid_text,
+)
+from tasks.engine.queue import MAX_BYTES, RequestSlot
 from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
-from tasks.simulation.judge import Traits, answer, answer_json
+from tasks.simulation.judge import simulated_reply
 
-BY_SESSION = {"openai", "azure"}
-"""Routes that take no client of ours, but the one that all of them share."""
+Params = dict[str, Any]
 
-OWN_CLIENT = {"cohere", "cohere_chat"}
-"""Routes that take no client at all, so that our hooks are added to the one of litellm."""
+SHARED_CLIENT = {"openai", "azure"}
+"""Routes that use one client for all providers (``litellm.aclient_session``)."""
+
+LITELLMS_CLIENT = {"cohere", "cohere_chat"}
+"""Routes that accept no client, so that our hooks are added to litellm's own."""
 
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
-"""Of these the next attempt brings the same: bad key, unknown model, content policy, too long."""
+"""Status codes that another attempt does not change: bad key, unknown model, content policy."""
 
-ANSWERED = {409, 425, 429, *range(500, 600)} - {504, 524}
-"""The provider said no, so it charges nothing; a call that vanished may have been answered.
+NOT_CHARGED = PERMANENT | {409, 425, 429, *range(500, 600)} - {504, 524}
+"""Status codes of requests that the provider refused, so does not charge for.
 
-So may one that a gateway gave up (408, 504, 524): whoever is behind it goes on.
+It may charge for one that timed out at a gateway (408, 504, 524).
 """
 
-SPENT = (b"insufficient_quota", b"billing_hard_limit", b"billing hard limit")
-"""In a 429 that waiting does not mend: the money is used up, not the minute."""
+OUT_OF_MONEY = (b"insufficient_quota", b"billing_hard_limit", b"billing hard limit")
+"""Parts of the body of a 429 that waiting does not resolve, because the account has no money."""
 
-ADVICE = re.compile(r"[^.;]*(litellm\.)?`?drop_params", re.IGNORECASE)
-INSTEAD = (
+LITELLMS_ADVICE = re.compile(r"[^.;]*(litellm\.)?`?drop_params", re.IGNORECASE)
+OUR_ADVICE = (
     "Leave it out of params, or give another value"
     ' (unsupported = "drop" leaves out what litellm can drop)'
 )
 
-LARGEST = 2**63 - 1
-Params = dict[str, Any]
 _clients: dict[str, Any] = {}
 
 
@@ -50,165 +59,40 @@ async def call(
     provider: Provider,
     judge: Judge,
     messages: list[dict[str, str]],
-    params: dict[str, Any],
-    door: Door,
+    params: Params,
+    slot: RequestSlot,
 ) -> Reply:
-    """Ask once, through the door. litellm and the libraries under it try nothing again.
+    """Send one request when its slot allows. litellm and the libraries under it do not retry.
 
     Raises
     ------
     CallError
-        If there is no reply; its text is redacted. What the door refuses with is passed on.
+        If there is no reply; its text is redacted. An exception of the slot is passed on.
     """
-    door.most_bytes = provider.max_reply_bytes
+    slot.max_bytes = provider.max_reply_bytes
     dropped: list[str] = []
     try:
         if provider.simulated:
-            await door.enter()
-            reply = _simulate(judge, messages, {**judge.params, **params})
-            door.leave()
-            reply = reply._replace(seconds=door.seconds or 0.0)
+            await slot.acquire()
+            reply = simulated_reply(judge, messages, {**judge.params, **params})
+            slot.release()
+            reply = reply._replace(seconds=slot.seconds or 0.0)
         else:
             request, dropped = request_of(provider, judge, messages, params)
-            async with door.within(_seconds(request["timeout"], provider)):
-                response = await _send(request, judge, door)
-            door.leave()
-            reply = _reply(response, door.seconds or 0.0, judge)
+            async with slot.time_limit(_seconds(request["timeout"], provider)):
+                response = await send(request, judge, slot)
+            slot.release()
+            reply = reply_of(response, slot.seconds or 0.0, judge)
     except Exception as error:
-        lost = None if door.came else unreached(door.refusal or error, provider)
-        raise lost or door.refusal or _fault(error, provider, door) from error
+        lost = None if slot.response else unreached(slot.refusal or error, provider)
+        raise lost or slot.refusal or _error_of_call(error, provider, slot) from error
     return reply._replace(dropped_params=json.dumps(dropped) if dropped else None)
 
 
-def _simulate(judge: Judge, messages: list[dict[str, str]], params: Params) -> Reply:
-    """Return what a simulated judge replies; its tokens are words."""
-    traits = _traits(judge.judge, json.dumps(params["traits"], sort_keys=True))
-    form = params.get("response_format")
-    names = form["json_schema"]["schema"]["required"] if form else ()
-    asked = messages, traits, params["seed"]
-    text = answer_json(*asked, names) if names else answer(*asked)
-    prompt = sum(len(message["content"].split()) for message in messages)
-    completion = len(text.split())
-    price = judge.usd_per_million
-    return Reply(
-        text=text,
-        model=judge.model,
-        finish_reason="stop",
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost_usd=price.cost(prompt, completion) if price else 0.0,
-    )
-
-
-@cache
-def _traits(_: str, traits: str) -> Traits:
-    return Traits(**json.loads(traits))
-
-
-async def _send(request: dict[str, Any], judge: Judge, door: Door) -> Any:
-    litellm, route = load_litellm(), _route(judge.model)
-    door.needs_cost = _priced(judge.model) and not judge.usd_per_million
-    door_of_call.set(door)
-    if route in OWN_CLIENT:
-        # A call that passes by its door is noticed, see `Engine`.
-        own = litellms_client(route, ssl_verify=request.get("ssl_verify"))
-        own.client.event_hooks = HOOKS
-    elif route not in BY_SESSION:
-        request["client"] = _hooked(judge.provider)
-    else:
-        litellm.aclient_session = _hooked("").client
-    return await litellm.acompletion(**request)
-
-
-async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
-    """Return the body that a request would send; nothing is sent.
-
-    Raises
-    ------
-    Exception
-        If litellm refuses it.
-    """
-    preview = Preview()
-    try:
-        await _send(request, judge, preview)
-    except Exception:
-        if preview.body is None:
-            raise
-    body: dict[str, Any] = json.loads(preview.body or b"{}")
-    return body
-
-
-def _hooked(provider: str) -> Any:
-    """Return a provider's client, or the shared one (of no name), whose calls pass their doors."""
-    if provider not in _clients:
-        _clients[provider] = load_litellm().AsyncHTTPHandler(event_hooks=HOOKS)
-    return _clients[provider]
-
-
-async def hang_up() -> None:
-    """Close the connections to all providers."""
-    while _clients:
-        await _clients.popitem()[1].client.aclose()
-    if load_litellm.cache_info().currsize:
-        load_litellm().aclient_session = None
-
-
-@cache
-def _route(model: str) -> str:
-    return str(load_litellm().get_llm_provider(model=model)[1])
-
-
-async def litellm_call(verb: str, provider: Provider, timeout: float, **words: Any) -> Any:
-    """Make another of litellm's calls to a provider, such as ``acreate_batch``.
-
-    Raises
-    ------
-    CallError
-        If there is no whole reply within ``timeout`` seconds; its text is redacted.
-    """
-    litellm = load_litellm()
-    # litellm may keep the client that it makes here for single calls.
-    litellm.aclient_session = _hooked("").client
-    words = {"timeout": timeout, **_connection(provider), **words}
-    return await guarded(getattr(litellm, verb)(**words), provider, timeout)
-
-
-async def guarded(work: Awaitable[Any], provider: Provider, seconds: float) -> Any:
-    """Do work at a provider within ``seconds``; whatever goes wrong is a ``CallError``."""
-    clock = asyncio.timeout(seconds)
-    try:
-        # The libraries underneath allow as much between two bytes.
-        async with clock:
-            return await work
-    except Exception as error:
-        if clock.expired():
-            late = f"Timeout: the whole answer took longer than {seconds:g} s"
-            raise CallError(late, passing=True, free=False) from error
-        raise unreached(error, provider) or _call_error(error, provider) from error
-
-
-def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: float) -> Reply:
-    """Read a reply that came in a batch as one that came by itself.
-
-    Raises
-    ------
-    CallError
-        If it is none.
-    """
-    try:
-        litellm = load_litellm()
-        response = litellm.convert_to_model_response_object(
-            response_object=body, model_response_object=litellm.ModelResponse()
-        )
-        return _reply(response, seconds, judge)
-    except Exception as error:
-        raise _call_error(error, provider) from error
-
-
 def request_of(
-    provider: Provider, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
-    """Return all that litellm is told for one call, and which parameters are left out."""
+    provider: Provider, judge: Judge, messages: list[dict[str, str]], params: Params
+) -> tuple[Params, list[str]]:
+    """Return the arguments of litellm's call, and the parameters that are left out."""
     kept, dropped = supported(judge, {**judge.params, **params})
     request = {
         "timeout": provider.timeout_seconds,
@@ -222,18 +106,78 @@ def request_of(
     return request, dropped
 
 
+async def send(request: Params, judge: Judge, slot: RequestSlot) -> Any:
+    """Send a request by litellm when its slot allows."""
+    litellm, route = load_litellm(), _route(judge.model)
+    slot.needs_cost = is_priced(judge.model) and not judge.usd_per_million
+    current_slot.set(slot)
+    if route in LITELLMS_CLIENT:
+        # Should litellm use another client, `Engine` notices that the slot was not acquired.
+        own = litellms_client(route, ssl_verify=request.get("ssl_verify"))
+        own.client.event_hooks = HOOKS
+    elif route not in SHARED_CLIENT:
+        request["client"] = _client(judge.provider)
+    else:
+        litellm.aclient_session = _client("").client
+    return await litellm.acompletion(**request)
+
+
+def _client(provider: str) -> Any:
+    """Return the client of a provider, or the shared one (an empty name), with our hooks."""
+    if provider not in _clients:
+        _clients[provider] = load_litellm().AsyncHTTPHandler(event_hooks=HOOKS)
+    return _clients[provider]
+
+
+async def close_clients() -> None:
+    """Close the connections to all providers."""
+    while _clients:
+        await _clients.popitem()[1].client.aclose()
+    if load_litellm.cache_info().currsize:
+        load_litellm().aclient_session = None
+
+
 @cache
-def _priced(model: str) -> bool:
-    return price_of(Judge(judge="", provider="", model=model), simulated=False) is not None
+def _route(model: str) -> str:
+    return str(load_litellm().get_llm_provider(model=model)[1])
+
+
+async def litellm_call(verb: str, provider: Provider, timeout: float, **arguments: Any) -> Any:
+    """Call another function of litellm, such as ``acreate_batch``.
+
+    Raises
+    ------
+    CallError
+        If there is no complete response within ``timeout`` seconds; its text is redacted.
+    """
+    litellm = load_litellm()
+    # litellm may keep the client that it makes here and use it for single calls.
+    litellm.aclient_session = _client("").client
+    arguments = {"timeout": timeout, **_connection(provider), **arguments}
+    return await with_timeout(getattr(litellm, verb)(**arguments), provider, timeout)
+
+
+async def with_timeout(work: Awaitable[Any], provider: Provider, seconds: float) -> Any:
+    """Wait for a provider's response; every error, also a timeout, is a ``CallError``."""
+    # The timeout of the HTTP libraries is between two bytes.
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            return await work
+    except Exception as error:
+        if timeout.expired():
+            text = f"Timeout: the complete response took longer than {seconds:g} s"
+            raise CallError(text, transient=True, free=False) from error
+        raise unreached(error, provider) or call_error(error, provider) from error
 
 
 def _connection(provider: Provider) -> dict[str, str]:
-    """Return key and address: litellm looks for the key under names of its own."""
+    """Return key and address: litellm would look for the key in variables of its own choice."""
     name = provider.key_variable
     key = os.environ.get(name, "").strip() if name else ""
     base = api_base(provider)
-    # An endpoint of one's own may want no key, but the client wants one to send; where other
-    # variables hold the secrets (Bedrock signs its requests) it would be sent in their stead.
+    # A user's own endpoint may need no key, but the client requires one. If other variables hold
+    # the secrets (Bedrock signs its requests), a key would be sent instead of the signature.
     keyless = base and not name and not provider.variables
     return {
         **({"api_key": key or "none"} if key or keyless else {}),
@@ -242,30 +186,166 @@ def _connection(provider: Provider) -> dict[str, str]:
 
 
 def _seconds(timeout: object, provider: Provider) -> float:
-    """Return how long an answer may take in all; a judge may have a timeout of its own."""
+    """Return how long the complete response may take; a judge may have its own timeout."""
     return float(timeout) if isinstance(timeout, int | float) else provider.timeout_seconds
 
 
-def _fault(error: Exception, provider: Provider, door: Door) -> CallError:
-    """Say what went wrong with one request, by what came through its door."""
-    if door.late:
+COST, ANY_COST = "x-litellm-response-cost", "1e-300"
+"""Header by which litellm's proxy reports a cost. If it is there, litellm does not compute the
+cost, which takes a third of the CPU time of a call. With 0 it would compute the cost anyway."""
+
+ACCEPTED = "gzip, deflate"
+"""Encodings that can be decompressed piece by piece."""
+
+WINDOWS = {
+    "": None,
+    "identity": None,
+    "gzip": zlib.MAX_WBITS | 16,
+    "x-gzip": zlib.MAX_WBITS | 16,
+    "deflate": zlib.MAX_WBITS,
+}
+"""Content encoding -> window of zlib."""
+
+current_slot: ContextVar[RequestSlot | None] = ContextVar("current_slot", default=None)
+max_bytes_without_slot: ContextVar[int] = ContextVar("max_bytes_without_slot", default=MAX_BYTES)
+
+
+async def _before_request(request: Any) -> None:
+    request.headers["accept-encoding"] = ACCEPTED
+    if slot := current_slot.get():
+        await slot.send(request.content)
+
+
+async def _after_response(response: Any) -> None:
+    slot = current_slot.get()
+    try:
+        # httpx and litellm find the body there.
+        response._content = await read_bounded(  # noqa: SLF001
+            response, slot.max_bytes if slot else max_bytes_without_slot.get()
+        )
+    except CallError as refusal:
+        if slot:
+            slot.refusal = refusal
+        raise
+    if slot:
+        slot.response = response.status_code, response.content
+        slot.release()
+        if not slot.needs_cost:
+            response.headers[COST] = ANY_COST
+        if response.has_redirect_location:
+            slot.refusal = CallError(_redirect_text(response), transient=False)
+            raise slot.refusal
+
+
+HOOKS: dict[str, list[Callable[..., object]]] = {
+    "request": [_before_request],
+    "response": [_after_response],
+}
+"""Event hooks of httpx clients: requests wait for the slot of their context."""
+
+
+def _redirect_text(response: Any) -> str:
+    """Return the error of a redirect, with its target but without secrets in the link."""
+    try:
+        target = response.url.join(response.headers["location"])
+    except ValueError:
+        where = "an invalid address"
+    else:
+        where = str(target.copy_with(userinfo=b"", query=None, fragment=None))
+    return (
+        f"{response.url.host} answers {response.status_code} and redirects to {where}. Redirects "
+        "are not followed: give the target as api_base"
+    )
+
+
+async def read_bounded(response: Any, max_bytes: int) -> bytes:
+    """Read and decompress the body of an httpx response.
+
+    Raises
+    ------
+    CallError
+        If it is too large, cannot be decompressed, or has an encoding that was not requested.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in WINDOWS:
+        raise _invalid(f"the reply is encoded as {encoding[:40]!r}, but {ACCEPTED} was asked for")
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise _too_large(max_bytes)
+    body = _Body(WINDOWS[encoding], max_bytes)
+    try:
+        async for part in response.aiter_raw():
+            body.add(part)
+    except zlib.error as error:
+        raise _invalid(f"the reply cannot be decompressed: {error}") from error
+    return bytes(body.content)
+
+
+class _Body:
+    """A response body, decompressed as far as it has arrived."""
+
+    def __init__(self, window: int | None, max_bytes: int) -> None:
+        self.content = bytearray()
+        self._window, self._max_bytes = window, max_bytes
+        self._decompressor = None if window is None else zlib.decompressobj(window)
+        self._received = 0
+
+    def add(self, part: bytes) -> None:
+        """Add a part; stop soon after the limit is reached."""
+        # Bytes after the end of a compressed body count too.
+        self._received += len(part)
+        if self._decompressor is None:
+            self.content += part
+        while self._decompressor and part and not self._decompressor.eof:
+            room = self._max_bytes - len(self.content) + 1
+            try:
+                self.content += self._decompressor.decompress(part, room)
+            except zlib.error:
+                if self._window != zlib.MAX_WBITS or self._received > len(part):
+                    raise
+                # Some servers send deflate without its zlib header.
+                self._window = -zlib.MAX_WBITS
+                self._decompressor = zlib.decompressobj(self._window)
+                continue
+            part = self._decompressor.unconsumed_tail
+            if len(self.content) > self._max_bytes:
+                break
+        if max(len(self.content), self._received) > self._max_bytes:
+            raise _too_large(self._max_bytes)
+
+
+def _too_large(max_bytes: int) -> CallError:
+    return _invalid(
+        f"the reply is larger than {max_bytes / 1e6:g} MB, so the connection was closed "
+        "(max_reply_bytes in its provider's file)"
+    )
+
+
+def _invalid(text: str) -> CallError:
+    # The provider may charge for it, and the next attempt may succeed.
+    return CallError(f"invalid reply: {text}", transient=True, free=False, unreadable=True)
+
+
+def _error_of_call(error: Exception, provider: Provider, slot: RequestSlot) -> CallError:
+    """Classify the error of a request, given the response that its slot has seen."""
+    if slot.timed_out:
         return CallError(
-            "Timeout: the whole answer took longer than timeout_seconds allows",
-            passing=True,
+            "Timeout: the complete response took longer than timeout_seconds allows",
+            transient=True,
             free=False,
         )
-    found = _call_error(error, provider)
-    status, body = door.came or (0, b"")
-    if status == 429 and any(word in body.lower() for word in SPENT):
-        return CallError(f"{found} (no money left: waiting does not help)", passing=False)
-    if not found.passing or not 200 <= status < 300:
+    found = call_error(error, provider)
+    status, body = slot.response or (0, b"")
+    if status == 429 and any(part in body.lower() for part in OUT_OF_MONEY):
+        return CallError(f"{found} (no money left: waiting does not help)", transient=False)
+    if not found.transient or not 200 <= status < 300:
         return found
-    # Whatever follows, the provider answered, and may charge for it.
+    # The provider responded, so it may charge.
     if not _is_json(body):
-        return CallError(str(found), passing=True, free=False)
+        return CallError(str(found), transient=True, free=False)
     text = f"no completion came (check api_base and model), but {body.decode(errors='replace')}"
     shown = redact(text, provider.secret_variables)[:500]
-    return CallError(shown, passing=True, free=False, unreadable=True)
+    return CallError(shown, transient=True, free=False, unreadable=True)
 
 
 def _is_json(body: bytes) -> bool:
@@ -276,102 +356,87 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _call_error(error: Exception, provider: Provider) -> CallError:
-    """Say what a fault means; any that is not known to be permanent may be gone the next time."""
+def call_error(error: Exception, provider: Provider) -> CallError:
+    """Classify an error; it is transient unless it is known to be permanent."""
     if provider.simulated:
-        return CallError(_tell(error, provider)[:500], passing=False)
+        return CallError(_text_of(error, provider)[:500], transient=False)
     known = load_litellm().exceptions
     status = getattr(error, "status_code", None)
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
-    timeout = isinstance(error, known.Timeout | known.APIConnectionError)
-    # Without a key or a model that it knows, litellm says so by errors of its own.
-    missing = isinstance(error, known.AuthenticationError)
-    permanent = missing or (status in PERMANENT and not timeout)
-    text = _tell(error, provider)
+    lost = isinstance(error, known.Timeout | known.APIConnectionError)
+    # litellm raises its own error, without a status, if there is no key or no such model.
+    unauthorised = isinstance(error, known.AuthenticationError)
+    permanent = unauthorised or (status in PERMANENT and not lost)
+    text = _text_of(error, provider)
     if isinstance(error, known.UnsupportedParamsError):
-        # Its advice is about litellm's own settings, which are fixed here.
-        text = f"{ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {INSTEAD}"
+        # litellm advises to change its own settings, which are fixed here.
+        text = f"{LITELLMS_ADVICE.split(text, maxsplit=1)[0].rstrip(' .,;')}. {OUR_ADVICE}"
     return CallError(
         text[:500],
-        passing=not permanent,
+        transient=not permanent,
         retry_after=retry_after(headers),
-        free=not timeout and status in PERMANENT | ANSWERED,
+        free=not lost and status in NOT_CHARGED,
     )
 
 
-def _reply(response: Any, seconds: float, judge: Judge) -> Reply:
-    if not response.choices:
-        raise ValueError("the provider's reply holds no choices")
-    choice, usage = response.choices[0], getattr(response, "usage", None)
-    # Where a provider reports no usage, litellm says 0; but no prompt has 0 tokens.
-    prompt_tokens = _count(getattr(usage, "prompt_tokens", None)) or None
-    completion_tokens = _count(getattr(usage, "completion_tokens", None))
-    if judge.usd_per_million:
-        cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
-    elif _priced(judge.model):
-        # As litellm documents it.
-        cost = getattr(response, "_hidden_params", {}).get("response_cost")
-    else:
-        cost = None
-    refusal = _refusal(choice.message)
-    token, probability = _first_token(choice)
-    return Reply(
-        text=_clean(choice.message.content or refusal),
-        model=_clean_or_none(response.model),
-        fingerprint=_clean_or_none(getattr(response, "system_fingerprint", None)),
-        finish_reason="refusal" if refusal else _clean_or_none(choice.finish_reason),
-        seconds=seconds,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=None if prompt_tokens is None else completion_tokens,
-        cost_usd=_amount(cost) if prompt_tokens else None,
-        first_token=token,
-        first_probability=probability,
-    )
-
-
-def _first_token(choice: Any) -> tuple[str | None, float | None]:
-    """Return the reply's first token and its chance; nulls where they are not told."""
-    content = _part(_part(choice, "logprobs"), "content")
-    if not isinstance(content, list) or not content:
-        return None, None
-    token, logprob = (_part(content[0], name) for name in ("token", "logprob"))
-    if not isinstance(token, str) or not isinstance(logprob, int | float) or math.isnan(logprob):
-        return None, None
-    return _clean(token), math.exp(min(float(logprob), 0.0))
-
-
-def _part(whole: Any, name: str) -> Any:
-    """Return a part of what litellm has parsed, or left as the provider sent it."""
-    return whole.get(name) if isinstance(whole, dict) else getattr(whole, name, None)
-
-
-def _refusal(message: Any) -> str:
-    """Return the words by which a model refuses to fill a schema, which are no content."""
-    told = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-    return told if isinstance(told, str) and not message.content else ""
-
-
-def _count(value: object) -> int | None:
-    """Return a number of tokens; null if what is reported cannot be one."""
-    return value if isinstance(value, int) and 0 <= value <= LARGEST else None
-
-
-def _amount(value: object) -> float | None:
-    known = isinstance(value, int | float) and math.isfinite(value) and value >= 0
-    return float(value) if known else None  # type: ignore[arg-type]
-
-
-def _clean(text: str) -> str:
-    """Keep the reply verbatim, except for lone surrogates, which no file can hold."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _clean_or_none(value: object) -> str | None:
-    return None if value is None else _clean(str(value))
-
-
-def _tell(error: Exception, provider: Provider) -> str:
+def _text_of(error: Exception, provider: Provider) -> str:
     # litellm appends the traceback of an error that is not an HTTP status.
-    text = f"{type(error).__name__}: {_clean(str(error))}".split("\nTraceback", maxsplit=1)[0]
+    text = f"{type(error).__name__}: {valid_text(str(error))}".split("\nTraceback", maxsplit=1)[0]
     return redact(without_objects(text), provider.secret_variables)
+
+
+NO_CONNECTION = re.compile(r"Cannot connect to host (?P<host>\S+) ssl:[^\[]* \[(?P<reason>.*?)\]")
+"""Text of aiohttp, which litellm uses, for a connection that could not be made."""
+
+REFUSED = "Connect call failed"
+"""How Python's reason begins if the connection was refused."""
+
+SSL_OBJECT = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def without_objects(text: str) -> str:
+    """Remove the representation of SSL objects from an error's text."""
+    return SSL_OBJECT.sub("", text)
+
+
+def unreached(error: BaseException, provider: Provider) -> CallError | None:
+    """Return the error of a connection that could not be made; null if it is another error."""
+    import httpx
+
+    causes = list(_causes(error))
+    # A gateway may report a connection that it could not make itself.
+    if any(isinstance(cause, httpx.HTTPStatusError) for cause in causes):
+        return None
+    for cause in causes:
+        if found := _no_connection(cause):
+            host, reason = found
+            base = api_base(provider)
+            known = f"{host} (api_base {base})" if host and base else host or base
+            text = f"no connection to {known or 'the provider'}: {reason}"
+            return CallError(
+                redact(text, provider.secret_variables)[:500], transient=True, unreached=True
+            )
+    return None
+
+
+def _no_connection(error: BaseException) -> tuple[str, str] | None:
+    """Return the host, if it is named, and the reason why there is no connection."""
+    if found := NO_CONNECTION.search(str(error)):
+        host, reason = found["host"], found["reason"]
+        return host, "connection refused" if reason.startswith(REFUSED) else reason
+    if isinstance(error, ConnectionRefusedError):
+        return "", "connection refused"
+    if isinstance(error, socket.gaierror):
+        return "", error.strerror or str(error)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes; of a group, the first error."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = inner or error.__cause__ or error.__context__

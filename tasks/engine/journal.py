@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Reply(NamedTuple):
-    """What came of one request, with all its attempts."""
+    """The reply to one request, or the error that ended its attempts."""
 
     text: str
     model: str | None = None
@@ -24,47 +24,48 @@ class Reply(NamedTuple):
     cost_usd: float | None = None
     attempts: int = 1
     dropped_params: str | None = None
-    """Parameters that the model does not take and that were left out, as JSON."""
+    """Parameters that were left out because the model does not support them, as JSON."""
     first_token: str | None = None
     first_probability: float | None = None
-    """The chance of the first token, where the provider tells log probabilities."""
+    """Probability of the first token, if the provider reports log probabilities."""
     error: str | None = None
-    """Set if there is no reply; then nothing else counts."""
+    """Why there is no reply; null if there is one."""
 
 
 class CallError(Exception):
-    """A call that brought no reply."""
+    """A call that failed."""
 
     def __init__(
         self,
         text: str,
         *,
-        passing: bool,
+        transient: bool,
         retry_after: float | None = None,
         free: bool = True,
         unreadable: bool = False,
         unreached: bool = False,
     ) -> None:
         super().__init__(text)
-        self.passing = passing
-        """Whether it may be gone the next time."""
+        self.transient = transient
+        """Whether another attempt may succeed."""
         self.retry_after = retry_after
-        """Seconds that the provider asks to wait."""
+        """Seconds to wait, as requested by the provider."""
         self.free = free
-        """Whether the provider surely takes no money for it: it refused, it did not vanish."""
+        """Whether the provider certainly does not charge for it, because it refused the request."""
         self.unreadable = unreadable
-        """Whether a whole answer came that is no completion."""
+        """Whether a complete response arrived that is not a completion."""
         self.unreached = unreached
-        """Whether there was no connection, so that nothing was sent."""
+        """Whether no connection could be made, so that nothing was sent."""
 
 
 SECONDS_BETWEEN_SYNCS = 1.0
 
 
 class Journal:
-    """A file to which replies are appended: what is written survives the process at once.
+    """A file to which replies are appended.
 
-    It survives the machine's power a second later. What cannot be written is an ``OSError``.
+    A written reply survives a crash of the process at once, and a power failure after a second.
+    Methods raise ``OSError`` if the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +76,7 @@ class Journal:
             for folder in (path.parent, path.parent.parent):
                 _sync_folder(folder)
         elif os.pread(self._file, 1, size - 1) != b"\n":
-            # The machine went down, or the disk was full, in the middle of a line.
+            # The last line was cut off by a crash or a full disk.
             self._append(b"\n")
 
     def write(self, line: dict[str, Any]) -> None:
@@ -83,7 +84,7 @@ class Journal:
         self._append(json.dumps(line).encode() + b"\n")
 
     def sync(self) -> None:
-        """Let what was written survive the machine's power too."""
+        """Flush to the disk, so that written lines survive a power failure."""
         self._unsynced = False
         os.fsync(self._file)
 
@@ -96,18 +97,18 @@ class Journal:
                 await asyncio.to_thread(os.fsync, self._file)
 
     def close(self) -> None:
-        """Leave the file to whoever saves it."""
+        """Close the file and release its lock."""
         os.close(self._file)
 
     def _append(self, line: bytes) -> None:
         self._unsynced = True
-        # A disk that is almost full takes a part.
+        # An almost full disk may accept only a part.
         while line:
             line = line[os.write(self._file, line) :]
 
 
 def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Read what was written, and count the lines that hold no reply: cut, or of zeros."""
+    """Return the lines, and the number of unreadable ones (cut off, or filled with zeros)."""
     lines = []
     unreadable = 0
     with path.open("rb") as file:
@@ -121,13 +122,13 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 @contextmanager
-def alone_with(path: Path) -> Iterator[bool]:
-    """Keep writers away from a journal; false while one is at it.
+def exclusive_lock(path: Path) -> Iterator[bool]:
+    """Lock a journal against writers; yield false if one has it open.
 
     Raises
     ------
     FileNotFoundError
-        If somebody else has just saved and removed it.
+        If another process has just saved and removed it.
     """
     with path.open("rb+") as file:
         try:
@@ -139,24 +140,24 @@ def alone_with(path: Path) -> Iterator[bool]:
 
 
 def _open(path: Path) -> int:
-    """Open a journal and hold it: several runs of one id may write, while nobody removes it."""
+    """Open a journal with a shared lock: several writers are allowed, and nobody may remove it."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         fcntl.flock(file, fcntl.LOCK_SH)
         if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
             return file
-        # Whoever held it has removed it.
+        # It was removed in the meantime.
         os.close(file)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file in a folder as durable as its content."""
+    """Flush a folder to the disk, so that the names of its new files are durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:
-        # Some network file systems do not do this for folders.
+        # Some network file systems do not support this for folders.
         if error.errno != errno.EINVAL:
             raise
     finally:

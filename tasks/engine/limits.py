@@ -1,4 +1,4 @@
-"""Limits of a run: requests and tokens per minute, the budget, Retry-After, circuit breaker."""
+"""Limits of a run: request and token rates, budget, Retry-After, circuit breaker."""
 
 import asyncio
 import math
@@ -12,21 +12,21 @@ from aiolimiter import AsyncLimiter
 from tasks.providers import Limits
 
 BURST_SECONDS = 2.0
-"""Of a minute's allowance, what may be used at once: a full one would let double through."""
+"""Share of a minute's allowance that may be used at once; all of it would allow double the rate."""
 
 TOKEN_BURST_SECONDS = 6.0
 
 
-class Gate:
-    """The limits of one provider or one judge."""
+class RateLimits:
+    """Concurrency and rate limits of one provider or one judge."""
 
     def __init__(self, limits: Limits) -> None:
         self._slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self._requests = _bucket(limits.requests_per_minute, BURST_SECONDS)
         self._tokens = _bucket(limits.tokens_per_minute, TOKEN_BURST_SECONDS)
 
-    async def enter(self, tokens: float) -> None:
-        """Wait for a slot, and for the minute's allowance."""
+    async def acquire(self, tokens: float) -> None:
+        """Wait for a concurrency slot and for the rates to allow a request."""
         if self._slots:
             await self._slots.acquire()
         try:
@@ -35,10 +35,10 @@ class Gate:
             if self._tokens:
                 await self._tokens.acquire(min(tokens, self._tokens.max_rate))
         except BaseException:
-            self.leave()
+            self.release()
             raise
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Free the slot."""
         if self._slots:
             self._slots.release()
@@ -52,7 +52,7 @@ def _bucket(per_minute: int | None, burst: float) -> AsyncLimiter | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the provider asks to wait, whichever header says so.
+    """Return the seconds that the provider asks to wait; null if no header does.
 
     ``retry-after`` is a number of seconds or an HTTP date (RFC 9110, section 10.2.3).
     """
@@ -61,57 +61,57 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         try:
             seconds = float(text) / unit
         except ValueError:
-            seconds = _until(text)
+            seconds = _seconds_until(text)
         if 0 <= seconds < math.inf:
             return seconds
     return None
 
 
-def _until(text: str) -> float:
-    """Return the seconds until an HTTP date; infinite if it is none."""
+def _seconds_until(text: str) -> float:
+    """Return the seconds until an HTTP date; infinity if it is not one."""
     try:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return math.inf
 
 
-FAULTS_IN_A_ROW = 20
-"""By chance one call in two may fail, and this happens once in a million."""
+FAILURES_IN_A_ROW = 20
+"""If every second call failed by chance, this would happen once in a million calls."""
 
 PAUSES = 4
-"""Each twice as long as the one before."""
+"""Each pause is twice as long as the one before."""
 
 UNREACHED_IN_A_ROW = 3
 PAUSES_UNREACHED = 2
-"""Of who has never answered, and cannot be connected to: most likely nobody is there."""
+"""For a provider that never answered and cannot be reached: most likely no server is running."""
 
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
-"""What a run waits, in all, for a provider that asks to wait and replies to nobody."""
+"""Longest total wait for a provider that sends Retry-After and no replies."""
 
-MOMENT_SECONDS = 1.0
-"""The least that the header can say in whole seconds."""
+SHORT_SECONDS = 1.0
+"""Shortest wait that Retry-After can express in whole seconds."""
 
 REFUSALS_IN_A_ROW = 3
-"""Of those that ask for a moment, what holds everybody up, not only the refused ballot.
+"""Number of short Retry-After waits in a row after which all calls wait, not only the refused one.
 
-A provider that sheds one call in 25 for .2 s would, with 64 in flight, be held all the time: 48 s
-instead of 15 s for 8 000 ballots at 20 ms a call, 68 s instead of 41 s at 200 ms (simulated once
-each). Three in a row are rare: 16 s and 42 s. Who asks for longer has met a limit, which all share.
+Suppose that a provider refuses one call in 25 for .2 s. If each refusal delayed all calls, 8 000
+ballots with 64 in flight would take 48 s instead of 15 s at 20 ms a call, and 68 s instead of 41 s
+at 200 ms (simulated once each). Three refusals in a row are rare: 16 s and 42 s. A longer wait
+means that a limit was reached that all calls share.
 """
 
-
 LONG_SECONDS = 10.0
-"""A wait that is told: until then nothing moves, and nobody knows why."""
+"""Longer waits are reported, because nothing else explains why the run stands still."""
 
 
 class GivenUpError(Exception):
     """The provider failed through all pauses, or asks to wait for too long."""
 
 
-class Breaker:
-    """Holds a provider for as long as it asks, and pauses it if it fails persistently.
+class CircuitBreaker:
+    """Pauses a provider that fails persistently, and waits as long as Retry-After says.
 
-    After each pause one call tries it out.
+    After each pause a single trial call decides whether calls go on.
     """
 
     def __init__(
@@ -119,18 +119,17 @@ class Breaker:
     ) -> None:
         self._provider, self._pause_seconds = provider, pause_seconds
         self._notify = notify or (lambda _: None)
-        self._met = False
-        """Whether anybody was there, ever."""
+        self._ever_reached = False
         self._in_a_row = self._refusals = self._pauses = 0
         self._not_before = 0.0
         self._waiting_since: float | None = None
-        self._ticket = False
-        self._news = asyncio.Event()
+        self._trial_available = False
+        self._changed = asyncio.Event()
         self.paused = False
         self.given_up: str | None = None
 
-    async def passage(self) -> bool:
-        """Wait until calls may be made; tell whether this one tries the provider out.
+    async def wait(self) -> bool:
+        """Wait until calls are allowed; return whether the caller makes the trial call.
 
         Raises
         ------
@@ -138,36 +137,36 @@ class Breaker:
             If the provider failed again after its last pause, or asks to wait for too long.
         """
         while not self.given_up:
-            if self._held():
-                await self.rest(self._not_before - _now())
+            if self._must_wait():
+                await self.sleep(self._not_before - _now())
             elif not self.paused:
                 return False
-            elif self._ticket:
-                self._ticket = False
+            elif self._trial_available:
+                self._trial_available = False
                 return True
             else:
-                await self._news.wait()
+                await self._changed.wait()
         raise GivenUpError(self.given_up)
 
-    def lets_in(self, *, trial: bool) -> bool:
-        """Tell whether a call may be made now that it has its slot."""
-        return not self.given_up and not self._held() and (trial or not self.paused)
+    def allows(self, *, trial: bool) -> bool:
+        """Tell whether a call that has its slot may still be made."""
+        return not self.given_up and not self._must_wait() and (trial or not self.paused)
 
-    async def rest(self, seconds: float) -> None:
-        """Sleep, unless the provider is given up meanwhile."""
+    async def sleep(self, seconds: float) -> None:
+        """Sleep; wake up early if the provider is given up."""
         until = _now() + seconds
         while not self.given_up and (left := until - _now()) > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), left)
+                await asyncio.wait_for(self._changed.wait(), left)
 
     def succeed(self) -> None:
-        """Record a reply, or an error that tells that the provider works."""
+        """Record a reply, or an error that shows that the provider works."""
         self._in_a_row = self._refusals = 0
         self._waiting_since = None
-        self._met = True
+        self._ever_reached = True
         if self.paused:
             self.paused, self._pauses = False, 0
-            self._tell()
+            self._wake()
 
     def fail(
         self,
@@ -177,44 +176,49 @@ class Breaker:
         retry_after: float | None = None,
         unreached: bool = False,
     ) -> None:
-        """Record a passing fault; those of calls that began before a pause prolong nothing.
+        """Record a transient error; errors of calls that began before a pause do not prolong it.
 
-        But nobody is asked before the time that a provider tells (``retry_after``, in seconds), and
-        who was never connected to (``unreached``) is soon left alone.
+        Parameters
+        ----------
+        retry_after
+            Seconds to wait, as requested by the provider: no call is made earlier.
+        unreached
+            Whether no connection could be made. A provider that was never reached is given up
+            after fewer attempts.
         """
         self._in_a_row += 1
-        self._met = self._met or not unreached
+        self._ever_reached = self._ever_reached or not unreached
         if retry_after:
-            self._hold(error, retry_after)
+            self._postpone(error, retry_after)
         if self.given_up:
             return
-        faults, pauses = FAULTS_IN_A_ROW, PAUSES
-        if not self._met:
-            faults, pauses = UNREACHED_IN_A_ROW, PAUSES_UNREACHED
-        if not trial and (self.paused or self._in_a_row < faults):
+        failures, pauses = FAILURES_IN_A_ROW, PAUSES
+        if not self._ever_reached:
+            failures, pauses = UNREACHED_IN_A_ROW, PAUSES_UNREACHED
+        if not trial and (self.paused or self._in_a_row < failures):
             return
         if not retry_after and self._pauses == pauses:
-            self._give_up(self._persistently(error))
+            self._give_up(self._reason(error))
             return
         self.paused = True
         pause = self._pause_seconds * 2**self._pauses
-        # A provider that says when to come back does not fail persistently; its hold is bounded.
+        # With Retry-After this is no persistent failure; the total wait is bounded elsewhere.
         if not retry_after:
             self._pauses += 1
             self._notify(
                 f"{self._provider}: {error}; paused {pause:g} s, then tried with one call "
                 f"(pause {self._pauses} of {pauses}, {self._in_a_row} failures in a row)"
             )
-        asyncio.get_running_loop().call_later(pause, self._try_out)
+        asyncio.get_running_loop().call_later(pause, self._offer_trial)
 
-    def hand_back(self) -> None:
-        """Return the trial unused."""
-        self._try_out()
+    def return_trial(self) -> None:
+        """Let another call make the trial, because this one was not made."""
+        self._offer_trial()
 
-    def _held(self) -> bool:
+    def _must_wait(self) -> bool:
         return _now() < self._not_before
 
-    def _hold(self, error: str, seconds: float) -> None:
+    def _postpone(self, error: str, seconds: float) -> None:
         now = _now()
         if self._waiting_since is None:
             self._waiting_since = now
@@ -222,40 +226,40 @@ class Breaker:
         if waited + seconds > LONGEST_RETRY_AFTER_SECONDS:
             self._give_up(
                 f"{self._provider} asks to wait {seconds:g} s (Retry-After), after {waited:.0f} s "
-                f"without a reply; a run waits {LONGEST_RETRY_AFTER_SECONDS:g} s in all. It was "
-                f"left alone: run again then. Last: {error}"
+                f"without a reply; a run waits {LONGEST_RETRY_AFTER_SECONDS:g} s in all. It is "
+                f"not called again in this run: run again later. Last error: {error}"
             )
             return
         self._refusals += 1
-        if seconds > MOMENT_SECONDS or self._refusals >= REFUSALS_IN_A_ROW:
-            # Those that were refused at the same time say much the same.
+        if seconds > SHORT_SECONDS or self._refusals >= REFUSALS_IN_A_ROW:
+            # Calls that were refused together have nearly the same wait: report it once.
             if now + seconds > self._not_before + LONG_SECONDS and seconds > LONG_SECONDS:
                 self._notify(f"{self._provider} asks to wait {seconds:g} s (Retry-After): {error}")
             self._not_before = max(self._not_before, now + seconds)
 
-    def _persistently(self, error: str) -> str:
-        if self._met:
+    def _reason(self, error: str) -> str:
+        """Return why the provider is given up, and the next step if it never answered."""
+        if self._ever_reached:
             return (
                 f"{self._provider} failed {self._in_a_row} times in a row, through {PAUSES} "
-                f"pauses, and was left alone. Last: {error}"
+                f"pauses, and is not called again in this run. Last error: {error}"
             )
         return (
-            f"{self._provider} never answered, and was left alone after {self._in_a_row} tries: "
-            f"{error}. Start its server, correct api_base in its provider's file, or check the "
-            "network; then run again"
+            f"{self._provider} never answered in {self._in_a_row} attempts: {error}. Start its "
+            "server, correct api_base in its provider's file, or check the network; then run again"
         )
 
     def _give_up(self, reason: str) -> None:
         self.given_up = reason
-        self._tell()
+        self._wake()
 
-    def _try_out(self) -> None:
-        self._ticket = True
-        self._tell()
+    def _offer_trial(self) -> None:
+        self._trial_available = True
+        self._wake()
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 def _now() -> float:
@@ -263,47 +267,45 @@ def _now() -> float:
 
 
 STEP = 0.01
-
-
-"""Share of the cap by which what may be spent is told in advance, so that it is told rarely."""
+"""Share of the cap by which the committed amount is reported in advance, so rarely."""
 
 
 class BudgetError(Exception):
-    """The call could cross the cap."""
+    """The call could exceed the budget."""
 
 
 class Budget:
-    """Lets a call start only if even the dearest outcome stays below the cap."""
+    """Lets a call start only if even its highest cost stays within the budget."""
 
     def __init__(self, usd: float | None) -> None:
         self._cap = usd
         self.spent = self._reserved = 0.0
-        self._news = asyncio.Event()
-        self._told = 0.0
-        self.tell: Callable[[float], None] | None = None
-        """Is told the most that the calls begun so far can cost, before the next one begins."""
+        self._changed = asyncio.Event()
+        self._reported = 0.0
+        self.report: Callable[[float], None] | None = None
+        """Called with the highest total cost of all calls so far, before the next one begins."""
 
     async def reserve(self, worst: float) -> None:
-        """Set the worst case of a call aside; wait while calls in flight may still free enough.
+        """Reserve the highest cost of a call; wait while calls in flight may free enough.
 
         Raises
         ------
         BudgetError
-            If what was spent leaves too little for this call.
+            If the amount spent leaves too little for this call.
         """
         while self._cap is not None and self.spent + self._reserved + worst > self._cap:
             if self.spent + worst > self._cap:
                 raise self._used_up()
-            await self._news.wait()
+            await self._changed.wait()
         self._commit(worst)
 
-    def take(self, worst: float) -> None:
-        """Set a worst case aside at once: what else is set aside may be for hours.
+    def reserve_now(self, worst: float) -> None:
+        """Reserve a highest cost without waiting, for batches, which may take hours.
 
         Raises
         ------
         BudgetError
-            If what was spent and set aside leaves too little.
+            If the amounts spent and reserved leave too little.
         """
         if self._cap is not None and self.spent + self._reserved + worst > self._cap:
             raise self._used_up()
@@ -312,20 +314,20 @@ class Budget:
     def _commit(self, worst: float) -> None:
         self._reserved += worst
         committed = self.spent + self._reserved
-        if self._cap is not None and self.tell and committed > self._told:
-            self._told = min(committed + STEP * self._cap, self._cap)
-            self.tell(self._told)
+        if self._cap is not None and self.report and committed > self._reported:
+            self._reported = min(committed + STEP * self._cap, self._cap)
+            self.report(self._reported)
 
     def _used_up(self) -> BudgetError:
-        # The same words for all calls, so that a summary tells it once.
+        # The same text for all calls, so that a summary shows it once.
         return BudgetError(
-            f"the budget of {self._cap:g} USD is used up: one more call could cross it. "
+            f"the budget of {self._cap:g} USD is used up: one more call could exceed it. "
             "Raise it (--budget) and run again"
         )
 
     def settle(self, worst: float, cost: float) -> None:
-        """Replace what was set aside by what the call cost."""
+        """Replace a reserved amount by the actual cost."""
         self._reserved -= worst
         self.spent += cost
-        self._news.set()
-        self._news = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,13 +1,15 @@
-"""All that we take from litellm: its functions, settings, prices, and parameters of models.
+"""Everything that is used of litellm: functions, settings, responses, parameters, prices.
 
-No other file imports litellm, by public names only; importing this file does not import it yet.
+No other file imports litellm. Only public names are used, and importing this file does not import
+litellm yet.
 
 ``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard input and
-writes, for each, the parameters that litellm knows the model not to take.
+writes, for each, the parameters that the model does not support.
 """
 
 import gc
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,11 +20,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tasks.engine.journal import Reply
 from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
 
 SETTINGS = {
-    # A request is what the judge's file says, also where litellm's defaults change.
+    # A request follows the judge's file, even if litellm's defaults change.
     "drop_params": False,
     "modify_params": False,
     "add_function_to_prompt": False,
@@ -31,16 +34,16 @@ SETTINGS = {
     "openai_system_messages_first": False,
     "route_all_chat_openai_to_responses": False,
     "enable_anthropic_prompt_caching": False,
-    # Its estimate for a provider that reports no usage is no report.
+    # An estimate must not pass for the usage that a provider reports.
     "disable_token_counter": True,
     "suppress_debug_info": True,
 }
 """Module settings of litellm."""
 
 ENVIRONMENT = {
-    # In any other mode litellm reads a file .env, which may name other addresses.
+    # In any other mode litellm reads .env, which may set other addresses.
     "LITELLM_MODE": "PRODUCTION",
-    # Otherwise it downloads its price table when it is imported.
+    # Otherwise litellm downloads its price table when it is imported.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 
@@ -55,10 +58,13 @@ CONNECTION = {
     "request_timeout",
     "timeout",
 }
-"""Parameters in litellm's list that say where and how a call goes."""
+"""Parameters in litellm's list that concern the connection, not the model."""
 
 HEADERS = {"default_headers", "extra_headers"}
-"""Parameters that litellm sends on without translating them."""
+"""Parameters that litellm sends without translating them."""
+
+LARGEST = 2**63 - 1
+"""Largest integer that the warehouse holds."""
 
 Params = dict[str, Any]
 
@@ -67,8 +73,7 @@ Params = dict[str, Any]
 def load_litellm() -> Any:
     """Import litellm, which takes seconds and 170 MB, and apply our settings.
 
-    Garbage is not collected meanwhile: with thousands of new classes that takes a tenth of the
-    time.
+    Garbage collection is off meanwhile: with thousands of new classes it takes a tenth of the time.
     """
     os.environ.update(ENVIRONMENT)
     gc.disable()
@@ -82,7 +87,7 @@ def load_litellm() -> Any:
 
 
 def litellms_client(route: str, **params: Any) -> Any:
-    """Return the client that litellm itself makes for a route, and keeps for these parameters."""
+    """Return the client that litellm makes, and keeps, for a route and these parameters."""
     load_litellm()
     from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
 
@@ -92,7 +97,8 @@ def litellms_client(route: str, **params: Any) -> Any:
 def worker_environment() -> dict[str, str]:
     """Return the environment of a process that imports litellm.
 
-    Without the variables by which litellm would change requests, which no ballot records.
+    Variables by which litellm would change requests are removed, because ballots do not record
+    them.
     """
     changing = [
         name
@@ -105,8 +111,89 @@ def worker_environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
+def reply_of(response: Any, seconds: float, judge: Judge) -> Reply:
+    """Return the reply in litellm's response.
+
+    Raises
+    ------
+    ValueError
+        If the response has no choices.
+    """
+    if not response.choices:
+        raise ValueError("the provider's reply holds no choices")
+    choice, usage = response.choices[0], getattr(response, "usage", None)
+    # If a provider reports no usage, litellm reports 0; but no prompt has 0 tokens.
+    prompt_tokens = _count(getattr(usage, "prompt_tokens", None)) or None
+    completion_tokens = _count(getattr(usage, "completion_tokens", None))
+    if judge.usd_per_million:
+        cost = judge.usd_per_million.cost(prompt_tokens, completion_tokens)
+    elif is_priced(judge.model):
+        # The documented place of the cost.
+        cost = getattr(response, "_hidden_params", {}).get("response_cost")
+    else:
+        cost = None
+    refusal = _refusal(choice.message)
+    token, probability = _first_token(choice)
+    return Reply(
+        text=valid_text(choice.message.content or refusal),
+        model=_text_or_none(response.model),
+        fingerprint=_text_or_none(getattr(response, "system_fingerprint", None)),
+        finish_reason="refusal" if refusal else _text_or_none(choice.finish_reason),
+        seconds=seconds,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=None if prompt_tokens is None else completion_tokens,
+        cost_usd=_amount(cost) if prompt_tokens else None,
+        first_token=token,
+        first_probability=probability,
+    )
+
+
+def _first_token(choice: Any) -> tuple[str | None, float | None]:
+    """Return the reply's first token and its probability; nulls if they are not reported."""
+    content = _part(_part(choice, "logprobs"), "content")
+    if not isinstance(content, list) or not content:
+        return None, None
+    token, logprob = (_part(content[0], name) for name in ("token", "logprob"))
+    if not isinstance(token, str) or not isinstance(logprob, int | float) or math.isnan(logprob):
+        return None, None
+    return valid_text(token), math.exp(min(float(logprob), 0.0))
+
+
+def _part(whole: Any, name: str) -> Any:
+    """Return a part of an object that litellm has parsed, or of a table that it has not."""
+    return whole.get(name) if isinstance(whole, dict) else getattr(whole, name, None)
+
+
+def _refusal(message: Any) -> str:
+    """Return the text by which a model refuses to fill a schema; it is not in the content."""
+    text = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+    return text if isinstance(text, str) and not message.content else ""
+
+
+def _count(value: object) -> int | None:
+    """Return a number of tokens; null if the reported value cannot be one."""
+    return value if isinstance(value, int) and 0 <= value <= LARGEST else None
+
+
+def _amount(value: object) -> float | None:
+    known = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return float(value) if known else None  # type: ignore[arg-type]
+
+
+def valid_text(text: str) -> str:
+    """Return a text verbatim, except for lone surrogates, which no file can hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else valid_text(str(value))
+
+
 def supported(judge: Judge, params: Params) -> tuple[Params, list[str]]:
-    """Leave out what the model does not take, if the judge says so; litellm refuses it else."""
+    """Return the parameters that are sent, and those left out if the judge drops unsupported ones.
+
+    Otherwise litellm refuses a request with an unsupported parameter.
+    """
     if judge.unsupported == "error":
         return params, []
     dropped = refused(judge.model, params)
@@ -114,8 +201,8 @@ def supported(judge: Judge, params: Params) -> tuple[Params, list[str]]:
 
 
 def refused(model: str, params: Params) -> list[str]:
-    """Return the names of the parameters that a model does not take, or not with their value."""
-    # A seed is another for each ballot; it is taken or not, whatever it is.
+    """Return the names of parameters that a model does not support, or not with this value."""
+    # Each ballot has another seed; its value does not matter here.
     alike = {**params, "seed": 0} if "seed" in params else params
     return list(_refused(model, json.dumps(alike, sort_keys=True)))
 
@@ -126,11 +213,11 @@ def _refused(model: str, params: str) -> tuple[str, ...]:
     try:
         name, route, *_ = litellm.get_llm_provider(model=model)
     except litellm.exceptions.BadRequestError:
-        # Whoever asks a model that nobody knows is told so by the call.
+        # The call itself reports a model that litellm does not know.
         return ()
     known = litellm.get_supported_openai_params(name, custom_llm_provider=route)
     if known is None:
-        # For a route that says nothing of itself, litellm goes by this one.
+        # litellm uses this list for routes without one of their own.
         known = litellm.get_supported_openai_params(name, custom_llm_provider="openai") or []
     asked: Params = json.loads(params)
     ours = [
@@ -139,7 +226,7 @@ def _refused(model: str, params: str) -> tuple[str, ...]:
     dropped = {each for each in ours if each not in known}
     kept = _without(asked, dropped)
     if isinstance(_translate(name, route, kept, drop=False), litellm.UnsupportedParamsError):
-        # A value is refused. litellm can drop it, but does not say which: what leaves no trace.
+        # A value is refused. litellm can drop it but does not say which: find those without effect.
         sent = _translate(name, route, kept, drop=True)
         for each in sorted({*ours} - dropped - HEADERS):
             if _translate(name, route, _without(kept, {each}), drop=True) == sent:
@@ -149,14 +236,14 @@ def _refused(model: str, params: str) -> tuple[str, ...]:
 
 
 def _translate(name: str, route: str, params: Params, *, drop: bool) -> Params | Exception:
-    """Return what litellm makes of parameters for a route, or why it does not."""
-    # It changes what it is given.
+    """Return the parameters as litellm translates them for a route, or its error."""
+    # litellm changes its argument.
     given = json.loads(json.dumps(params))
     try:
         made: Params = load_litellm().get_optional_params(
             model=name, custom_llm_provider=route, drop_params=drop, **given
         )
-    except Exception as error:  # noqa: BLE001 - the call itself tells what is wrong
+    except Exception as error:  # noqa: BLE001 - the call itself reports it
         return error
     return made
 
@@ -168,16 +255,18 @@ def _without(params: Params, names: set[str]) -> Params:
 def refused_params(asked: Sequence[tuple[str, dict[str, Any]]]) -> list[list[str]]:
     """Return the names of the parameters that would be dropped, for each (model, parameters).
 
+    Another process finds them, so that this one need not import litellm.
+
     Raises
     ------
     RuntimeError
-        If litellm cannot tell.
+        If that process fails.
     """
-    return _refused_elsewhere(json.dumps(asked, sort_keys=True)) if asked else []
+    return _refused_in_process(json.dumps(asked, sort_keys=True)) if asked else []
 
 
 @cache
-def _refused_elsewhere(asked: str) -> list[list[str]]:
+def _refused_in_process(asked: str) -> list[list[str]]:
     done = subprocess.run(
         [sys.executable, "-m", "tasks.engine.litellm_adapter"],
         input=asked,
@@ -187,36 +276,36 @@ def _refused_elsewhere(asked: str) -> list[list[str]]:
         check=False,
     )
     if done.returncode:
-        said = (done.stderr.splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.splitlines() or ["it printed nothing"])[-1]
         raise RuntimeError(
-            'which parameters unsupported = "drop" leaves out could not be found out: '
-            f"{redact(said)[:500]}. Nothing was asked."
+            'the process that finds which parameters unsupported = "drop" leaves out failed: '
+            f"{redact(last)[:500]}. Nothing was asked."
         )
-    told: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    found: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-OTHERS = {
+OTHER_VARIABLES = {
     "bedrock": ["AWS_BEDROCK_RUNTIME_ENDPOINT", "BEDROCK_MANTLE_API_BASE"],
     "mistral": ["MISTRAL_AZURE_API_BASE"],
     "vertex_ai": ["VERTEXAI_API_BASE", "VERTEX_API_BASE"],
 }
+"""Variables of addresses, besides ``ROUTE_API_BASE`` and ``ROUTE_BASE_URL`` of every route."""
 
-
-"""Beside ``ROUTE_API_BASE`` and ``ROUTE_BASE_URL``, which litellm reads for nearly every route."""
-
-
-ALWAYS = "USE_LITELLM_PROXY"
+PROXY_VARIABLE = "USE_LITELLM_PROXY"
 
 
 def diverting(provider: Provider, judge: Judge) -> list[str]:
-    """Return the variables that are set and would send a judge's calls elsewhere."""
+    """Return the variables that are set and would send a judge's calls to another address."""
     if provider.simulated:
         return []
     route = route_of(judge.model).removesuffix("_chat")
-    names = [f"{route.upper()}_API_BASE", f"{route.upper()}_BASE_URL", *OTHERS.get(route, [])]
-    # An address that the provider's file gives goes before all of these, but not before a proxy.
-    return [name for name in [ALWAYS, *([] if api_base(provider) else names)] if _is_set(name)]
+    names = [PROXY_VARIABLE]
+    # The address in a provider's file overrides the other variables.
+    if not api_base(provider):
+        usual = (f"{route.upper()}_API_BASE", f"{route.upper()}_BASE_URL")
+        names += [*usual, *OTHER_VARIABLES.get(route, [])]
+    return [name for name in names if _is_set(name)]
 
 
 def _is_set(name: str) -> bool:
@@ -224,27 +313,16 @@ def _is_set(name: str) -> bool:
 
 
 TABLE = "model_prices_and_context_window_backup.json"
-
-
 PROMPT, COMPLETION = "input_cost_per_token", "output_cost_per_token"
-
-
 CACHING = "cache_creation_input_token_cost"
-
-
 TIERED = re.compile(
     rf"(?P<what>{PROMPT}|{CACHING}|{COMPLETION}|output_cost_per_reasoning_token)(?P<hour>_above_1hr)?"
     r"(_above_(?P<above>\d+)k_tokens)?(_(?P<tier>[a-z]+))?"
 )
-
-
 """Prices of text in litellm's table: by length of the prompt, and by tier."""
 
-
 LOCAL = {"lemonade", "ollama", "ollama_chat"}
-
-
-"""Routes by which 0 is what a token costs; by others it stands where litellm knows no price."""
+"""Routes of models on the user's machine, where a price of 0 is meant; elsewhere it is unknown."""
 
 
 class Price(NamedTuple):
@@ -255,13 +333,13 @@ class Price(NamedTuple):
 
 
 def route_of(model: str) -> str:
-    """Return the provider that litellm asks for a model: its first part, or as its table says."""
+    """Return litellm's provider of a model: the first part of its name, or as in its table."""
     route, *rest = model.split("/", maxsplit=1)
     return route if rest else str(_table().get(model, {}).get("litellm_provider", "openai"))
 
 
 def price_of(judge: Judge, *, simulated: bool) -> Price | None:
-    """Return the judge's price in its mode: its own, litellm's, or null if nobody knows it."""
+    """Return the price in the judge's mode: from its file, else litellm's, else null."""
     if simulated:
         return Price(0.0, 0.0)
     if judge.usd_per_million:
@@ -278,11 +356,17 @@ def price_of(judge: Judge, *, simulated: bool) -> Price | None:
     return _unless_free(judge, Price(entry[in_batch[0]], entry[in_batch[1]]))
 
 
-def highest_price(judge: Judge, prompt_tokens: int | None = None) -> Price | None:
-    """Return what a token costs at most, with a prompt of at most so many tokens.
+@cache
+def is_priced(model: str) -> bool:
+    """Tell whether litellm knows the price of a model."""
+    return price_of(Judge(judge="", provider="", model=model), simulated=False) is not None
 
-    A batch whose price is unknown costs no more than live; a live call that names no tier may get
-    the priority that its key is set to; tokens that are thought or cached may cost more.
+
+def highest_price(judge: Judge, prompt_tokens: int | None = None) -> Price | None:
+    """Return the highest price of a token, with a prompt of at most ``prompt_tokens``.
+
+    A batch whose price is unknown costs no more than live calls. A live call without a tier may get
+    the priority tier of its key. Thinking and caching may cost more.
     """
     live = judge.model_copy(update={"mode": "live"})
     price = price_of(judge, simulated=False)
@@ -309,13 +393,13 @@ def highest_price(judge: Judge, prompt_tokens: int | None = None) -> Price | Non
 
 
 def _tiers(params: dict[str, Any]) -> set[str]:
-    """Return which of litellm's tiers may be charged; none: any."""
+    """Return which of litellm's tiers may be charged; an empty set means any."""
     named = params.get("service_tier", "auto")
     return {"auto": {"", "priority"}, "default": {""}, "flex": {"", "flex"}}.get(str(named), set())
 
 
 def _factor(params: dict[str, Any], entry: dict[str, Any]) -> float:
-    """Return by how much all that is chosen beside a tier may multiply a price."""
+    """Return the highest factor on the price from options other than a tier."""
     factor = 1.0
     if {"inference_geo", "speed"} & {*params}:
         for value in (entry.get("provider_specific_entry") or {}).values():
@@ -324,12 +408,12 @@ def _factor(params: dict[str, Any], entry: dict[str, Any]) -> float:
 
 
 def _unless_free(judge: Judge, price: Price) -> Price | None:
-    """Take a price of nothing for one that is missing, unless the model runs on one's own."""
+    """Return the price; null for a price of 0, unless the model runs on the user's machine."""
     return price if any(price) or route_of(judge.model) in LOCAL else None
 
 
 def _entry(model: str) -> dict[str, Any]:
-    """Return litellm's entry of a model, by its full name, or by its own if its route is meant."""
+    """Return litellm's entry of a model, by its full name, or without its route if that agrees."""
     table = _table()
     entry = table.get(model)
     if entry is None:
@@ -337,7 +421,7 @@ def _entry(model: str) -> dict[str, Any]:
         if entry is None:
             return {}
         theirs, ours = str(entry.get("litellm_provider", "openai")), route_of(model)
-        # The table tells parts of a route apart: bedrock_converse, vertex_ai-language-models.
+        # The table distinguishes parts of a route: bedrock_converse, vertex_ai-language-models.
         if not theirs.startswith(ours.removesuffix("_chat")):
             return {}
     return entry

@@ -2,12 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
-from tasks.engine.http import Door
 from tasks.engine.journal import CallError, Reply
-from tasks.engine.limits import Breaker, Budget, BudgetError, Gate, GivenUpError
+from tasks.engine.limits import Budget, BudgetError, CircuitBreaker, GivenUpError, RateLimits
 from tasks.engine.litellm_adapter import highest_price
 from tasks.providers import Judge, Provider
 
@@ -15,94 +17,185 @@ FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
 CHARACTERS_PER_TOKEN = 4
 FRAME_TOKENS = 16
-"""Around each message, at most."""
-READINGS = 3
-"""Whole answers to a ballot that may be no completion. Each may be charged, and where one is not
-chance, as of an address that speaks another protocol, the next one is the same."""
+"""Most tokens that a provider adds around each message."""
+
+UNREADABLE_REPLIES = 3
+"""Attempts with an unreadable reply, per ballot.
+
+Each may be charged, and some causes, such as a server with another protocol, do not go away.
+"""
+
 REPLY_TOKENS = 80
-"""Of a short comparison with a verdict."""
+"""Typical length of a short comparison with a verdict."""
 
 THINKING_TOKENS = 600
-"""A guess at what a judge takes that thinks before it replies."""
+"""Assumed length of the reply of a judge that thinks first."""
 
 SHORT_TOKENS = 1024
-"""Who may take more than these is taken for one that thinks."""
+"""A judge with a higher limit is assumed to think first."""
 
-Messages = list[dict[str, str]]
-Call = Callable[[Provider, Judge, Messages, dict[str, Any], Door], Awaitable[Reply]]
-"""One request, sent once through a door; raises ``CallError``, or why it was not sent."""
+MAX_BYTES = 2_000_000
+"""Default limit of a response's size."""
 
 NO_LIMIT = 1024
-MADE_READY = 0.25
-"""Requests that are made while the slots are taken, as a share of these."""
+PREPARED = 0.25
+"""Requests that are prepared while all slots are taken, as a share of the slots."""
+
+Messages = list[dict[str, str]]
 
 
-class Desk:
-    """What stands before one provider."""
+class RequestSlot:
+    """One attempt's permission to send: acquired as the request is sent, released by its response.
+
+    ``acquire`` and ``release`` are those of the queue; litellm's preparation of a request does not
+    take a slot, and neither does its reading of the response.
+    """
+
+    def __init__(self, acquire: Callable[[], Awaitable[None]], release: Callable[[], None]) -> None:
+        self._acquire, self._release = acquire, release
+        self._sent_at: float | None = None
+        self.seconds: float | None = None
+        """How long the provider took to respond."""
+        self.refusal: Exception | None = None
+        """Why the request was not sent, or its response not accepted."""
+        self.response: tuple[int, bytes] | None = None
+        """Status and body of the response."""
+        self.timed_out = False
+        self.max_bytes = MAX_BYTES
+        """Limit of the response's size, decompressed."""
+        self.needs_cost = True
+        """Whether the cost that litellm computes is used."""
+        self._timeout: asyncio.Timeout | None = None
+        self._allowed = 0.0
+
+    @asynccontextmanager
+    async def time_limit(self, seconds: float) -> AsyncIterator[None]:
+        """Cancel the block this long after the request was sent, unless the response is there.
+
+        The timeout of the HTTP libraries is between two bytes: a slow stream would never end.
+        """
+        self._allowed = seconds
+        timeout = asyncio.timeout(None)
+        try:
+            async with timeout:
+                self._timeout = timeout
+                yield
+        finally:
+            self._timeout, self.timed_out = None, timeout.expired()
+
+    async def acquire(self) -> None:
+        """Wait until the request may be sent.
+
+        Raises
+        ------
+        CallError
+            If it was sent before: the queue counts all attempts, so a library may not repeat one.
+        """
+        if self._sent_at is not None:
+            self.refusal = CallError(_cause_of_repetition(), transient=True, free=False)
+            raise self.refusal
+        try:
+            await self._acquire()
+        except Exception as refusal:
+            self.refusal = refusal
+            raise
+        self._sent_at = time.perf_counter()
+        if self._timeout:
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._allowed)
+
+    async def send(self, body: bytes) -> None:
+        """Wait until the request with this body may be sent."""
+        del body
+        await self.acquire()
+
+    def release(self) -> None:
+        """Let the next request be sent; further calls have no effect."""
+        if self._sent_at is not None and self.seconds is None:
+            self.seconds = time.perf_counter() - self._sent_at
+            if self._timeout and not self._timeout.expired():
+                self._timeout.reschedule(None)
+            self._release()
+
+
+def _cause_of_repetition() -> str:
+    error = sys.exception()
+    return f"{type(error).__name__}: {error}" if error else "the request would be sent twice"
+
+
+Call = Callable[[Provider, Judge, Messages, dict[str, Any], RequestSlot], Awaitable[Reply]]
+"""Send one request, once, when its slot allows; raise ``CallError``, or why it was not sent."""
+
+
+class ProviderLimits:
+    """Rate limits and circuit breaker of one provider."""
 
     def __init__(self, name: str, provider: Provider, notify: Callable[[str], None] | None) -> None:
-        self.provider = provider
-        self.gate = Gate(provider)
-        self.breaker = Breaker(name, provider.pause_seconds, notify)
+        self.rates = RateLimits(provider)
+        self.breaker = CircuitBreaker(name, provider.pause_seconds, notify)
 
 
-class Passage:
-    """What one attempt holds while it is with the provider: slots, money, perhaps the trial."""
+class Attempt:
+    """What one attempt holds while it is in flight: slots, reserved money, perhaps the trial."""
 
-    def __init__(self, desk: Desk, gate: Gate, budget: Budget, tokens: float, worst: float) -> None:
-        self._desk, self._gate, self._budget = desk, gate, budget
+    def __init__(
+        self,
+        provider: ProviderLimits,
+        judge: RateLimits,
+        budget: Budget,
+        *,
+        tokens: float,
+        worst: float,
+    ) -> None:
+        self._provider, self._judge, self._budget = provider, judge, budget
         self._tokens, self._worst = tokens, worst
         self.trial = self.begun = False
 
-    async def enter(self, check: Callable[[], None]) -> None:
-        """Wait for the breaker, for both gates, the narrower first, and for the budget."""
+    async def begin(self, check: Callable[[], None]) -> None:
+        """Wait for the breaker, the rates (the judge's first) and the budget."""
         while not self.begun:
             check()
-            self.trial = await self._desk.breaker.passage()
-            await self._gate.enter(self._tokens)
-            await self._desk.gate.enter(self._tokens)
+            self.trial = await self._provider.breaker.wait()
+            await self._judge.acquire(self._tokens)
+            await self._provider.rates.acquire(self._tokens)
             try:
-                # It may have begun to pause, or been given up, while this call stood in line.
-                if self._desk.breaker.lets_in(trial=self.trial):
+                # While this call waited, the provider may have been paused or given up.
+                if self._provider.breaker.allows(trial=self.trial):
                     check()
                     await self._budget.reserve(self._worst)
                     self.begun = True
             finally:
                 if not self.begun:
-                    self.leave()
-                    self._hand_back()
+                    self.release()
+                    if self.trial:
+                        self._provider.breaker.return_trial()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Free the slots."""
-        self._desk.gate.leave()
-        self._gate.leave()
+        self._provider.rates.release()
+        self._judge.release()
 
-    def _hand_back(self) -> None:
-        if self.trial:
-            self._desk.breaker.hand_back()
-
-    def end(self, cost: float | None) -> None:
-        """Replace what was set aside by what the call cost; unknown: all that it can."""
+    def settle(self, cost: float | None) -> None:
+        """Replace the reserved amount by the cost; if it is unknown, by the highest cost."""
         if self.begun:
             self._budget.settle(self._worst, self._worst if cost is None else cost)
 
 
-class Lengths:
-    """How many tokens a judge's replies take, for tokens per minute."""
+class ReplyLength:
+    """Mean number of tokens of a judge's replies, for the rate of tokens per minute."""
 
     def __init__(self, judge: Judge) -> None:
-        self.mean = float(guessed_tokens(judge))
+        self.mean = float(expected_tokens(judge))
         self._known = 0
 
-    def learn(self, tokens: int | None) -> None:
-        """Put the mean of the replies so far in the place of the guess."""
+    def add(self, tokens: int | None) -> None:
+        """Replace the assumed length by the mean of the replies so far."""
         if tokens is not None:
             self.mean = (self.mean * self._known + tokens) / (self._known + 1)
             self._known += 1
 
 
 class Engine:
-    """Asks judges on behalf of one run; ``notify`` is told why nothing moves for a while."""
+    """Asks judges for one run; calls ``notify`` with the reason if nothing moves for a while."""
 
     def __init__(
         self,
@@ -113,30 +206,30 @@ class Engine:
         self._call, self._notify = call, notify
         self.budget = Budget(budget_usd)
         self._capped = budget_usd is not None
-        self._desks: dict[str, Desk] = {}
-        self._gates: dict[str, Gate] = {}
-        self._ready: dict[str, asyncio.Semaphore] = {}
+        self._providers: dict[str, ProviderLimits] = {}
+        self._judges: dict[str, RateLimits] = {}
+        self._prepared: dict[str, asyncio.Semaphore] = {}
         self._stopped: dict[str, str] = {}
-        self._lengths: dict[str, Lengths] = {}
+        self._lengths: dict[str, ReplyLength] = {}
 
     async def ask(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
     ) -> Reply:
         """Ask until there is a reply, a permanent error, or no attempt left."""
-        ready = self._ready.setdefault(judge.judge, _ready(provider, judge))
+        prepared = self._prepared.setdefault(judge.judge, _prepared(provider, judge))
         attempt, unreadable = 1, 0
         while True:
             try:
-                async with ready:
+                async with prepared:
                     reply = await self._ask_once(provider, judge, messages, params)
             except CallError as error:
-                if not error.passing:
+                if not error.transient:
                     return Reply("", attempts=attempt, error=self.stop(judge, str(error)))
                 unreadable += error.unreadable
-                if attempt == provider.attempts or unreadable == READINGS:
+                if attempt == provider.attempts or unreadable == UNREADABLE_REPLIES:
                     return Reply("", attempts=attempt, error=str(error))
-                breaker = self._desk(provider, judge).breaker
-                await breaker.rest(wait_seconds(attempt, error.retry_after))
+                breaker = self._limits_of(provider, judge).breaker
+                await breaker.sleep(wait_seconds(attempt, error.retry_after))
                 attempt += 1
             except (GivenUpError, BudgetError) as error:
                 return Reply("", attempts=attempt, error=f"not asked: {error}")
@@ -144,70 +237,67 @@ class Engine:
                 return reply._replace(attempts=attempt)
 
     def stop(self, judge: Judge, reason: str) -> str:
-        """Ask a judge no more; return what to say of its ballots."""
+        """Stop asking a judge; return the error of its ballots."""
         return f"{judge.judge} stopped: {self._stopped.setdefault(judge.judge, reason)}"
 
     def reason(self, judge: Judge) -> str | None:
-        """Return why a judge is asked no more; null if it is."""
+        """Return why a judge was stopped; null if it was not."""
         return self._stopped.get(judge.judge)
 
-    def take(self, provider: Provider, judge: Judge, messages: Messages) -> float:
-        """Set the worst case of a ballot that waits for its batch aside; return it.
+    def reserve_now(self, provider: Provider, judge: Judge, messages: Messages) -> float:
+        """Reserve the highest cost of a ballot that waits for its batch; return that cost.
 
         Raises
         ------
         BudgetError
-            If it does not fit under the cap now.
+            If it does not fit into the budget now.
         CallError
             If nothing bounds its cost.
         """
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
-        self.budget.take(worst)
+        self.budget.reserve_now(worst)
         return worst
 
-    def settle(self, worst: float, cost: float) -> None:
-        """Replace what was set aside by what a ballot cost."""
-        self.budget.settle(worst, cost)
-
-    def _desk(self, provider: Provider, judge: Judge) -> Desk:
-        if judge.provider not in self._desks:
-            self._desks[judge.provider] = Desk(judge.provider, provider, self._notify)
-        return self._desks[judge.provider]
+    def _limits_of(self, provider: Provider, judge: Judge) -> ProviderLimits:
+        name = judge.provider
+        if name not in self._providers:
+            self._providers[name] = ProviderLimits(name, provider, self._notify)
+        return self._providers[name]
 
     async def _ask_once(
         self, provider: Provider, judge: Judge, messages: Messages, params: dict[str, Any]
     ) -> Reply:
         def check() -> None:
             if reason := self._stopped.get(judge.judge):
-                raise CallError(reason, passing=False)
+                raise CallError(reason, transient=False)
 
         check()
-        desk = self._desk(provider, judge)
-        gate = self._gates.setdefault(judge.judge, Gate(judge))
-        lengths = self._lengths.setdefault(judge.judge, Lengths(judge))
-        tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + lengths.mean
+        limits = self._limits_of(provider, judge)
+        rates = self._judges.setdefault(judge.judge, RateLimits(judge))
+        length = self._lengths.setdefault(judge.judge, ReplyLength(judge))
+        tokens = sum(len(m["content"]) for m in messages) / CHARACTERS_PER_TOKEN + length.mean
         worst = worst_case(provider, judge, messages) if self._capped else 0.0
-        passage = Passage(desk, gate, self.budget, tokens, worst)
-        door = Door(lambda: passage.enter(check), passage.leave)
+        attempt = Attempt(limits, rates, self.budget, tokens=tokens, worst=worst)
+        slot = RequestSlot(lambda: attempt.begin(check), attempt.release)
         try:
-            reply = await self._call(provider, judge, messages, params, door)
+            reply = await self._call(provider, judge, messages, params, slot)
         except CallError as error:
-            if passage.begun:
-                _tell(desk.breaker, error, trial=passage.trial)
-            passage.end(0.0 if error.free else None)
+            if attempt.begun:
+                _record(limits.breaker, error, trial=attempt.trial)
+            attempt.settle(0.0 if error.free else None)
             raise
         finally:
-            door.leave()
-        if not passage.begun:
-            raise CallError(f"{judge.judge} was asked past its limits", passing=False)
-        desk.breaker.succeed()
-        passage.end(reply.cost_usd)
-        lengths.learn(reply.completion_tokens)
+            slot.release()
+        if not attempt.begun:
+            raise CallError(f"{judge.judge} was called without its limits", transient=False)
+        limits.breaker.succeed()
+        attempt.settle(reply.cost_usd)
+        length.add(reply.completion_tokens)
         return reply
 
 
-def _tell(breaker: Breaker, error: CallError, *, trial: bool) -> None:
-    if error.passing:
+def _record(breaker: CircuitBreaker, error: CallError, *, trial: bool) -> None:
+    if error.transient:
         breaker.fail(
             str(error),
             trial=trial,
@@ -218,16 +308,16 @@ def _tell(breaker: Breaker, error: CallError, *, trial: bool) -> None:
         breaker.succeed()
 
 
-def _ready(provider: Provider, judge: Judge) -> asyncio.Semaphore:
-    """Bound the requests of a judge that are made, so that one is there when a slot gets free."""
+def _prepared(provider: Provider, judge: Judge) -> asyncio.Semaphore:
+    """Bound the prepared requests of a judge; a few more than slots keep all slots busy."""
     slots = [limit for limit in (provider.concurrency, judge.concurrency) if limit]
     most = min(slots, default=NO_LIMIT)
-    return asyncio.Semaphore(most + max(1, round(most * MADE_READY)))
+    return asyncio.Semaphore(most + max(1, round(most * PREPARED)))
 
 
 def wait_seconds(attempt: int, retry_after: float | None) -> float:
-    """Return how long to wait after ``attempt``: exponential with full jitter, or as told."""
-    # Jitter, not secrecy.
+    """Return how long to wait after ``attempt``: exponential with full jitter, or Retry-After."""
+    # Jitter needs no cryptographic randomness.
     drawn = random.uniform(0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (attempt - 1)))  # noqa: S311
     if retry_after is None:
         return drawn
@@ -235,9 +325,9 @@ def wait_seconds(attempt: int, retry_after: float | None) -> float:
 
 
 def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
-    """Return the most that one call can cost in US dollars.
+    """Return the highest possible cost of one call in US dollars.
 
-    No tokenizer makes more tokens than there are bytes, give or take a frame around each message.
+    No tokenizer makes more tokens than there are bytes, apart from a frame around each message.
     """
     if provider.simulated:
         return 0.0
@@ -248,21 +338,21 @@ def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
         raise CallError(
             f"the cost of {judge.judge} has no bound, so a budget cannot hold. Give it "
             "usd_per_million and max_tokens in its provider's file",
-            passing=False,
+            transient=False,
         )
     return sent * price.prompt + longest * price.completion
 
 
 def most_tokens(judge: Judge) -> int | None:
-    """Return how long a reply can get; null if nothing bounds it."""
+    """Return the maximum length of a reply in tokens; null if nothing bounds it."""
     given = [judge.params.get(name) for name in ("max_completion_tokens", "max_tokens")]
     bounds = [bound for bound in given if isinstance(bound, int) and bound > 0]
-    # Where both are given, some models are sent the one, some the other, some both.
+    # If both are given, it depends on the model which of them is sent.
     return max(bounds) if bounds else None
 
 
-def guessed_tokens(judge: Judge) -> int:
-    """Return how many tokens a reply may take, where nobody knows."""
+def expected_tokens(judge: Judge) -> int:
+    """Return the assumed length of a reply in tokens."""
     longest = most_tokens(judge)
     thinks = judge.params.get("reasoning_effort", "none") not in {"none", "minimal"}
     if thinks or (longest or 0) > SHORT_TOKENS:

@@ -13,62 +13,62 @@ from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tab
 from tasks.providers._checks import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
-"""Providers, as litellm names them, where it can make, read and list batches of chats."""
+"""Providers (litellm's names) for which litellm can create, read and list batches of chats."""
 
 
 KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_?[0-9]+)?")
-"""What a variable is called whose content may be sent to a provider."""
+"""Names of variables whose content may be sent to a provider."""
 
 
 class Limits(BaseModel):
-    """How much may be asked; null: any number."""
+    """Limits of concurrency and rates; null means no limit."""
 
-    # What stands at a wrong place may be a secret.
+    # A misplaced value in a file may be a secret, so errors do not show it.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     concurrency: int | None = Field(default=None, ge=1)
     """Calls in flight at once."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """Requests that start within a minute; null: any number."""
+    """Requests that start within a minute; null means no limit."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    """Tokens of requests and replies within a minute; null: any number."""
+    """Tokens of requests and replies within a minute; null means no limit."""
 
 
 class Provider(Limits):
-    """Who runs the models."""
+    """The service that runs the models."""
 
     key_variable: str = ""
-    """Environment variable of the API key, named like one; empty if none is needed."""
+    """Environment variable of the API key, with a name such as X_KEY; empty if none is needed."""
     variables: list[str] = []
-    """Other environment variables without which it cannot be asked."""
+    """Other environment variables that calls require."""
     api_base: str = ""
-    """Address of an OpenAI-compatible endpoint, or of a gateway; empty: litellm knows it."""
+    """Address of an OpenAI-compatible endpoint or a gateway; empty if litellm knows it."""
     api_base_variable: str = ""
-    """Environment variable of that address, where it differs from machine to machine."""
+    """Environment variable of that address, if it differs between machines."""
     serve: str = Field(default="", pattern=r"^(\w+(\.\w+)*)?$")
-    """Module that is run with ``--port`` to serve its models, if nobody answers at ``api_base``."""
+    """Module that is run with ``--port`` to serve the models if ``api_base`` does not answer."""
     concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
-    """A request that takes longer is cut off and tried again."""
+    """A request that takes longer is cancelled and tried again."""
     max_reply_bytes: int = Field(default=2_000_000, ge=1000)
-    """A larger reply, inflated, is broken off; an answer to a ballot takes some thousand bytes."""
+    """Limit of a reply's size, decompressed; typical replies have some thousand bytes."""
     attempts: int = Field(default=10, ge=1)
-    """Requests per ballot at most."""
+    """Maximum number of requests per ballot."""
     pause_seconds: float = Field(default=5, gt=0)
-    """First pause of a provider that fails persistently; each next one is twice as long."""
+    """First pause after persistent failures; each further pause is twice as long."""
     repeat_as_seed: bool = False
-    """Send each ballot's repeat as the request's ``seed``."""
+    """Send the number of a ballot's repeat as the request's ``seed``."""
     simulated: bool = False
-    """Its judges are formulas, not models."""
+    """Whether its judges are simulated: formulas, not models."""
 
     @field_validator("key_variable")
     @classmethod
     def _is_of_a_key(cls, name: str) -> str:
-        # Its content is sent to api_base: that of PATH or HOME is nobody's business.
+        # The variable's content is sent to api_base, so it must not be PATH or HOME.
         if name and not KEY_NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r:.80} is not named like an API key. Capitals that end with _KEY, _TOKEN, "
-                "_SECRET, _PASSWORD or _CREDENTIALS are, as in OPENAI_API_KEY"
+                f"{name!r:.80} is not the name of an API key's variable. Use capitals that end "
+                "with _KEY, _TOKEN, _SECRET, _PASSWORD or _CREDENTIALS, as in OPENAI_API_KEY"
             )
         return name
 
@@ -77,16 +77,16 @@ class Provider(Limits):
     def _without_secrets(cls, address: str) -> str:
         return refuse_secrets(address, "api_base")
 
-    def wanted(self) -> list[str]:
-        """Return the environment variables that calls need."""
+    def required_variables(self) -> list[str]:
+        """Return the environment variables that calls require."""
         names = [self.key_variable, *self.variables]
         if self.api_base_variable and not self.api_base:
             names.append(self.api_base_variable)
         return [name for name in names if name]
 
-    def needed(self) -> list[str]:
-        """Return the environment variables that calls need and that are not set."""
-        return [name for name in self.wanted() if not os.environ.get(name, "").strip()]
+    def missing_variables(self) -> list[str]:
+        """Return the required environment variables that are not set."""
+        return [name for name in self.required_variables() if not os.environ.get(name, "").strip()]
 
     @property
     def secret_variables(self) -> list[str]:
@@ -95,7 +95,7 @@ class Provider(Limits):
 
 
 class UsdPerMillion(BaseModel):
-    """A price of one's own, in US dollars per million tokens."""
+    """A price in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,33 +103,33 @@ class UsdPerMillion(BaseModel):
     completion: float = Field(ge=0, allow_inf_nan=False)
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """Return the price of a call in US dollars; null if its tokens are not known."""
+        """Return the cost of a call in US dollars; null if its numbers of tokens are unknown."""
         if prompt_tokens is None or completion_tokens is None:
             return None
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
 class Judge(Limits):
-    """A model with fixed parameters; its limits are its own, within its provider's."""
+    """A model with fixed parameters; its limits apply in addition to its provider's."""
 
     judge: str
     provider: str
     model: str
-    """As litellm names it."""
+    """Litellm's name of the model."""
     params: dict[str, Any] = {}
-    """Sent with every call, and part of every ballot's key."""
+    """Parameters of every call, and part of every ballot's key."""
     unsupported: Literal["error", "drop"] = "error"
-    """What to do with parameters that the model does not take; a vote tells what was dropped."""
+    """What to do with unsupported parameters; a vote records those that were dropped."""
     system: str = ""
-    """Put before the system message of the judge prompt."""
+    """Text before the system message of the judge prompt."""
     about: str = ""
-    """One line that `voirdire list` shows."""
+    """Description that `voirdire list` shows, in one line."""
     usd_per_million: UsdPerMillion | None = None
-    """Where litellm knows no price, or another one is paid; in a batch, the price there."""
+    """The price, if litellm does not know it or another applies; for batches, the batch price."""
     mode: Literal["live", "batch"] = "live"
-    """``batch``: through the provider's batch endpoint, which is cheaper and takes up to a day.
+    """``batch`` uses the provider's batch endpoint, which is cheaper and takes up to a day.
 
-    It is no part of a ballot's key: the same model replies.
+    It is not part of a ballot's key, because the same model replies.
     """
 
     @field_validator("params")
@@ -145,7 +145,7 @@ class Judge(Limits):
 
 
 class ProviderFile(BaseModel):
-    """One file of this folder."""
+    """Content of one file in this folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -153,12 +153,12 @@ class ProviderFile(BaseModel):
     judges: dict[str, Judge]
 
 
-HINT = " What the model takes stands in params."
+HINT = " Parameters of the model belong in params."
 
 
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     if name == PEOPLE:
-        raise ValueError(f"{PEOPLE}/... are judges who are people. Give the file another name.")
+        raise ValueError(f"{PEOPLE}/... are judges who are people. Rename the file.")
     judges = {
         judge: entry(
             Judge, f"[judges.{judge}]", table, HINT, judge=f"{name}/{judge}", provider=name
@@ -172,11 +172,11 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
 
 
 def _judges(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of the judges in a file in which nothing else stands but its provider."""
+    """Return the tables of the judges in a file, which may have no others but its provider."""
     require_tables(data, ["provider", "judges"])
     tables_of_judges = data.get("judges", {})
     if not isinstance(tables_of_judges, dict):
-        raise ValueError("[judges] must be a table, with one named [judges.NAME] for each judge.")  # noqa: TRY004 - read like any other error
+        raise ValueError("[judges] must be a table, with one named [judges.NAME] for each judge.")  # noqa: TRY004 - handled like other errors of a file
     return tables_of_judges
 
 
@@ -188,23 +188,25 @@ def _names(file: Path) -> list[str]:
 
 
 def _require_batches(judge: Judge) -> None:
-    """Refuse a batch judge whose provider has no batch endpoint that can be resumed."""
+    """Check that batches of a batch judge can be created and resumed."""
     route = judge.model.split("/", maxsplit=1)[0]
     if judge.mode == "batch" and route not in BATCHED:
         raise ValueError(
             f"{judge.judge} has mode 'batch', but batches cannot be sent to {route!r}, only to "
-            f"{', '.join(BATCHED)} (the first part of its model). Take mode 'live'."
+            f"{', '.join(BATCHED)} (the first part of its model). Use mode 'live'."
         )
 
 
 VARIABLE = "VOIRDIRE_PROVIDERS"
-"""Environment variable of a folder of provider files of one's own."""
+"""Environment variable of a folder with the user's own provider files."""
 
 
 def _own_folder() -> Path | None:
     folder = Path(os.environ.get(VARIABLE) or "")
     if os.environ.get(VARIABLE) and not folder.is_dir():
-        raise FileNotFoundError(f"{VARIABLE} names {folder}, which is not a folder.")
+        raise FileNotFoundError(
+            f"{VARIABLE} is {folder}, which is not a folder. Correct or unset it."
+        )
     return folder if os.environ.get(VARIABLE) else None
 
 
@@ -229,14 +231,14 @@ def provider_of(judge: str) -> Provider:
 
 
 def api_base(provider: Provider) -> str:
-    """Return the address that a provider is asked at; empty where litellm knows it."""
+    """Return the address of a provider; empty if litellm knows it."""
     named = provider.api_base_variable
     address = os.environ.get(named, "").strip() if named else ""
     return refuse_secrets(address, named) or provider.api_base
 
 
 def usable_api_base(provider: Provider) -> str:
-    """Return the same, empty where a variable holds no address: its judges are not asked then."""
+    """Return the address; empty if its variable holds no valid one, so that no judge is asked."""
     try:
         return api_base(provider)
     except ValueError:

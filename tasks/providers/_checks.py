@@ -1,4 +1,4 @@
-"""Checks of provider files: no secrets, and only parameters of a request."""
+"""Checks of provider files: no secrets, and only parameters of the model."""
 
 import math
 import re
@@ -60,16 +60,16 @@ INSTEAD = {
         "a vote is the judge's own reply",
     ),
 }
-"""Parameter -> what to do in its place."""
+"""Parameter that is refused -> what to do instead."""
 
-BESIDE = {
+INSTEAD_IN_BODY = {
     **INSTEAD,
     **dict.fromkeys(
         ("max_tokens", "max_completion_tokens", "service_tier", "speed", "inference_geo"),
         "give it in params itself, where a budget counts it",
     ),
 }
-"""The same for what joins a request untranslated."""
+"""The same for ``extra_body``, which litellm sends without translating it."""
 
 SECRET = re.compile(
     r"authorization|cookie|credential|secret|passw|api[-_]?key|access[-_]?key|(^|[-_])token$|^key$",
@@ -78,24 +78,26 @@ SECRET = re.compile(
 
 
 def refuse_params(params: dict[str, Any]) -> None:
-    """Refuse a judge's parameters that are none of a request, or hold a secret.
+    """Check that a judge's parameters are parameters of the model and hold no secret.
 
     Raises
     ------
     ValueError
-        Naming the parameter, not its value, and what to do instead.
+        With the name of the parameter, not its value, and what to do instead.
     """
     for name in params:
         if name in INSTEAD:
-            raise ValueError(f"params.{name} is no parameter of the model: {INSTEAD[name]}.")
+            raise ValueError(f"params.{name} is not a parameter of the model: {INSTEAD[name]}.")
     body = params.get("extra_body")
     for place in _places(body):
-        if (name := place.removeprefix("generationConfig.")) in BESIDE:
-            raise ValueError(f"params.extra_body.{place} is not taken there: {BESIDE[name]}.")
+        if (name := place.removeprefix("generationConfig.")) in INSTEAD_IN_BODY:
+            raise ValueError(
+                f"params.extra_body.{place} is not allowed there: {INSTEAD_IN_BODY[name]}."
+            )
     for place, value in _values(params):
         if not _is_json(value):
             raise ValueError(
-                f"params.{place} ({value}) is a {type(value).__name__} that JSON, and so a "
+                f"params.{place} ({value}) is a {type(value).__name__}, which JSON, and so a "
                 "request, cannot hold. Give a string, a finite number, true, false, a list or a "
                 "table."
             )
@@ -115,12 +117,12 @@ def _is_json(value: Any) -> bool:
 
 
 def refuse_secrets(address: str, name: str) -> str:
-    """Return a web address without user, password or key; ``name`` is where it comes from.
+    """Return a web address if it holds no user, password or key; ``name`` says where it is from.
 
     Raises
     ------
     ValueError
-        If it is another; the text does not repeat it.
+        Otherwise; the error does not show the address.
     """
     parts = _split(address, name)
     if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
@@ -132,7 +134,7 @@ def refuse_secrets(address: str, name: str) -> str:
 
 
 def _split(address: str, name: str) -> SplitResult:
-    """Split an address of the web; any other, as of a file, is refused and not repeated."""
+    """Split a web address; refuse any other without showing it."""
     try:
         parts = urlsplit(address)
         is_web = not address or (parts.scheme in {"http", "https"} and bool(parts.hostname))
@@ -144,12 +146,12 @@ def _split(address: str, name: str) -> SplitResult:
 
 
 def _places(value: Any) -> Iterator[str]:
-    """Yield the path of every key in tables within tables."""
+    """Yield the path of every key in nested tables."""
     return (place for place, _ in _values(value))
 
 
 def _values(value: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield path and value of every key in tables within tables; those of a list are one place."""
+    """Yield path and value of every key in nested tables; elements of a list share one path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield f"{before}{key}", inner

@@ -1,5 +1,6 @@
 """Report pages: one base template, one environment, and the charts."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,16 @@ from tasks.reporting.wording import clean
 
 def page(template: str, **values: Any) -> str:
     """Write a page that loads nothing from elsewhere; every text in it is escaped."""
+    rendered: str = environment().get_template(template).render(values)
+    return rendered
+
+
+@cache
+def environment() -> Any:
+    """Return the environment of all templates, which keeps those that are compiled."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -21,7 +29,6 @@ def page(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    return environment.get_template(template).render(values)
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:

@@ -82,6 +82,9 @@ class Emulator:
                 "prompts": len(self.prompts),
                 "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
                 "seconds": max(spans) - min(spans),
+                # On the machine's monotonic clock, which its other processes have too.
+                "first_at": min(spans),
+                "last_at": max(spans),
                 **self.tokens,
                 **self.batches.counts,
             }

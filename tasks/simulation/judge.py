@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from tasks.engine.journal import Reply
 from tasks.kit.catalogue import read_toml
 from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.prompts import MARK_DIGITS
+from tasks.providers import Judge
 from tasks.rewriting.plain_content import canonical, features
 
 if TYPE_CHECKING:
@@ -119,6 +121,31 @@ class _Seen(NamedTuple):
     features: tuple[Feature, ...]
     filler: bool
     """Whether some sentence is filler, or the spacing odd."""
+
+
+def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]) -> Reply:
+    """Return the reply of a simulated judge to a request; its tokens are words."""
+    traits = _traits(json.dumps(params["traits"], sort_keys=True))
+    form = params.get("response_format")
+    names = form["json_schema"]["schema"]["required"] if form else ()
+    asked = messages, traits, params["seed"]
+    text = answer_json(*asked, names) if names else answer(*asked)
+    prompt = sum(len(message["content"].split()) for message in messages)
+    completion = len(text.split())
+    price = judge.usd_per_million
+    return Reply(
+        text=text,
+        model=judge.model,
+        finish_reason="stop",
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost_usd=price.cost(prompt, completion) if price else 0.0,
+    )
+
+
+@lru_cache
+def _traits(text: str) -> Traits:
+    return Traits(**json.loads(text))
 
 
 def answer_json(

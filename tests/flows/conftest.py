@@ -31,7 +31,7 @@ from flows import studies
 from flows.cli.main import main
 from flows.serving.server import Server
 from tasks import providers
-from tasks.engine.caller import Line, caller
+from tasks.engine.worker_client import Session, shared_worker
 from tasks.kit.catalogue import tables
 from tasks.kit.home import own_folder
 from tasks.simulation.emulated_batches import Manners
@@ -246,7 +246,7 @@ class Workers:
     """Worker processes, which take seconds to import litellm: one is kept for audits to come."""
 
     def __init__(self) -> None:
-        self._kept: Line | None = None
+        self._kept: Session | None = None
         self._read: object = None
 
     def keep(self, environment: dict[str, str]) -> None:
@@ -256,14 +256,14 @@ class Workers:
             [(name, value) for name, value in environment.items() if name.endswith("_KEY")],
             [(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.toml"))],
         )
-        if self._kept is None or not self._kept._caller.alive or read != self._read:
+        if self._kept is None or not self._kept._worker.alive or read != self._read:
             self.end()
-            self._kept, self._read = caller().begin("kept"), read
+            self._kept, self._read = shared_worker().open_session("kept"), read
 
     def end(self) -> None:
         """End the worker, if one is kept."""
         if self._kept:
-            self._kept.hang_up()
+            self._kept.close()
             self._kept = None
 
 
@@ -293,7 +293,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         patch.chdir(folder)
         for module in (flows.cli.audit, flows.running.processes):
             # It ends the process at once.
-            patch.setattr(module, "leave", _left)
+            patch.setattr(module, "exit_now", _left)
         patch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
         # A process that is about to end need not collect; this one does so below.
         idle = SimpleNamespace(freeze=_nothing, enable=_nothing, disable=_nothing)

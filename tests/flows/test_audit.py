@@ -107,7 +107,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     # A new wave must ask, and a simulated judge needs no litellm either.
     assert voirdire_process(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
     assert warehouse.query("select count(*) from votes").item() == 108
-    # The trap works: for another judge the calling process dies of the import each time.
+    # The trap works: for another judge the worker process dies of the import each time.
     folder = tmp_path / "desk"
     folder.mkdir()
     (folder / "desk.toml").write_text(DESK)

@@ -62,7 +62,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
 ) -> None:
     # a provider of one's own, whose server finds nothing installed
     (tmp_path / "served_by.py").write_text(
-        "from tasks.engine import local_model as served\n"
+        "from flows.serving import local_models as served\n"
         "served.find_spec = lambda _: None\nserved.main()\n"
     )
     folder = tmp_path / "providers"
@@ -84,7 +84,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
         VOIRDIRE_PROVIDERS=str(folder),
     )
     assert done.returncode == 2
-    assert "nobody serves one at http://127.0.0.1:9/v1" in done.stderr
+    assert "no server for one at http://127.0.0.1:9/v1" in done.stderr
     assert "Run `make setup-local`" in done.stderr
     assert done.stderr.count("\n") == 1
     assert warehouse.read(Votes).is_empty()

@@ -208,7 +208,7 @@ def test_a_signal_keeps_every_reply_that_came(
     process.send_signal(stop)
     assert process.wait(timeout=60) == 128 + stop
     (line,) = said(tmp_path).read_text().splitlines()
-    assert line == "voirdire: stopped. All saved votes are kept. Run the command again to go on."
+    assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
     told = emulated.stats()
     assert 0 < told["replies"] < BALLOTS
@@ -437,7 +437,7 @@ def test_what_a_failed_vote_keeps_back_is_a_gap_too(
     ).item()
     assert state == "completed with gaps"
     assert planned == before + asked + failed + left_out == 3 * BALLOTS
-    assert "its pair's vote before it failed" in " ".join(done.stdout.split())
+    assert "the vote before it on the same pair failed" in " ".join(done.stdout.split())
 
 
 def test_a_stopping_rule_saves_calls(

@@ -188,7 +188,7 @@ def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyP
 
     stopped: list[int] = []
     monkeypatch.setattr(audit, "_audit", confirm)
-    monkeypatch.setattr("flows.running.processes.leave", stopped.append)
+    monkeypatch.setattr("flows.running.processes.exit_now", stopped.append)
     done = CliRunner().invoke(main, ["audit", *WORDS["audit"]])
     assert stopped == [130]
     assert done.stderr.startswith("voirdire: stopped.")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from flows.results import stages
 from flows.studies import STUDIES
-from tasks import stages
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]

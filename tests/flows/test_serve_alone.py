@@ -469,7 +469,7 @@ def test_a_schedule_that_comes_to_spend_is_switched_off(serving: Any) -> None:
     own.write_text(paid.replace("* * * * *", "0 3 * * *"))
     serving.stop()
     said = serving.start()
-    assert "minutely: can spend money now: its schedule was switched off" in said
+    assert "minutely: can now spend money, so its schedule was switched off" in said
     [schedule] = serving.deployment("minutely")["schedules"]
     assert (schedule["schedule"]["cron"], schedule["active"]) == ("0 3 * * *", False)
     assert re.search(r"minutely +0 3 \* \* \* Europe/Berlin +off +missing: PAID_API_KEY", said)

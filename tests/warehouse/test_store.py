@@ -2,6 +2,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -203,6 +204,18 @@ def test_a_query_takes_parameters_and_may_give_nothing(stocked: Warehouse) -> No
     asked = stocked.query("select ballot_id from votes where ballot_id = ?", ["b1"])
     assert asked.rows() == [("b1",)]
     assert stocked.query("").is_empty()
+
+
+def test_several_queries_take_one_visit(
+    stocked: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: (opened.append(a), connect(*a, **k))[1])
+    one, named, none = stocked.query_all(
+        ("select ? as n", [1]), ("select $n as n", {"n": 2}), ("select * from drifts", [])
+    )
+    assert (one.item(), named.item(), none.height) == (1, 2, 0)
+    assert len(opened) == 1
 
 
 def test_times_come_back_in_utc(stocked: Warehouse) -> None:

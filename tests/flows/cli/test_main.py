@@ -23,13 +23,13 @@ GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target":
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No server, no calling process: an error must come before either is used."""
+    """No server, no worker process: an error must come before either is used."""
     monkeypatch.chdir(tmp_path)
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(tmp_path / "voirdire.duckdb"))
     monkeypatch.setattr(audit, "find_server", lambda _: Access("http://127.0.0.1:9/api"))
-    monkeypatch.setattr(audit, "caller", lambda: None)
+    monkeypatch.setattr(audit, "shared_worker", lambda: None)
 
 
 def test_no_command_shows_the_help_once() -> None:
@@ -90,7 +90,7 @@ def test_unknown_names_and_odd_designs(
 def test_a_first_run_that_cannot_begin_leaves_a_row(
     words: tuple[str, ...], parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.serving.server.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("flows.serving.server.ANSWER_SECONDS", 0.5)
     said = refused("audit", *words)
     assert all(part in said for part in parts), said
     assert _failure(tmp_path) in said

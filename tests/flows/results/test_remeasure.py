@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results import remeasure as remeasuring
-from flows.running.processes import HOST, noted
+from flows.running.processes import HOST, process_note
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
@@ -111,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("flows.running.processes.leave", sys.exit)
+    monkeypatch.setattr("flows.running.processes.exit_now", sys.exit)
     monkeypatch.setattr(remeasuring, "drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"
@@ -123,8 +123,8 @@ def test_one_that_fails_says_so_in_runs(
 
 def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        gone = f"{HOST}/{noted(process.pid)}"
-    here = f"{HOST}/{noted(os.getpid())}"
+        gone = f"{HOST}/{process_note(process.pid)}"
+    here = f"{HOST}/{process_note(os.getpid())}"
     for run, place in (("dead", gone), ("alive", here)):
         row = first_row("audit", run, make_study("quick", {"name": "another"}), datetime.now(UTC))
         warehouse.start_run({**row, "process": place, "state": "running"})

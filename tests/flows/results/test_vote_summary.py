@@ -2,9 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from flows.results.vote_summary import numbers_of, people_line, probed_line
+from flows.results.vote_summary import probed_line, vote_facts
 from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.results import Estimates
@@ -51,10 +49,12 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
     assert probed_line(store, "s") == (
         "offline/x repeated its vote in 3 of 4 probes: it was asked one vote per order"
     )
-    assert people_line(store, Study(name="s")) == (
-        "2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar."
-    )
-    assert (probed_line(store, "other"), people_line(store, Study(name="other"))) == ("", "")
-    told = numbers_of(store, "s")
-    assert isinstance(told, pl.DataFrame)
-    assert told["statistic"].to_list() == ["mps"]
+    facts = vote_facts(store, Study(name="s"))
+    assert facts.people == ("2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar.")
+    assert facts.probed == f"{probed_line(store, 's')}."
+    assert facts.persons == {"people/ann", "people/bob"}
+    assert facts.jury_usd is None
+    assert facts.numbers["statistic"].to_list() == ["mps"]
+    others = vote_facts(store, Study(name="other"))
+    assert (others.probed, others.people, others.persons) == ("", "", frozenset())
+    assert others.numbers.is_empty()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.running import budget_check
-from flows.running.budget_check import budget_line, without_bounds
+from flows.running import readiness
+from flows.running.readiness import budget_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
 
@@ -33,10 +33,10 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Make:
         **judge: Any,
     ) -> Study:
         one = Judge(**{"judge": NAME, "provider": "desk", "model": "hosted_vllm/one", **judge})
-        monkeypatch.setattr(budget_check, "JUDGES", {NAME: one})
-        monkeypatch.setattr(budget_check, "PROVIDERS", Catalogue())
-        monkeypatch.setattr(budget_check, "provider_of", lambda _: Provider(simulated=simulated))
-        monkeypatch.setattr(budget_check, "dropped_params", lambda *_: {NAME: [*dropped]})
+        monkeypatch.setattr(readiness, "JUDGES", {NAME: one})
+        monkeypatch.setattr(readiness, "PROVIDERS", Catalogue())
+        monkeypatch.setattr(readiness, "provider_of", lambda _: Provider(simulated=simulated))
+        monkeypatch.setattr("tasks.judge.dropped_params", lambda *_: {NAME: [*dropped]})
         return Study(judges=[NAME], budget_usd=budget)
 
     return make
@@ -73,8 +73,8 @@ ENDLESS = "no max_tokens (params = { max_tokens = ... })"
 )
 def test_what_is_missing_is_named(study: Make, judge: dict[str, Any], missing: str) -> None:
     assert without_bounds(study(**judge)) == {
-        NAME: "the budget of 5 USD cannot hold, as nothing bounds a call's cost: hosted_vllm/one "
-        f"has {missing}; give it in desk.toml, or ask without a budget"
+        NAME: "the budget of 5 USD cannot hold, because a call's cost has no bound: "
+        f"hosted_vllm/one has {missing}; give it in desk.toml, or ask without a budget"
     }
 
 
@@ -82,10 +82,10 @@ def test_what_is_missing_is_named(study: Make, judge: dict[str, Any], missing: s
     ("usd", "most", "said"),
     [
         (6.0, 9.0, "is exceeded by the estimate (6.00 USD, at most 9.00)"),
-        (5.0, 9.0, "holds the estimate (5.00 USD, at most 9.00), but not the most"),
-        (1.0, 5.0, "holds the estimate, and the most that it may come to (1.00 USD"),
-        (None, 5.0, "cannot be compared with a cost that is unknown"),
-        (1.0, None, "cannot be compared with a cost that is unknown"),
+        (5.0, 9.0, "covers the estimate (5.00 USD, at most 9.00), but not the highest"),
+        (1.0, 5.0, "covers the estimate and the highest possible cost (1.00 USD"),
+        (None, 5.0, "cannot be compared with the cost, which is unknown"),
+        (1.0, None, "cannot be compared with the cost, which is unknown"),
     ],
 )
 def test_a_budget_suffices_or_not(usd: float | None, most: float | None, said: str) -> None:

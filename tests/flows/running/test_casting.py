@@ -1,4 +1,4 @@
-"""What is kept when the calling process dies."""
+"""What is kept when the worker process dies."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ Journal.__init__ = ends
 
 
 def _worker(process: "subprocess.Popen[bytes]") -> int | None:
-    """Return the calling process of a run; null while it has none."""
+    """Return the worker process of a run; null while it has none."""
     for thread in Path(f"/proc/{process.pid}/task").iterdir():
         with suppress(OSError):
             for pid in (thread / "children").read_text().split():
@@ -152,9 +152,9 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
         assert process.returncode == 1
     line = error.splitlines()[-1]
     assert f"held open by process {holder.pid}" in line
-    assert "for reading, longer than the 1 s" in line
+    assert "for reading for more than the 1 s" in line
     assert f"{warehouse.path}.replies" in line
-    assert "the next run saves them and asks none of them again" in line
+    assert "the next run saves them and does not ask them again" in line
     assert warehouse.read(Votes).height < BALLOTS
     again = voirdire_process(*SMALL)
     assert again.returncode == 0, again.stderr
@@ -180,7 +180,7 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
         *SMALL, PYTHONPATH=os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
     )
     assert done.returncode == 0, done.stderr
-    assert "the calling process ended with code 3" in " ".join(done.stdout.split())
+    assert "the worker process ended with code 3" in " ".join(done.stdout.split())
     assert f"{BALLOTS} cast, 0 without a reply" in " ".join(done.stdout.split())
     assert warehouse.read(Votes).height == BALLOTS
     # each process keeps five replies; what was in flight as it died may be asked once more
@@ -240,12 +240,12 @@ def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
     done = voirdire_process(*SMALL, "--wave", "2", PYTHONPATH=path)
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
-    assert "the calling process ended with code 3" in line
+    assert "the worker process ended with code 3" in line
     assert "restarted 3 times" in line
-    assert "Earlier results stay" in line
+    assert "Earlier results stand" in line
     state, error = warehouse.query("select state, error from runs order by started_at").row(1)
     assert state == "failed"
-    assert "the calling process ended with code 3" in error
+    assert "the worker process ended with code 3" in error
     assert warehouse.query("from estimates order by all").to_dicts() == earlier
     assert (tmp_path / "reports" / "quick.html").read_bytes() == report
     assert voirdire_process(*SMALL, "--wave", "2").returncode == 0

@@ -11,7 +11,7 @@ import pytest
 
 from flows.running import recovery
 from flows.running.counts import Counts
-from flows.running.processes import HOST, host_of, noted
+from flows.running.processes import HOST, host_of, process_note
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import RunRow
 from flows.studies import Study
@@ -56,7 +56,7 @@ def test_a_clock_that_is_set_kills_no_run_of_this_host(store: Warehouse, jump: t
 
 def test_a_run_whose_process_has_ended_is_dead(store: Warehouse) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        note = noted(process.pid)
+        note = process_note(process.pid)
         _shift(store, timedelta(0), process=f"{HOST}/{note}")
         mark_dead_runs(store)
         assert _state(store) == "running"

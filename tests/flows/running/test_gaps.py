@@ -118,7 +118,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert voirdire(*SMALL, "--dataset", "gone.jsonl").returncode == 2
     rows = warehouse.query(query).rows()[2:]
     assert [row[:2] for row in rows] == [("other", "failed"), ("quick", "failed")]
-    assert "no judge can be asked, and no earlier vote is there" in rows[0][2]
+    assert "no judge can be asked, and no earlier vote exists" in rows[0][2]
     assert "gone.jsonl" in rows[1][2]
     # With the key the same command asks what is missing.
     whole = voirdire(*SMALL, EMU_KEY="sk-1")

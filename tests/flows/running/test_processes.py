@@ -4,27 +4,27 @@ import os
 import subprocess
 import sys
 
-from flows.running.processes import identity, noted, still_runs
+from flows.running.processes import identity, is_running, process_note
 
 
 def test_this_process_runs() -> None:
-    assert still_runs(noted(os.getpid()))
+    assert is_running(process_note(os.getpid()))
     assert identity(os.getpid()) == identity(os.getpid())
 
 
 def test_one_that_has_ended_does_not() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        note = noted(process.pid)
+        note = process_note(process.pid)
         process.wait()
     assert identity(process.pid) is None
-    assert not still_runs(note)
-    assert not still_runs(str(process.pid))
+    assert not is_running(note)
+    assert not is_running(str(process.pid))
 
 
 def test_one_that_began_later_only_has_its_number() -> None:
-    assert not still_runs(f"{os.getpid()}@1")
+    assert not is_running(f"{os.getpid()}@1")
 
 
 def test_one_of_another_user_runs() -> None:
     # Process 1 is never ours to signal, and its start can be read all the same.
-    assert still_runs(noted(1))
+    assert is_running(process_note(1))

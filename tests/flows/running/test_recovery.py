@@ -123,7 +123,7 @@ def test_replies_without_a_ballot_or_prompt_are_kept(
     path = _leave(shelf, "b0", "gone")
     (note,) = recover(shelf)
     assert _cast(shelf) == ["b0"]
-    assert "1 replies are to ballots or judge prompts that are not there any more" in note
+    assert "1 replies belong to ballots or judge prompts that no longer exist" in note
     assert path.with_suffix(".bad").exists()
     _leave(shelf, "b1")
     monkeypatch.delitem(PROMPTS.files, "pair_v1")
@@ -155,7 +155,7 @@ def test_a_journal_whose_writer_is_about_to_end_is_waited_for(shelf: Warehouse) 
 def test_a_journal_that_is_still_written_is_left_alone(
     shelf: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(recovery, "WORKER_END_SECONDS", 0.1)
     journal = Journal(journal_of(shelf, "old"))
     journal.write(_line("b0"))
     assert recover(shelf) == []

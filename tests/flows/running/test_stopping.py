@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from flows.running.processes import Terminated, run_aside, sigterm_interrupts
+from flows.running.processes import Terminated, run_in_thread, sigterm_interrupts
 
 
 def test_what_is_run_aside_returns_or_raises() -> None:
@@ -16,9 +16,9 @@ def test_what_is_run_aside_returns_or_raises() -> None:
             raise LookupError("no such thing")
         return threading.current_thread()
 
-    assert run_aside(lambda: work(fault=False)) is not threading.main_thread()
+    assert run_in_thread(lambda: work(fault=False)) is not threading.main_thread()
     with pytest.raises(LookupError, match="no such thing"):
-        run_aside(lambda: work(fault=True))
+        run_in_thread(lambda: work(fault=True))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_signal_cancels_what_is_run_aside_and_lets_it_end(
             ended.append("well")
 
     with sigterm_interrupts(), pytest.raises(raised) as stop:
-        run_aside(work)
+        run_in_thread(work)
     assert stop.type is raised
     assert ended == ["well"]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

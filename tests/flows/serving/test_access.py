@@ -17,7 +17,7 @@ from flows.running.processes import identity
 from flows.serve import _say_of_server
 from flows.serving import access
 from flows.serving import server as prefect_server
-from flows.serving.access import Access, kept, kept_auth, own_server
+from flows.serving.access import Access, own_server, stored, stored_auth
 from flows.serving.deployments import merge
 from flows.serving.server import (
     Problem,
@@ -59,7 +59,7 @@ def somebody() -> Iterator[str]:
 
 def test_the_users_own_server_is_found_while_it_runs() -> None:
     assert find_server() is None
-    with kept(OWN, os.getpid()):
+    with stored(OWN, os.getpid()):
         assert own_server() == (OWN, os.getpid())
         assert find_server() == OWN
         assert find_server("http://other:1/") == Access("http://other:1/api", None)
@@ -69,15 +69,15 @@ def test_the_users_own_server_is_found_while_it_runs() -> None:
 def test_a_named_server_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://named:1/api")
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "a:b")
-    with kept(OWN, os.getpid()):
+    with stored(OWN, os.getpid()):
         assert find_server() == Access("http://named:1/api", "a:b")
-    with pytest.raises(ValueError, match="not the address of a server"):
+    with pytest.raises(ValueError, match="not the address of a Prefect server"):
         find_server("file:///etc/passwd")
 
 
 def test_a_server_whose_process_is_gone_is_not_found() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        with kept(OWN, process.pid):
+        with stored(OWN, process.pid):
             assert own_server() == (OWN, process.pid)
             process.kill()
             process.wait()
@@ -87,7 +87,7 @@ def test_a_server_whose_process_is_gone_is_not_found() -> None:
 
 
 def test_a_later_process_of_the_same_number_is_another(tmp_path: Path) -> None:
-    with kept(OWN, os.getpid()):
+    with stored(OWN, os.getpid()):
         place = tmp_path / "voirdire" / "server.json"
         place.write_text(json.dumps({**json.loads(place.read_text()), "is": "earlier/1"}))
         assert own_server() is None
@@ -95,14 +95,14 @@ def test_a_later_process_of_the_same_number_is_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["server.json", "."])
 def test_a_file_that_others_may_write_is_not_believed(tmp_path: Path, place: str) -> None:
-    with kept(OWN, os.getpid()):
+    with stored(OWN, os.getpid()):
         (tmp_path / "voirdire" / place).chmod(0o777)
         assert own_server() is None
         (tmp_path / "voirdire" / place).chmod(0o700)
 
 
 def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    with kept(OWN, os.getpid()):
+    with stored(OWN, os.getpid()):
         place = tmp_path / "voirdire" / "server.json"
         place.rename(tmp_path / "elsewhere")
         place.symlink_to(tmp_path / "elsewhere")
@@ -110,12 +110,12 @@ def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_the_string_is_generated_once_and_kept_private(tmp_path: Path) -> None:
-    first = kept_auth()
-    assert kept_auth() == first
+    first = stored_auth()
+    assert stored_auth() == first
     assert (tmp_path / "voirdire" / "auth").stat().st_mode & 0o777 == 0o600
     (tmp_path / "voirdire" / "auth").chmod(0o644)
     # Others may have read it.
-    assert kept_auth() != first
+    assert stored_auth() != first
 
 
 def test_a_server_lets_in_whoever_knows_its_string(somebody: str) -> None:
@@ -186,11 +186,11 @@ def test_within_20_seconds_it_is_told_what_our_own_server_said(
             # Once told, it goes on waiting.
             server._process.kill()
 
-    with pytest.raises(RuntimeError, match="ended as it started"):
+    with pytest.raises(RuntimeError, match="failed to start"):
         server.wait(say)
     [(when, text)] = said
     assert 10 < when < 20
-    assert text.endswith("So far it has said: no space left")
+    assert text.endswith("Its output so far: no space left")
 
 
 @pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
@@ -226,7 +226,7 @@ def test_commands_tell_that_their_server_does_not_answer(
                 if "has not answered" in line:
                     break
             process.terminate()
-    found = re.search(r"The Prefect server has not answered for \d+ s\. So far it has", said)
+    found = re.search(r"The Prefect server has not answered for \d+ s\. Its output so far", said)
     assert found, said
 
 
@@ -235,7 +235,7 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
 ) -> None:
     monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "oracle://nowhere")
     server = Server(listener=_say_of_server)
-    with pytest.raises(RuntimeError, match=r"(?s)ended as it started \(exit code 3\): .*oracle"):
+    with pytest.raises(RuntimeError, match=r"(?s)failed to start \(exit code 3\): .*oracle"):
         server.wait()
     # What it writes, errors too, has reached the terminal.
     lines = capsys.readouterr().err.splitlines()
@@ -267,7 +267,7 @@ def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) ->
     forwarded = [line for line in lines if line.startswith("prefect server: ")]
     assert any("oracle" in line for line in forwarded), done.stderr
     assert any("Traceback" in line for line in forwarded)
-    assert "ended as it started (exit code 3)" in done.stderr
+    assert "failed to start (exit code 3)" in done.stderr
 
 
 def test_a_port_that_is_taken_is_reported_at_once() -> None:
@@ -280,14 +280,14 @@ def test_a_port_that_is_taken_is_reported_at_once() -> None:
 
 
 def test_a_server_of_our_own_is_told_of_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.serving.server.SECONDS_BETWEEN_WORDS", 0.2)
-    monkeypatch.setattr("flows.serving.server.SILENCE_SECONDS", 0.4)
+    monkeypatch.setattr("flows.serving.server.SECONDS_BETWEEN_MESSAGES", 0.2)
+    monkeypatch.setattr("flows.serving.server.SECONDS_BEFORE_OUTPUT", 0.4)
     said: list[str] = []
     server = Server(auth=AUTH)
     try:
         server.wait(said.append, progress=True)
         assert said[0].startswith("The Prefect server is starting (")
-        assert sum("So far it has said: " in line for line in said) == 1
+        assert sum("Its output so far: " in line for line in said) == 1
         require_answer(server.access)
         assert asks_for_authentication(server.access)
     finally:
@@ -299,8 +299,8 @@ def test_a_folder_of_somebody_else_is_refused(
 ) -> None:
     (tmp_path / "voirdire").mkdir()
     monkeypatch.setattr(access.os, "getuid", lambda: os.geteuid() + 1)
-    with pytest.raises(ValueError, match="is not a folder of yours"):
-        kept_auth()
+    with pytest.raises(ValueError, match="is not a folder that you own"):
+        stored_auth()
 
 
 BASE = {"study": {"name": "n", "budget_usd": 40.0, "limit": None, "judges": ["a"]}}

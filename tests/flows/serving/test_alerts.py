@@ -105,7 +105,7 @@ def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[
 def test_an_alert_starts_the_other_study_once(watched: Any, named: str, tmp_path: Path) -> None:
     started, said = watched("alert", "on", named=named)
     assert started == ["deep"]
-    assert "Drift: deep is run too" in said
+    assert "Drift was found: started deep" in said
     assert not (tmp_path / "other").exists()
 
 
@@ -113,7 +113,7 @@ def test_an_alert_starts_the_other_study_once(watched: Any, named: str, tmp_path
     ("state", "step", "deep", "part"),
     [
         ("alert", "off", "budget_usd = 3", "`voirdire schedules --on deep`"),
-        ("alert", "on", "", "it can spend, and has no budget_usd"),
+        ("alert", "on", "", "it can spend money and has no budget_usd"),
         ("suspect", "on", "budget_usd = 3", ""),
     ],
 )

@@ -44,14 +44,14 @@ def test_a_message_that_fails_is_told_once_and_sent_again_after_a_pause(
     assert asyncio.run(run()) == [None, None, None, None, "taken", 4]
     assert sent == [1000.0, 1061.0]
     (said,) = [each.getMessage() for each in caplog.records]
-    assert said.startswith("The Prefect server does not answer (ConnectError): its UI will lack")
+    assert said.startswith("The Prefect server does not respond (ConnectError), so its UI will not")
 
 
 def test_a_server_that_hangs_is_not_waited_for(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert clock
-    monkeypatch.setattr(prefect_reporting, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(prefect_reporting, "MESSAGE_SECONDS", 0.05)
 
     async def hang() -> None:
         await asyncio.sleep(60)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tasks.engine import batches, queue, worker
-from tasks.engine.batches import Seen
+from tasks.engine.batches import BatchStatus
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.queue import Engine
-from tasks.engine.worker import Steps
+from tasks.engine.worker import BatchSteps
 from tasks.providers import Judge, Provider, UsdPerMillion
 
 PRICE = UsdPerMillion(prompt=1_000_000, completion=0)
@@ -27,8 +27,8 @@ JUDGE = Judge(
     usd_per_million=PRICE,
     params={"max_tokens": 1},
 )
-LOST = CallError("connection lost", passing=True, free=False)
-REFUSED = CallError("no such file", passing=False)
+LOST = CallError("connection lost", transient=True, free=False)
+REFUSED = CallError("no such file", transient=False)
 Told = dict[str, Any]
 
 
@@ -40,8 +40,8 @@ class Shop:
         self.made: dict[str, str] = {}
         self.uploads: list[bytes] = []
         self.takes_the_lost = False
-        self.looks_before_it_is_listed = 0
-        self.seen = Seen("batch_1", "completed")
+        self.searches_without_result = 0
+        self.status = BatchStatus("batch_1", "completed")
 
     def _fail(self, verb: str) -> None:
         if faults := self.faults.get(verb):
@@ -65,14 +65,14 @@ class Shop:
 
     async def find(self, _: Any, __: Judge, batch: str) -> str | None:
         self._fail("find")
-        self.looks_before_it_is_listed -= 1
-        if self.looks_before_it_is_listed >= 0:
+        self.searches_without_result -= 1
+        if self.searches_without_result >= 0:
             return None
         return self.made.get(batch)
 
-    async def look(self, *_: Any) -> Seen:
-        self._fail("look")
-        return self.seen
+    async def status_of(self, *_: Any) -> BatchStatus:
+        self._fail("status_of")
+        return self.status
 
     async def download(self, *_: Any) -> bytes:
         self._fail("download")
@@ -87,12 +87,12 @@ class Shop:
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop = Shop()
-    for verb in ("request_body", "upload", "create", "find", "look", "download", "replies"):
+    for verb in ("request_body", "upload", "create", "find", "status_of", "download", "replies"):
         monkeypatch.setattr(batches, verb, getattr(shop, verb))
     monkeypatch.setattr(queue, "FIRST_WAIT_SECONDS", 0.001)
-    assert sum(worker.SECONDS_BEFORE_LOOKS) > 10
-    short = tuple(seconds / 1000 for seconds in worker.SECONDS_BEFORE_LOOKS)
-    monkeypatch.setattr(worker, "SECONDS_BEFORE_LOOKS", short)
+    assert sum(worker.SECONDS_BEFORE_SEARCHES) > 10
+    short = tuple(seconds / 1000 for seconds in worker.SECONDS_BEFORE_SEARCHES)
+    monkeypatch.setattr(worker, "SECONDS_BEFORE_SEARCHES", short)
     return shop
 
 
@@ -100,48 +100,48 @@ Take = Callable[..., Told]
 
 
 @pytest.fixture
-def steps() -> Steps:
+def steps() -> BatchSteps:
     return _steps(None)
 
 
-def _steps(budget: float | None) -> Steps:
+def _steps(budget: float | None) -> BatchSteps:
     async def call(*_: Any) -> Reply:
         raise AssertionError("nothing is asked by itself")
 
-    return Steps(Engine(call, budget))
+    return BatchSteps(Engine(call, budget))
 
 
-def _take(steps: Steps, step: str, **words: Any) -> Told:
-    return asyncio.run(steps.take(JUDGE, step, words))
+def _take(steps: BatchSteps, step: str, **words: Any) -> Told:
+    return asyncio.run(steps.run(JUDGE, step, words))
 
 
-def _pack(steps: Steps, number: int) -> Told:
+def _pack(steps: BatchSteps, number: int) -> Told:
     ballots = [{"ballot_id": f"b{n}", "messages": MESSAGES, "params": {}} for n in range(number)]
     assert _take(steps, "draft", ballots=ballots) == {}
     return _take(steps, "pack", drafted=number)
 
 
-def _spent(steps: Steps) -> tuple[float, float]:
+def _spent(steps: BatchSteps) -> tuple[float, float]:
     budget = steps._engine.budget
     return budget.spent, budget._reserved
 
 
-def test_ballots_become_a_batch_and_its_replies(shop: Shop, steps: Steps) -> None:
+def test_ballots_become_a_batch_and_its_replies(shop: Shop, steps: BatchSteps) -> None:
     told = _pack(steps, 3)
     (packed,) = told["packed"]
     assert packed["ballots"] == ["b0", "b1", "b2"]
     assert (told["left"], told["reason"], told["dropped_params"]) == ([], None, '["user"]')
     assert _take(steps, "create", batch=packed["batch"]) == {"provider_batch": "batch_1"}
     assert shop.uploads[0].count(b"\n") == 3
-    seen = _take(steps, "look", provider_batch="batch_1")
-    assert seen["state"] == "completed"
-    came = _take(steps, "collect", seen=seen, stop=True, **packed)["replies"]
+    status = _take(steps, "status", provider_batch="batch_1")
+    assert status["state"] == "completed"
+    came = _take(steps, "collect", status=status, stop=True, **packed)["replies"]
     assert {b: reply["text"] for b, reply in came.items()} == dict.fromkeys(came, "[[A]]")
     assert _take(steps, "pack", drafted=0)["packed"] == []
 
 
 def test_a_process_that_was_restarted_packs_and_sends_nothing_it_does_not_have(
-    shop: Shop, steps: Steps
+    shop: Shop, steps: BatchSteps
 ) -> None:
     ballots = [{"ballot_id": "b0", "messages": MESSAGES, "params": {}}]
     _take(steps, "draft", ballots=ballots)
@@ -163,8 +163,8 @@ def test_what_does_not_fit_under_the_cap_is_left_for_the_next_batch() -> None:
     assert told["left"] == ["b2", "b3"]
     assert "the budget of 250 USD is used up" in told["reason"]
     _take(steps, "create", batch=packed["batch"])
-    seen = _take(steps, "look", provider_batch="batch_1")
-    _take(steps, "collect", seen=seen, stop=True, **packed)
+    status = _take(steps, "status", provider_batch="batch_1")
+    _take(steps, "collect", status=status, stop=True, **packed)
     assert _spent(steps) == (2.0, 0.0)
     assert len(_pack(steps, 4)["packed"][0]["ballots"]) == 2
 
@@ -174,8 +174,8 @@ def test_a_budget_needs_a_bound() -> None:
     endless = JUDGE.model_copy(update={"params": {}})
     steps = _steps(5)
     draft = {"ballots": [{"ballot_id": "b", "messages": MESSAGES, "params": {}}]}
-    asyncio.run(steps.take(endless, "draft", draft))
-    assert "has no bound" in asyncio.run(steps.take(endless, "pack", {"drafted": 1}))["fault"]
+    asyncio.run(steps.run(endless, "draft", draft))
+    assert "has no bound" in asyncio.run(steps.run(endless, "pack", {"drafted": 1}))["failure"]
 
 
 def test_a_batch_that_was_perhaps_made_is_looked_for_before_it_is_made_again(shop: Shop) -> None:
@@ -195,10 +195,10 @@ def test_what_is_surely_not_made_costs_nothing(shop: Shop) -> None:
     (packed,) = _pack(steps, 1)["packed"]
     assert _spent(steps) == (0.0, 100.0)
     told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"fault": "openai/x stopped: no such file", "passing": False, "free": True}
+    assert told == {"failure": "openai/x stopped: no such file", "transient": False, "free": True}
     assert _spent(steps) == (0.0, 0.0)
     # nothing more is asked of this judge
-    assert _take(steps, "draft", ballots=[])["fault"] == "openai/x stopped: no such file"
+    assert _take(steps, "draft", ballots=[])["failure"] == "openai/x stopped: no such file"
 
 
 def test_what_may_have_been_made_stays_set_aside(shop: Shop) -> None:
@@ -206,7 +206,7 @@ def test_what_may_have_been_made_stays_set_aside(shop: Shop) -> None:
     steps = _steps(1000)
     (packed,) = _pack(steps, 1)["packed"]
     told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"fault": "connection lost", "passing": True, "free": False}
+    assert told == {"failure": "connection lost", "transient": True, "free": False}
     assert _spent(steps) == (0.0, 100.0)
 
 
@@ -215,37 +215,39 @@ def test_a_file_that_does_not_get_there_costs_nothing(shop: Shop) -> None:
     steps = _steps(1000)
     (packed,) = _pack(steps, 1)["packed"]
     told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"fault": "connection lost", "passing": True, "free": True}
+    assert told == {"failure": "connection lost", "transient": True, "free": True}
     assert _spent(steps) == (0.0, 0.0)
 
 
 def test_a_batch_that_is_refused_stops_its_judge_unless_another_run_sent_it(shop: Shop) -> None:
-    shop.seen = Seen("batch_1", "failed", "bad line")
+    shop.status = BatchStatus("batch_1", "failed", "bad line")
     for stop in (True, False):
         steps = _steps(1000)
         (packed,) = _pack(steps, 1)["packed"]
-        seen = _take(steps, "look", provider_batch="batch_1")
-        told = _take(steps, "collect", seen=seen, stop=stop, **packed)
-        said = told["fault"] if stop else told["replies"]["b0"]["error"]
+        status = _take(steps, "status", provider_batch="batch_1")
+        told = _take(steps, "collect", status=status, stop=stop, **packed)
+        said = told["failure"] if stop else told["replies"]["b0"]["error"]
         assert said == ("openai/x stopped: its batch batch_1 failed: bad line" if stop else "No.")
         assert _spent(steps) == (0.0, 0.0)
 
 
-def test_faults_that_pass_are_waited_out_and_others_are_told(shop: Shop, steps: Steps) -> None:
-    shop.faults = {"look": [LOST] * 3}
-    assert _take(steps, "look", provider_batch="b")["state"] == "completed"
-    shop.faults = {"look": [RuntimeError("a surprise")]}
-    told = _take(steps, "look", provider_batch="b")
-    assert told == {"fault": "RuntimeError: a surprise", "passing": False, "free": False}
+def test_faults_that_pass_are_waited_out_and_others_are_told(shop: Shop, steps: BatchSteps) -> None:
+    shop.faults = {"status_of": [LOST] * 3}
+    assert _take(steps, "status", provider_batch="b")["state"] == "completed"
+    shop.faults = {"status_of": [RuntimeError("a surprise")]}
+    told = _take(steps, "status", provider_batch="b")
+    assert told == {"failure": "RuntimeError: a surprise", "transient": False, "free": False}
     # what is under way is looked at all the same, and the judge is not stopped
-    assert _take(steps, "look", provider_batch="b")["state"] == "completed"
+    assert _take(steps, "status", provider_batch="b")["state"] == "completed"
     assert len(_pack(steps, 1)["packed"]) == 1
 
 
-def test_a_surprise_tells_no_key(shop: Shop, steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_shows_no_key(
+    shop: Shop, steps: BatchSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OTHER_KEY", "sk-other")
-    shop.faults = {"look": [RuntimeError("not sk-other")]}
-    assert _take(steps, "look", provider_batch="b")["fault"] == "RuntimeError: not [key]"
+    shop.faults = {"status_of": [RuntimeError("not sk-other")]}
+    assert _take(steps, "status", provider_batch="b")["failure"] == "RuntimeError: not [key]"
 
 
 @pytest.mark.filterwarnings("ignore")  # litellm and what it builds on warn about each other
@@ -267,8 +269,8 @@ def test_an_answer_that_drips_is_broken_off_and_may_be_tried_again() -> None:
         for _ in range(2):
             began = asyncio.get_running_loop().time()
             with pytest.raises(CallError, match=r"took longer than 0\.5 s") as late:
-                await batches.look(provider, JUDGE, "batch_1")
-            assert (late.value.passing, late.value.free) == (True, False)
+                await batches.status_of(provider, JUDGE, "batch_1")
+            assert (late.value.transient, late.value.free) == (True, False)
         server.close()
         return asyncio.get_running_loop().time() - began
 
@@ -276,10 +278,10 @@ def test_an_answer_that_drips_is_broken_off_and_may_be_tried_again() -> None:
     assert asyncio.run(ask()) < 2
 
 
-def test_a_batch_that_is_listed_late_is_not_made_again(shop: Shop, steps: Steps) -> None:
+def test_a_batch_that_is_listed_late_is_not_made_again(shop: Shop, steps: BatchSteps) -> None:
     (packed,) = _pack(steps, 1)["packed"]
     shop.takes_the_lost, shop.faults["create"] = True, [LOST]
-    shop.looks_before_it_is_listed = 3
+    shop.searches_without_result = 3
     told = _take(steps, "create", batch=packed["batch"])
     assert told == {"provider_batch": "batch_1"}
     assert shop.made == {packed["batch"]: "batch_1"}

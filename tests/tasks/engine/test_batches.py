@@ -10,15 +10,15 @@ import pytest
 from tasks.engine import batches, litellm_adapter
 from tasks.engine.batches import (
     KEY,
-    Seen,
+    BatchStatus,
     create,
     find,
-    look,
     read_lines,
     replies,
     request_body,
     request_line,
     split,
+    status_of,
 )
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.litellm_adapter import load_litellm
@@ -28,7 +28,7 @@ from tasks.providers import BATCHED, Judge, Provider, UsdPerMillion
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROVIDER = Provider(api_base="http://localhost:1/v1")
-DONE = Seen("batch_1", "completed", seconds=90.0)
+DONE = BatchStatus("batch_1", "completed", seconds=90.0)
 
 
 def _judge(route: str = "hosted_vllm", **more: Any) -> Judge:
@@ -58,7 +58,7 @@ def _line(ballot_id: str, body: Any = None, status: int = 200, **more: Any) -> b
     ).encode()
 
 
-def _of(judge: Judge, *lines: bytes, seen: Seen = DONE) -> Reply:
+def _of(judge: Judge, *lines: bytes, seen: BatchStatus = DONE) -> Reply:
     return replies(PROVIDER, judge, seen, [b"\n".join(lines)], ["b1"])["b1"]
 
 
@@ -100,23 +100,23 @@ def test_parameters_that_a_model_does_not_take_are_dropped_or_refused() -> None:
     assert ("verbosity" in body, dropped) == (False, ["verbosity"])
     with pytest.raises(CallError, match="verbosity") as refused:
         asyncio.run(request_body(PROVIDER, _judge(params=strange), messages, {}))
-    assert not refused.value.passing
+    assert not refused.value.transient
 
 
 def test_what_is_no_body_cannot_go_with_a_batch() -> None:
     judge = _judge("openai", params={"extra_headers": {"x": "y"}})
     with pytest.raises(CallError, match="a batch cannot send extra_headers") as refused:
         asyncio.run(request_body(PROVIDER, judge, [{"role": "user", "content": "Which?"}], {}))
-    assert not refused.value.passing
+    assert not refused.value.transient
 
 
 def test_files_keep_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {f"b{n}": b"x" * 10 for n in range(7)}
     assert list(split({})) == []
     assert list(split(lines)) == [list(lines)]
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 3)
+    monkeypatch.setattr(batches, "MAX_REQUESTS", 3)
     assert [len(part) for part in split(lines)] == [3, 3, 1]
-    monkeypatch.setattr(batches, "MOST_BYTES", 25)
+    monkeypatch.setattr(batches, "MAX_BYTES", 25)
     assert [len(part) for part in split(lines)] == [2, 2, 2, 1]
     # a line longer than a file stands alone: the provider says what is wrong with it
     assert list(split({"a": b"x" * 30, "b": b"x"})) == [["a"], ["b"]]
@@ -198,12 +198,15 @@ def test_of_two_lines_a_reply_counts_and_the_first() -> None:
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        (Seen("b", "expired"), "its batch expired"),
-        (Seen("b", "cancelled"), "its batch was cancelled"),
-        (Seen("b", "failed", error="line 3 is no JSON"), "its batch failed: line 3 is no JSON"),
+        (BatchStatus("b", "expired"), "its batch expired"),
+        (BatchStatus("b", "cancelled"), "its batch was cancelled"),
+        (
+            BatchStatus("b", "failed", error="line 3 is no JSON"),
+            "its batch failed: line 3 is no JSON",
+        ),
     ],
 )
-def test_a_batch_that_ended_early_keeps_the_replies_that_came(seen: Seen, said: str) -> None:
+def test_a_batch_that_ended_early_keeps_the_replies_that_came(seen: BatchStatus, said: str) -> None:
     came = replies(PROVIDER, _judge(), seen, [_line("b1", _body())], ["b1", "b2"])
     assert came["b1"].text == "[[A]]"
     assert came["b2"].error == said
@@ -274,13 +277,13 @@ def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
         "errors": None,
     }
     asked.append({"answer": SimpleNamespace(**told)})
-    assert asyncio.run(look(PROVIDER, _judge(), "b")) == Seen("b", "waiting")
+    assert asyncio.run(status_of(PROVIDER, _judge(), "b")) == BatchStatus("b", "waiting")
     errors = SimpleNamespace(
         data=[SimpleNamespace(message="Bad line."), SimpleNamespace(message="2")]
     )
     ended = {"status": "failed", "failed_at": 160, "error_file_id": "f2", "errors": errors}
     asked[0]["answer"] = SimpleNamespace(**{**told, **ended})
-    assert asyncio.run(look(PROVIDER, _judge(), "b")) == Seen(
+    assert asyncio.run(status_of(PROVIDER, _judge(), "b")) == BatchStatus(
         "b", "failed", "Bad line.; 2", ("f2",), 60.0
     )
 
@@ -304,7 +307,7 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
         "errors": SimpleNamespace(data=[SimpleNamespace(message=text)]),
     }
     asked.append({"answer": SimpleNamespace(**told)})
-    seen = asyncio.run(look(provider, _judge(), "b"))
+    seen = asyncio.run(status_of(provider, _judge(), "b"))
     assert seen.error == "Neither [key] nor [key]."
     line = _line("b1", {"error": {"message": text}}, status=400)
     reply = replies(provider, _judge(), DONE, [line], ["b1"])["b1"]

@@ -6,17 +6,16 @@ from typing import Any
 import pytest
 
 from tasks.engine import limits
-from tasks.engine.http import Door
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import (
-    FAULTS_IN_A_ROW,
+    FAILURES_IN_A_ROW,
     PAUSES,
     PAUSES_UNREACHED,
     UNREACHED_IN_A_ROW,
-    Breaker,
+    CircuitBreaker,
     GivenUpError,
 )
-from tasks.engine.queue import Engine
+from tasks.engine.queue import Engine, RequestSlot
 from tasks.providers import Judge, Provider
 
 MESSAGES = [{"role": "user", "content": "Which?"}]
@@ -29,12 +28,12 @@ def _ask(seconds: float, retry_after: float, number: int) -> tuple[list[Reply], 
     asked: list[float] = []
 
     async def call(*words: Any) -> Reply:
-        door: Door = words[-1]
-        await door.enter()
+        slot: RequestSlot = words[-1]
+        await slot.acquire()
         asked.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.005)
         if asked[-1] < asked[0] + seconds:
-            raise CallError("busy", passing=True, retry_after=retry_after)
+            raise CallError("busy", transient=True, retry_after=retry_after)
         return Reply("[[A]]")
 
     async def ask() -> list[Reply]:
@@ -54,12 +53,12 @@ def test_nobody_is_asked_before_the_time_that_the_provider_tells() -> None:
 
 def test_a_few_that_ask_for_a_moment_hold_nobody_up_but_many_do() -> None:
     async def run(number: int) -> float:
-        breaker, loop = Breaker("p", 9), asyncio.get_running_loop()
+        breaker, loop = CircuitBreaker("p", 9), asyncio.get_running_loop()
         for _ in range(number):
             breaker.fail("busy", trial=False, retry_after=0.2)
         began = loop.time()
-        assert breaker.lets_in(trial=False) == (number < 3)
-        assert await breaker.passage() is False
+        assert breaker.allows(trial=False) == (number < 3)
+        assert await breaker.wait() is False
         return loop.time() - began
 
     assert asyncio.run(run(2)) < 0.1
@@ -68,11 +67,11 @@ def test_a_few_that_ask_for_a_moment_hold_nobody_up_but_many_do() -> None:
 
 def test_a_reply_to_an_earlier_call_does_not_end_the_wait() -> None:
     async def run() -> float:
-        breaker, loop = Breaker("p", 9), asyncio.get_running_loop()
+        breaker, loop = CircuitBreaker("p", 9), asyncio.get_running_loop()
         began = loop.time()
         breaker.fail("busy", trial=False, retry_after=1.1)
         breaker.succeed()
-        await breaker.passage()
+        await breaker.wait()
         return loop.time() - began
 
     assert asyncio.run(run()) >= 1.1
@@ -80,12 +79,12 @@ def test_a_reply_to_an_earlier_call_does_not_end_the_wait() -> None:
 
 def test_a_pause_lasts_as_long_as_asked_and_does_not_count() -> None:
     async def run() -> None:
-        breaker, loop = Breaker("p", 0.001), asyncio.get_running_loop()
-        for _ in range(FAULTS_IN_A_ROW):
+        breaker, loop = CircuitBreaker("p", 0.001), asyncio.get_running_loop()
+        for _ in range(FAILURES_IN_A_ROW):
             breaker.fail("busy", trial=False, retry_after=0.05)
         for _ in range(2 * PAUSES):
             began = loop.time()
-            assert await breaker.passage()
+            assert await breaker.wait()
             breaker.fail("busy", trial=True, retry_after=0.05)
             assert loop.time() - began >= 0.045
         assert breaker.given_up is None
@@ -101,18 +100,18 @@ def test_who_asks_to_wait_for_too_long_is_left_alone(
     monkeypatch.setattr(limits, "_now", lambda: now[0])
 
     async def run() -> None:
-        breaker = Breaker("p", 1)
+        breaker = CircuitBreaker("p", 1)
         for seconds in asked:
             breaker.fail("busy", trial=False, retry_after=seconds)
             now[0] += seconds
         with pytest.raises(GivenUpError) as told:
-            await breaker.passage()
+            await breaker.wait()
         said = str(told.value)
         assert (
             f"p asks to wait {asked[-1]:g} s (Retry-After), after {sum(asked[:-1]):.0f} s" in said
         )
         assert "a run waits 3600 s in all" in said
-        assert not breaker.lets_in(trial=True)
+        assert not breaker.allows(trial=True)
 
     asyncio.run(run())
 
@@ -122,12 +121,12 @@ def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
 
     async def run(met: bool) -> tuple[int, str | None, list[str]]:
         told: list[str] = []
-        breaker = Breaker("p", 0.01, told.append)
+        breaker = CircuitBreaker("p", 0.01, told.append)
         if met:
             breaker.succeed()
         tries = 0
         while not breaker.given_up and tries < 100:
-            trial = await breaker.passage()
+            trial = await breaker.wait()
             tries += 1
             breaker.fail(error, trial=trial, unreached=True)
         return tries, breaker.given_up, told
@@ -135,7 +134,7 @@ def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
     tries, reason, told = asyncio.run(run(met=False))
     assert tries == UNREACHED_IN_A_ROW + PAUSES_UNREACHED
     assert reason == (
-        f"p never answered, and was left alone after 5 tries: {error}. Start its server, correct "
+        f"p never answered in 5 attempts: {error}. Start its server, correct "
         "api_base in its provider's file, or check the network; then run again"
     )
     assert told == [
@@ -143,7 +142,7 @@ def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
         f"p: {error}; paused 0.02 s, then tried with one call (pause 2 of 2, 4 failures in a row)",
     ]
     tries, reason, told = asyncio.run(run(met=True))
-    assert tries == FAULTS_IN_A_ROW + PAUSES
+    assert tries == FAILURES_IN_A_ROW + PAUSES
     assert str(reason).startswith("p failed 24 times in a row")
     assert len(told) == PAUSES
 
@@ -151,7 +150,7 @@ def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
 def test_a_long_wait_is_told_once() -> None:
     async def run() -> list[str]:
         told: list[str] = []
-        breaker = Breaker("p", 1, told.append)
+        breaker = CircuitBreaker("p", 1, told.append)
         for seconds in (1, 60, 59.9, 60):
             breaker.fail("busy", trial=False, retry_after=seconds)
         return told
@@ -161,8 +160,8 @@ def test_a_long_wait_is_told_once() -> None:
 
 def test_nobody_sleeps_on_when_the_provider_is_left_alone() -> None:
     async def run() -> None:
-        breaker = Breaker("p", 1)
-        sleeping = asyncio.create_task(breaker.rest(60))
+        breaker = CircuitBreaker("p", 1)
+        sleeping = asyncio.create_task(breaker.sleep(60))
         await asyncio.sleep(0)
         breaker.fail("busy", trial=False, retry_after=86_400)
         await asyncio.wait_for(sleeping, 1)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.engine.client import call, hang_up, read_reply
+from tasks.engine.batches import read_reply
+from tasks.engine.client import call, close_clients
 from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
 from tasks.judge import vote_row
@@ -96,7 +97,7 @@ async def complete(
     try:
         return await Engine(call).ask(provider, judge, messages, params)
     finally:
-        await hang_up()
+        await close_clients()
 
 
 def _ask(stub: Stub, *script: tuple[int, Any], attempts: int = 3, **params: Any) -> Reply:
@@ -139,7 +140,7 @@ def test_a_known_model_has_its_price(stub: Stub) -> None:
     assert asyncio.run(asked).cost_usd == pytest.approx(5.75e-5, rel=1e-9)
 
 
-def test_passing_faults_are_tried_again(stub: Stub) -> None:
+def test_transient_errors_are_tried_again(stub: Stub) -> None:
     outcome = _ask(stub, (500, {}), (500, {}), (200, REPLY))
     assert (outcome.text, outcome.attempts, outcome.error) == ("Both. [[C]]", 3, None)
     assert len(stub.requests) == 3
@@ -191,7 +192,7 @@ async def _within(budget_usd: float, provider: Provider, judge: Judge) -> Reply:
     try:
         return await Engine(call, budget_usd).ask(provider, judge, MESSAGES, {})
     finally:
-        await hang_up()
+        await close_clients()
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -373,7 +374,7 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
                 params={"reasoning_effort": effort},
             )
             assert (await engine.ask(provider, judge, MESSAGES, {})).error is None
-        await hang_up()
+        await close_clients()
 
     asyncio.run(ask())
     sent = [(body["model"], body["reasoning_effort"]) for *_, body in stub.requests]

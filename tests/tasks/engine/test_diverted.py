@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.running.gaps import not_ready
+from flows.running.readiness import not_ready
 from flows.studies import Study
 from tasks.engine.litellm_adapter import diverting, worker_environment
 from tasks.providers import Judge, Provider
@@ -65,7 +65,7 @@ def test_nothing_is_asked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not_ready(study) == {}
     monkeypatch.setenv("OPENAI_BASE_URL", ELSEWHERE)
     (reason,) = not_ready(study).values()
-    assert reason.startswith("OPENAI_BASE_URL would send its calls elsewhere")
+    assert reason.startswith("OPENAI_BASE_URL would send its calls to another address")
     assert list(not_ready(study)) == ["openai/gpt-5.5"]
 
 

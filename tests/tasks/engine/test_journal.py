@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.engine import journal as journalling
-from tasks.engine.journal import Journal, alone_with, read_journal
+from tasks.engine.journal import Journal, exclusive_lock, read_journal
 
 LINES = [{"id": str(n), "text": "\u2028\U0001f600\n"} for n in range(3)]
 CUT = json.dumps(LINES[0]).encode()[:-3]
@@ -76,17 +76,17 @@ def test_a_journal_that_is_written_is_left_alone(path: Path) -> None:
     # the same run, begun twice
     writers = [Journal(path), Journal(path)]
     for writer in writers:
-        with alone_with(path) as alone:
+        with exclusive_lock(path) as alone:
             assert not alone
         writer.close()
-    with alone_with(path) as alone:
+    with exclusive_lock(path) as alone:
         assert alone
 
 
 def test_whoever_opens_a_journal_that_is_being_saved_begins_a_new_one(path: Path) -> None:
     opened: list[Journal] = []
     writer = threading.Thread(target=lambda: opened.append(Journal(path)))
-    with alone_with(path) as alone:
+    with exclusive_lock(path) as alone:
         assert alone
         writer.start()
         writer.join(timeout=0.3)
@@ -99,7 +99,7 @@ def test_whoever_opens_a_journal_that_is_being_saved_begins_a_new_one(path: Path
 
 
 def test_a_journal_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), alone_with(tmp_path / "run.jsonl"):
+    with pytest.raises(FileNotFoundError), exclusive_lock(tmp_path / "run.jsonl"):
         pass
 
 

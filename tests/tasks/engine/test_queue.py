@@ -8,25 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.engine import queue
-from tasks.engine.http import Door
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.limits import (
-    FAULTS_IN_A_ROW,
+    FAILURES_IN_A_ROW,
     PAUSES,
-    Breaker,
     Budget,
     BudgetError,
-    Gate,
+    CircuitBreaker,
     GivenUpError,
+    RateLimits,
 )
-from tasks.engine.queue import LONGEST_WAIT_SECONDS, Engine, wait_seconds, worst_case
+from tasks.engine.queue import LONGEST_WAIT_SECONDS, Engine, RequestSlot, wait_seconds, worst_case
 from tasks.providers import Judge, Limits, Provider, UsdPerMillion
 
 MESSAGES = [{"role": "user", "content": "Which?"}]
 PROVIDER = Provider(concurrency=4, attempts=3, pause_seconds=0.01)
 JUDGE = Judge(judge="p/ada", provider="p", model="m")
-BUSY = CallError("busy", passing=True)
-BAD_KEY = CallError("bad key", passing=False)
+BUSY = CallError("busy", transient=True)
+BAD_KEY = CallError("bad key", transient=False)
 
 
 class Script:
@@ -38,11 +37,11 @@ class Script:
         self.now = self.most = self.ready = 0
 
     async def __call__(
-        self, _: Provider, judge: Judge, _messages: Any, params: dict[str, Any], door: Door
+        self, _: Provider, judge: Judge, _messages: Any, params: dict[str, Any], slot: RequestSlot
     ) -> Reply:
         self.ready += 1
         await asyncio.sleep(0)
-        await door.enter()
+        await slot.acquire()
         self.asked.append(judge.judge)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -69,7 +68,7 @@ def _ask(call: Script, number: int = 1, judge: Judge = JUDGE, **params: Any) -> 
 
 
 @pytest.mark.parametrize(("faults", "attempts"), [(0, 1), (1, 2), (2, 3)])
-def test_passing_faults_are_tried_again(faults: int, attempts: int) -> None:
+def test_transient_errors_are_tried_again(faults: int, attempts: int) -> None:
     call = Script(*[BUSY] * faults)
     assert _ask(call) == [Reply("[[A]]", attempts=attempts)]
     assert len(call.asked) == attempts
@@ -128,12 +127,12 @@ def test_few_requests_are_made_ready_before_a_slot_is_free() -> None:
     assert asyncio.run(ask()) == 5
 
 
-def test_a_call_that_passes_no_door_stops_the_judge() -> None:
+def test_a_call_that_does_not_acquire_its_slot_stops_the_judge() -> None:
     async def call(*_: Any) -> Reply:
         return Reply("[[A]]")
 
     (reply,) = asyncio.run(_gather(Engine(call)))
-    assert reply.error == "p/ada stopped: p/ada was asked past its limits"
+    assert reply.error == "p/ada stopped: p/ada was called without its limits"
 
 
 def test_what_calls_may_not_send_twice() -> None:
@@ -141,7 +140,7 @@ def test_what_calls_may_not_send_twice() -> None:
 
     async def call(*words: Any) -> Reply:
         for _ in range(2):
-            await words[-1].enter()
+            await words[-1].acquire()
             sent.append(1)
         return Reply("[[A]]")
 
@@ -152,7 +151,7 @@ def test_what_calls_may_not_send_twice() -> None:
 
 
 def test_answers_that_are_no_completion_are_asked_for_three_times() -> None:
-    odd = CallError("no completion came", passing=True, free=False, unreadable=True)
+    odd = CallError("no completion came", transient=True, free=False, unreadable=True)
     call = Script(BUSY, odd, BUSY, odd, odd)
     patient = PROVIDER.model_copy(update={"attempts": 10})
     reply = asyncio.run(Engine(call).ask(patient, JUDGE, MESSAGES, {}))
@@ -168,7 +167,7 @@ def test_a_slow_provider_does_not_hold_up_another() -> None:
         done: list[str] = []
 
         async def call(_: Provider, judge: Judge, *rest: Any) -> Reply:
-            await rest[-1].enter()
+            await rest[-1].acquire()
             await asyncio.sleep(0.2 if judge.provider == "slow" else 0)
             done.append(judge.provider)
             return Reply("[[A]]")
@@ -188,14 +187,14 @@ def test_a_provider_that_always_fails_is_left_alone() -> None:
     replies = _ask(call, 200)
     errors = [str(reply.error) for reply in replies]
     assert all(reply.text == "" and reply.error for reply in replies)
-    told = f"not asked: p failed {FAULTS_IN_A_ROW}"
+    told = f"not asked: p failed {FAILURES_IN_A_ROW}"
     assert any(error.startswith(told[:-2]) and "4 pauses" in error for error in errors)
     # to the first pause, those in flight then, and one trial after each pause
-    assert len(call.asked) <= FAULTS_IN_A_ROW + 3 + PAUSES
+    assert len(call.asked) <= FAILURES_IN_A_ROW + 3 + PAUSES
 
 
 def test_a_provider_that_recovers_is_asked_again() -> None:
-    call = Script(*[BUSY] * (FAULTS_IN_A_ROW + 2))
+    call = Script(*[BUSY] * (FAILURES_IN_A_ROW + 2))
     patient = PROVIDER.model_copy(update={"attempts": 40})
 
     async def ask() -> list[Reply]:
@@ -203,16 +202,16 @@ def test_a_provider_that_recovers_is_asked_again() -> None:
         return await asyncio.gather(*(engine.ask(patient, JUDGE, MESSAGES, {}) for _ in range(100)))
 
     assert {reply.text for reply in asyncio.run(ask())} == {"[[A]]"}
-    assert len(call.asked) == 100 + FAULTS_IN_A_ROW + 2
+    assert len(call.asked) == 100 + FAILURES_IN_A_ROW + 2
 
 
 def test_the_breaker_lets_one_call_try() -> None:
     async def run() -> None:
-        breaker = Breaker("p", 0.01)
-        for _ in range(FAULTS_IN_A_ROW):
+        breaker = CircuitBreaker("p", 0.01)
+        for _ in range(FAILURES_IN_A_ROW):
             breaker.fail("busy", trial=False)
         assert breaker.paused
-        waiting = [asyncio.create_task(breaker.passage()) for _ in range(5)]
+        waiting = [asyncio.create_task(breaker.wait()) for _ in range(5)]
         done, rest = await asyncio.wait(waiting, timeout=0.1)
         assert [task.result() for task in done] == [True]
         breaker.succeed()
@@ -223,14 +222,14 @@ def test_the_breaker_lets_one_call_try() -> None:
 
 def test_the_breaker_gives_up_after_its_pauses() -> None:
     async def run() -> None:
-        breaker = Breaker("p", 0.001)
-        for _ in range(FAULTS_IN_A_ROW):
+        breaker = CircuitBreaker("p", 0.001)
+        for _ in range(FAILURES_IN_A_ROW):
             breaker.fail("busy", trial=False)
         for _ in range(PAUSES):
-            assert await breaker.passage()
+            assert await breaker.wait()
             breaker.fail("busy", trial=True)
         with pytest.raises(GivenUpError, match="p failed 24 times in a row"):
-            await breaker.passage()
+            await breaker.wait()
 
     asyncio.run(run())
 
@@ -257,11 +256,11 @@ def test_waits_grow_and_honour_what_the_provider_asks(attempt: int, told: float 
 )
 def test_a_minute_holds_no_more_than_allowed(limits: Limits, number: int, at_least: float) -> None:
     async def enter() -> float:
-        gate, loop = Gate(limits), asyncio.get_running_loop()
+        gate, loop = RateLimits(limits), asyncio.get_running_loop()
         began = loop.time()
         for _ in range(number):
-            await gate.enter(10)
-            gate.leave()
+            await gate.acquire(10)
+            gate.release()
         return loop.time() - began
 
     taken = asyncio.run(enter())
@@ -271,11 +270,11 @@ def test_a_minute_holds_no_more_than_allowed(limits: Limits, number: int, at_lea
 def test_a_minute_counts_the_tokens_of_earlier_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[float] = []
 
-    async def enter(_: Gate, tokens: float) -> None:
+    async def enter(_: RateLimits, tokens: float) -> None:
         taken.append(tokens)
 
     async def call(*words: Any) -> Reply:
-        await words[-1].enter()
+        await words[-1].acquire()
         return Reply("[[A]]", completion_tokens=told.pop(0))
 
     async def ask(params: dict[str, Any]) -> list[float]:
@@ -286,7 +285,7 @@ def test_a_minute_counts_the_tokens_of_earlier_replies(monkeypatch: pytest.Monke
         # the gates of the judge and of its provider are told the same
         return taken[::2]
 
-    monkeypatch.setattr(Gate, "enter", enter)
+    monkeypatch.setattr(RateLimits, "acquire", enter)
     # 6 characters are 1.5 tokens; then a guess, and the mean of what came
     told: list[int | None] = [3000, None, 1000, 5]
     assert asyncio.run(ask({"max_completion_tokens": 4000})) == [601.5, 3001.5, 3001.5, 2001.5]
@@ -336,12 +335,12 @@ def test_the_budget_is_never_crossed(
     paid: list[float] = []
 
     async def call(*words: Any) -> Reply:
-        await words[-1].enter()
+        await words[-1].acquire()
         await asyncio.sleep(0)
         if faults and faults.pop():
             # it vanished: it may have been answered, and charged
             paid.append(30)
-            raise CallError("reset", passing=True, free=False)
+            raise CallError("reset", transient=True, free=False)
         paid.append(cost)
         return Reply("[[A]]", cost_usd=cost)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.engine import litellm_adapter
-from tasks.engine.client import call, hang_up
+from tasks.engine.client import call, close_clients
 from tasks.engine.litellm_adapter import refused_params, supported
 from tasks.engine.queue import Engine
 from tasks.providers import Judge, Provider
@@ -71,7 +71,7 @@ def test_no_process_is_started_for_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(litellm_adapter.sys, "executable", "/bin/false")
-    with pytest.raises(RuntimeError, match="could not be found out: it said nothing"):
+    with pytest.raises(RuntimeError, match="leaves out failed: it printed nothing"):
         refused_params([("openai/another", {})])
 
 
@@ -89,7 +89,7 @@ def test_what_is_refused_is_told_in_our_words(
         try:
             reply = await Engine(call).ask(provider, _judge(model, params=params), messages, {})
         finally:
-            await hang_up()
+            await close_clients()
         return reply.error or ""
 
     error = asyncio.run(ask())

@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tasks.engine import batches, client
-from tasks.engine.http import Door, unreached, without_objects
+from tasks.engine.client import unreached, without_objects
 from tasks.engine.journal import CallError
+from tasks.engine.queue import RequestSlot
 from tasks.providers import Judge, Provider
 
 # litellm and what it builds on warn about each other, which is not ours to mend
@@ -37,17 +38,17 @@ def test_a_refused_connection_names_the_address_and_no_object(closed: str, model
     async def ask() -> None:
         if model == "batch":
             batched = judge.model_copy(update={"model": "openai/x", "mode": "batch"})
-            await batches.look(provider, batched, "batch_1")
+            await batches.status_of(provider, batched, "batch_1")
         messages = [{"role": "user", "content": "Which?"}]
-        door = Door(_nothing, lambda: None)
+        slot = RequestSlot(_nothing, lambda: None)
         try:
-            await client.call(provider, judge, messages, {}, door)
+            await client.call(provider, judge, messages, {}, slot)
         finally:
-            await client.hang_up()
+            await client.close_clients()
 
     with pytest.raises(CallError) as told:
         asyncio.run(ask())
-    assert (told.value.unreached, told.value.passing, told.value.free) == (True, True, True)
+    assert (told.value.unreached, told.value.transient, told.value.free) == (True, True, True)
     said = str(told.value)
     assert said.endswith(": connection refused")
     assert closed in said
@@ -77,15 +78,15 @@ def test_a_gateway_that_answers_was_reached() -> None:
 
     async def look() -> None:
         try:
-            await batches.look(provider, judge, "batch_1")
+            await batches.status_of(provider, judge, "batch_1")
         finally:
-            await client.hang_up()
+            await client.close_clients()
 
     with pytest.raises(CallError, match="Cannot connect to host upstream") as told:
         asyncio.run(look())
     server.shutdown()
     server.server_close()
-    assert (told.value.unreached, told.value.passing) == (False, True)
+    assert (told.value.unreached, told.value.transient) == (False, True)
 
 
 def test_a_name_that_is_not_known_is_told() -> None:

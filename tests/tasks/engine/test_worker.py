@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import caller
-from tasks.engine.journal import alone_with, read_journal
+from tasks.engine import worker_client
+from tasks.engine.journal import exclusive_lock, read_journal
 from tasks.providers import PROVIDERS
 
 pytestmark = pytest.mark.slow
 
-REPO = Path(caller.__file__).parents[2]
+REPO = Path(worker_client.__file__).parents[2]
 SCRIPT = """
 import asyncio
 from tasks.engine import worker
@@ -24,9 +24,9 @@ from tasks.engine.journal import Reply
 
 now = {}
 
-async def call(provider, judge, messages, params, door):
+async def call(provider, judge, messages, params, slot):
     model = judge.model
-    await door.enter()
+    await slot.acquire()
     print("a library says hello")
     now[model] = now.get(model, 0) + 1
     in_flight = now[model]
@@ -44,8 +44,12 @@ asyncio.run(worker.main())
 def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
     names = ["gemini", "anthropic"]
     limits = {name: PROVIDERS[name].provider.concurrency for name in names}
-    meetings = [
-        {"do": "meet", "run": "r", "judge": {"judge": f"{name}/x", "provider": name, "model": name}}
+    judges = [
+        {
+            "do": "judge",
+            "run": "r",
+            "judge": {"judge": f"{name}/x", "provider": name, "model": name},
+        }
         for name in names
     ]
     asking = {"do": "ask", "run": "r", "messages": [], "params": {}}
@@ -64,7 +68,7 @@ def test_replies_stand_alone_on_standard_output_and_limits_are_kept() -> None:
     ) as worker:
         assert worker.stdin
         assert worker.stdout
-        lines = [{"do": "begin", "run": "r"}, *meetings, *requests]
+        lines = [{"do": "begin", "run": "r"}, *judges, *requests]
         worker.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         worker.stdin.flush()
         replies = [json.loads(worker.stdout.readline()) for _ in requests]
@@ -83,8 +87,8 @@ import time
 from tasks.engine import journal, worker
 from tasks.engine.journal import Reply
 
-async def call(provider, judge, messages, params, door):
-    await door.enter()
+async def call(provider, judge, messages, params, slot):
+    await slot.acquire()
     if params.get("hang"):
         await asyncio.to_thread(time.sleep, params["hang"])
     if params.get("surprise"):
@@ -97,7 +101,7 @@ asyncio.run(worker.main())
 """
 MEET = [
     {
-        "do": "meet",
+        "do": "judge",
         "run": "r",
         "judge": {"judge": f"gemini/{name}", "provider": "gemini", "model": name},
     }
@@ -181,7 +185,7 @@ def test_a_full_disk_loses_no_reply_and_ends_the_asking(begin: Begin) -> None:
         "Free space and run again"
     )
     late = {"judge": "gemini/late", "provider": "gemini", "model": "late"}
-    worker.send({"do": "meet", "run": "r", "judge": late})
+    worker.send({"do": "judge", "run": "r", "judge": late})
     judges = ["gemini/x", "gemini/y", "gemini/late"]
     told = worker.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
     assert {reply["error"] for reply in told} == {f"{judge} {full}" for judge in judges}
@@ -200,13 +204,13 @@ def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path)
     journal = tmp_path / "r.jsonl"
     worker = begin(journal)
     assert worker.ask(_ask(1))[0]["error"] is None
-    with alone_with(journal) as alone:
+    with exclusive_lock(journal) as alone:
         assert not alone
     # the process lives on for the sake of other runs
     worker.send({"do": "end", "run": "r"}, {"do": "begin", "run": "other"})
     until = time.monotonic() + 60
     while True:
-        with alone_with(journal) as alone:
+        with exclusive_lock(journal) as alone:
             if alone:
                 break
         assert time.monotonic() < until
@@ -228,7 +232,7 @@ def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(
     worker.process.stdin.close()
     worker.process.stdin = None
     assert worker.process.wait(timeout=60) == 0
-    with alone_with(journal) as alone:
+    with exclusive_lock(journal) as alone:
         assert alone
     lines, unreadable = read_journal(journal)
     assert ([line["id"] for line in lines], unreadable) == (["b1/1"], 0)

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from flows.running.gaps import not_ready
+from flows.running.readiness import not_ready
 from flows.studies import Study
 from tasks.engine import queue
 from tasks.engine.journal import Reply
@@ -179,7 +179,7 @@ def _messages(question: str) -> list[dict[str, str]]:
 
 
 def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) -> list[Reply]:
-    from tasks.engine.client import call, hang_up
+    from tasks.engine.client import call, close_clients
 
     provider = PROVIDERS[name].provider.model_copy(update=changes)
     if not provider.api_base_variable:
@@ -192,7 +192,7 @@ def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) ->
         try:
             return await asyncio.gather(*asked)
         finally:
-            await hang_up()
+            await close_clients()
 
     return asyncio.run(ask())
 

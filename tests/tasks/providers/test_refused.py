@@ -40,7 +40,9 @@ def _judge(**params: Any) -> Judge:
     ],
 )
 def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) -> None:
-    with pytest.raises(ValueError, match=rf"params\.{name} is no parameter .*{advice}") as refused:
+    with pytest.raises(
+        ValueError, match=rf"params\.{name} is not a parameter .*{advice}"
+    ) as refused:
         _judge(**{name: SECRET})
     assert SECRET not in str(refused.value)
 
@@ -58,7 +60,7 @@ def test_what_is_no_parameter_of_the_model_is_refused(name: str, advice: str) ->
     ],
 )
 def test_nothing_passes_the_budget_in_the_body(body: dict[str, Any], place: str) -> None:
-    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not taken there: "):
+    with pytest.raises(ValueError, match=rf"params\.extra_body\.{place} is not allowed there: "):
         _judge(extra_body=body)
 
 
@@ -96,7 +98,9 @@ def test_a_secret_among_the_parameters_is_refused(params: dict[str, Any], place:
     ],
 )
 def test_what_a_request_cannot_hold_is_refused(toml: str, said: str) -> None:
-    with pytest.raises(ValueError, match=f"{said} that JSON, and so a request, cannot hold. Give"):
+    with pytest.raises(
+        ValueError, match=f"{said}, which JSON, and so a request, cannot hold. Give"
+    ):
         _judge(**tomllib.loads(toml))
 
 
@@ -163,7 +167,7 @@ def test_an_error_elsewhere_repeats_no_secret() -> None:
         ),
         (
             {"judges": {"one": {"model": "openai/one", "temperature": 0}}},
-            "[judges.one] has no key 'temperature'. What the model takes stands in params. Known: ",
+            "[judges.one] has no key 'temperature'. Parameters of the model belong in params. ",
         ),
         (
             {"judges": {"one": {"model": "m", "usd_per_million": {"promt": 1, "completion": 1}}}},
@@ -229,7 +233,7 @@ def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_key_variable_is_named_like_a_key(name: str) -> None:
-    with pytest.raises(ValidationError, match="not named like an API key"):
+    with pytest.raises(ValidationError, match="not the name of an API key"):
         Provider(key_variable=name)
 
 

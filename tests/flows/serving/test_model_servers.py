@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engine import local_model
-from tasks.engine.local_model import Post, begin, served
+from flows.serving import local_models
+from flows.serving.local_models import ModelServer, model_servers, start_servers
 from tasks.providers import JUDGES, Judge, Provider
 
 # A server that takes a moment to load, and ends with its standard input or when it is told to.
@@ -57,18 +57,18 @@ def use(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Use:
         address = f"http://127.0.0.1:{port}/v1"
         judge = Judge(judge="shop/judge", provider="shop", model=model)
         provider = Provider(api_base=address, serve="served_by")
-        monkeypatch.setattr(local_model, "JUDGES", {"shop/judge": judge})
-        monkeypatch.setattr(local_model, "provider_of", lambda _: provider)
-        monkeypatch.setattr(local_model, "_posts", {})
-        monkeypatch.setattr(local_model, "SECONDS_BETWEEN_LOOKS", 0.05)
+        monkeypatch.setattr(local_models, "JUDGES", {"shop/judge": judge})
+        monkeypatch.setattr(local_models, "provider_of", lambda _: provider)
+        monkeypatch.setattr(local_models, "_servers", {})
+        monkeypatch.setattr(local_models, "SECONDS_BETWEEN_CHECKS", 0.05)
         return address
 
     return use
 
 
-def _post() -> Post:
-    (post,) = local_model._posts.values()
-    return post
+def _server() -> ModelServer:
+    (server,) = local_models._servers.values()
+    return server
 
 
 @contextmanager
@@ -91,25 +91,25 @@ def _somebody(port: int, status: int, body: object) -> Iterator[None]:
 
 
 async def _within() -> tuple[str, bool]:
-    async with served(["shop/judge"]):
-        return await asyncio.to_thread(_post().look), _post().alive
+    async with model_servers(["shop/judge"]):
+        return await asyncio.to_thread(_server().state), _server().alive
 
 
 def test_a_server_is_started_and_ends_with_the_asking(use: Use) -> None:
     use()
     assert asyncio.run(_within()) == ("ready", True)
-    assert _post().look() == "nobody"
+    assert _server().state() == "absent"
     assert asyncio.run(_within()) == ("ready", True)
 
 
 def test_one_that_was_begun_early_is_the_one_that_is_used(use: Use) -> None:
     use()
-    begin(["shop/judge"])
-    begun = _post()._process
+    start_servers(["shop/judge"])
+    begun = _server()._process
 
     async def within() -> bool:
-        async with served(["shop/judge"]):
-            return _post()._process is begun
+        async with model_servers(["shop/judge"]):
+            return _server()._process is begun
 
     assert asyncio.run(within())
     assert begun
@@ -120,7 +120,7 @@ def test_one_that_answers_already_is_used_and_left_alone(use: Use, port: int) ->
     use("raise SystemExit('must not be run')")
     with _somebody(port, 200, {"data": [{"id": "other"}, {"id": "tiny"}]}):
         assert asyncio.run(_within()) == ("ready", False)
-        assert _post().look() == "ready"
+        assert _server().state() == "ready"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_one_that_answers_already_is_used_and_left_alone(use: Use, port: int) ->
     [
         (200, {"data": [{"id": "huge"}]}, r"by a server of other models \(huge\), not tiny"),
         (200, {"data": []}, r"other models \(none\)"),
-        (200, {"data": 3}, r"serves no models \(/models says 200\)"),
+        (200, {"data": 3}, r"serves no models \(/models returns 200\)"),
         (200, ["tiny"], "serves no models"),
-        (404, {}, r"serves no models \(/models says 404\)"),
+        (404, {}, r"serves no models \(/models returns 404\)"),
     ],
 )
 def test_something_else_at_the_address_is_not_asked(
@@ -138,7 +138,7 @@ def test_something_else_at_the_address_is_not_asked(
 ) -> None:
     address = use()
     with _somebody(port, status, body):
-        begin(["shop/judge"])
+        start_servers(["shop/judge"])
         with pytest.raises(RuntimeError, match=f"{address} is taken .*{said}.*Nothing was asked"):
             asyncio.run(_within())
 
@@ -155,14 +155,14 @@ def test_a_port_that_speaks_no_http_is_taken(use: Use, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)) as listening:
         greeting = threading.Thread(target=greet, args=(listening,))
         greeting.start()
-        with pytest.raises(RuntimeError, match="taken by something that does not speak HTTP"):
+        with pytest.raises(RuntimeError, match="taken by a program that does not speak HTTP"):
             asyncio.run(_within())
         greeting.join()
 
 
 def test_a_server_that_does_not_start_says_why(use: Use) -> None:
     address = use("import sys\nprint('noise', file=sys.stderr)\nsys.exit('no model: install it.')")
-    said = f"nobody serves tiny at {address}: no model: install it. Nothing was asked."
+    said = f"no server for tiny at {address}: no model: install it. Nothing was asked."
     with pytest.raises(RuntimeError) as error:
         asyncio.run(_within())
     assert str(error.value) == said
@@ -173,29 +173,29 @@ def test_a_server_that_does_not_start_says_why(use: Use) -> None:
 
 def test_one_that_never_answers_is_given_up(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     use("import sys; sys.stdin.read()")
-    monkeypatch.setattr(local_model, "PATIENCE_SECONDS", 0.2)
-    with pytest.raises(RuntimeError, match="it said nothing"):
+    monkeypatch.setattr(local_models, "START_SECONDS", 0.2)
+    with pytest.raises(RuntimeError, match="no error message"):
         asyncio.run(_within())
-    assert not _post().alive
+    assert not _server().alive
 
 
 def test_one_that_ends_meanwhile_is_started_again(use: Use) -> None:
     use()
 
     async def within() -> bool:
-        async with served(["shop/judge"]):
-            first = _post()._process
+        async with model_servers(["shop/judge"]):
+            first = _server()._process
             assert first
             first.kill()
             await asyncio.to_thread(first.wait)
             for _ in range(200):
-                if _post().alive and await asyncio.to_thread(_post().look) == "ready":
-                    return _post()._process is not first
+                if _server().alive and await asyncio.to_thread(_server().state) == "ready":
+                    return _server()._process is not first
                 await asyncio.sleep(0.05)
             return False
 
     assert asyncio.run(within())
-    assert _post().look() == "nobody"
+    assert _server().state() == "absent"
 
 
 def test_the_same_server_serves_when_another_process_was_faster(use: Use, port: int) -> None:
@@ -213,8 +213,8 @@ def test_the_same_server_serves_when_another_process_was_faster(use: Use, port: 
         def log_message(self, *_: object) -> None:
             pass
 
-    begin(["shop/judge"])
-    begun = _post()._process
+    start_servers(["shop/judge"])
+    begun = _server()._process
     assert begun
     begun.wait()
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
@@ -231,7 +231,7 @@ def test_the_same_server_serves_when_another_process_was_faster(use: Use, port: 
 )
 def test_only_this_machine_is_served(address: str) -> None:
     with pytest.raises(ValueError, match=rf"api_base \({address}\) .*must be on this machine"):
-        Post(address, "served_by")
+        ModelServer(address, "served_by")
 
 
 @pytest.mark.parametrize("module", ["-c print(1)", "a b", "a/b", "a..b", ".a"])
@@ -241,13 +241,13 @@ def test_a_module_is_a_name(module: str) -> None:
 
 
 def test_nothing_is_started_for_judges_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_model, "_posts", {})
+    monkeypatch.setattr(local_models, "_servers", {})
     others = [name for name in JUDGES if not name.startswith("local/")]
 
     async def within() -> None:
-        async with served(others):
+        async with model_servers(others):
             pass
 
-    begin(others)
+    start_servers(others)
     asyncio.run(within())
-    assert local_model._posts == {}
+    assert local_models._servers == {}

@@ -1,4 +1,4 @@
-"""What comes through the door, from a server that speaks bytes; through litellm itself."""
+"""What comes through the slot, from a server that speaks bytes; through litellm itself."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tasks.engine.client import call, hang_up
+from tasks.engine.client import call, close_clients
 from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
 from tasks.providers import Judge, Provider
@@ -81,7 +81,7 @@ async def _ask(
         asks = (engine.ask(provider, judge, MESSAGES, {}) for _ in range(number))
         return await asyncio.gather(*asks), asked
     finally:
-        await hang_up()
+        await close_clients()
         server.close()
 
 
@@ -89,7 +89,7 @@ async def _ask(
 def test_an_answer_that_drips_takes_no_longer_than_allowed(route: str) -> None:
     limits = {"attempts": 1, "timeout_seconds": 1, "concurrency": 1}
     replies, asked = asyncio.run(_ask(route, _drip, 3, **limits))
-    said = "Timeout: the whole answer took longer than timeout_seconds allows"
+    said = "Timeout: the complete response took longer than timeout_seconds allows"
     assert [reply.error for reply in replies] == [said] * 3
     assert asked == 3
 
@@ -99,8 +99,8 @@ def test_a_redirect_stops_the_judge_and_names_the_address(route: str) -> None:
     (reply,), asked = asyncio.run(_ask(route, _redirect))
     assert reply.error == (
         "stub/one stopped: 127.0.0.1 answers 307 and redirects to "
-        "https://judges.example/v2/chat/completions. A judge is asked at one address only: give "
-        "that one as api_base"
+        "https://judges.example/v2/chat/completions. Redirects are not followed: "
+        "give the target as api_base"
     )
     assert (reply.attempts, asked) == (1, 1)
 

@@ -13,55 +13,55 @@ from typing import Any
 
 import pytest
 
-from tasks.engine import caller as calling
-from tasks.engine.caller import Caller, Line, WorkerError, caller
-from tasks.engine.journal import Reply, alone_with
+from tasks.engine import worker_client
+from tasks.engine.journal import Reply, exclusive_lock
+from tasks.engine.worker_client import Session, Worker, WorkerError, shared_worker
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion
 from tasks.simulation.judge import Traits, answer
 
 PATIENCE_SECONDS = 60
-REPO = Path(calling.__file__).parents[2]
+REPO = Path(worker_client.__file__).parents[2]
 HONEST = JUDGES["offline/honest"]
 # a local address where nothing answers, behind a service that would be tried again for long
 NOWHERE = {"api_base": "http://127.0.0.1:9/v1", "api_key": "none"}
 SILENT = Judge(judge="openai/silent", provider="openai", model="openai/silent")
 
-KILLED = "the calling process ended with code -9"
+KILLED = "the worker process ended with code -9"
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Caller]:
+def shared() -> Iterator[Worker]:
     """Return one caller for all tests that leave it alive: starting takes seconds."""
-    one = Caller()
+    one = Worker()
     yield one
     one.stop()
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Caller]]:
-    """Return the callers of this process, none at first, and stop them."""
-    callers: list[Caller] = []
-    monkeypatch.setattr(calling, "_callers", callers)
-    yield callers
-    for each in callers:
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Worker]]:
+    """Return the workers of this process, none at first, and stop them."""
+    workers: list[Worker] = []
+    monkeypatch.setattr(worker_client, "_workers", workers)
+    yield workers
+    for each in workers:
         each.stop()
 
 
 async def _ask(
-    line: Line, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
+    session: Session, judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]
 ) -> Reply:
-    return (await line.ask(judge, messages, params, "b1")).reply
+    return (await session.ask(judge, messages, params, "b1")).reply
 
 
 def _messages(number: int) -> list[dict[str, str]]:
     return PROMPTS["pair_v1"].messages(f"What is {number} + 2?", "Four.", f"It is {number}.")
 
 
-def test_every_request_gets_its_own_reply(shared: Caller) -> None:
+def test_every_request_gets_its_own_reply(shared: Worker) -> None:
     async def ask() -> list[Reply]:
-        line = shared.begin()
-        asked = [_ask(line, HONEST, _messages(n), {"seed": n}) for n in range(300)]
+        session = shared.open_session()
+        asked = [_ask(session, HONEST, _messages(n), {"seed": n}) for n in range(300)]
         return await asyncio.gather(*asked)
 
     replies = asyncio.run(ask())
@@ -76,13 +76,13 @@ def test_every_request_gets_its_own_reply(shared: Caller) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) -> None:
+def test_a_killed_process_is_restarted_and_asked_again(started: list[Worker]) -> None:
     notices: list[str] = []
 
     async def ask_and_kill() -> list[Reply]:
-        line = caller().begin(notify=notices.append)
+        session = shared_worker().open_session(notify=notices.append)
         waiting = [
-            asyncio.create_task(_ask(line, HONEST, _messages(n), {"seed": n})) for n in range(5)
+            asyncio.create_task(_ask(session, HONEST, _messages(n), {"seed": n})) for n in range(5)
         ]
         await asyncio.sleep(0)
         started[0]._process.send_signal(signal.SIGKILL)
@@ -107,22 +107,22 @@ def test_a_killed_process_is_restarted_and_asked_again(started: list[Caller]) ->
     ids=["exits", "cut", "garbled", "unknown"],
 )
 def test_a_process_that_dies_each_time_is_given_up_after_three_restarts(
-    monkeypatch: pytest.MonkeyPatch, started: list[Caller], rest: str, code: int
+    monkeypatch: pytest.MonkeyPatch, started: list[Worker], rest: str, code: int
 ) -> None:
     program = f"import os, sys, time; [sys.stdin.readline() for _ in range(3)]; {rest}"
-    monkeypatch.setattr(calling, "WORKER", ("-c", program))
-    monkeypatch.setattr(calling, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(worker_client, "WORKER", ("-c", program))
+    monkeypatch.setattr(worker_client, "FIRST_WAIT_SECONDS", 0.01)
     notices: list[str] = []
 
     async def ask() -> list[Any]:
-        line = caller().begin(notify=notices.append)
-        asked = [_ask(line, SILENT, _messages(n), {}) for n in range(2)]
+        session = shared_worker().open_session(notify=notices.append)
+        asked = [_ask(session, SILENT, _messages(n), {}) for n in range(2)]
         async with asyncio.timeout(PATIENCE_SECONDS / 2):
             return await asyncio.gather(*asked, return_exceptions=True)
 
     errors = asyncio.run(ask())
     assert {type(error) for error in errors} == {WorkerError}
-    ended = f"the calling process ended with code {code}"
+    ended = f"the worker process ended with code {code}"
     assert {str(error).split(":")[0] for error in errors} == {ended}
     assert "It was restarted 3 times, the last 3 without an answer" in str(errors[0])
     assert len(notices) == 3
@@ -148,15 +148,15 @@ sys.stdin.readline()
 
 @pytest.mark.slow
 def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
-    monkeypatch: pytest.MonkeyPatch, started: list[Caller], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, started: list[Worker], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(calling, "WORKER", ("-c", ANSWERS_ONE))
-    monkeypatch.setattr(calling, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(worker_client, "WORKER", ("-c", ANSWERS_ONE))
+    monkeypatch.setattr(worker_client, "FIRST_WAIT_SECONDS", 0.01)
 
     async def ask() -> tuple[Reply, Reply]:
-        line = caller().begin("", tmp_path / "journal.jsonl", budget_usd=2.0)
-        kept = await _ask(line, SILENT, _messages(0), {})
-        return kept, await _ask(line, SILENT, _messages(1), {})
+        session = shared_worker().open_session("", tmp_path / "journal.jsonl", budget_usd=2.0)
+        kept = await _ask(session, SILENT, _messages(0), {})
+        return kept, await _ask(session, SILENT, _messages(1), {})
 
     kept, asked = asyncio.run(ask())
     # the first process died between keeping and telling it
@@ -167,65 +167,65 @@ def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
 
 
 def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_numbers", count())
+    monkeypatch.setattr(worker_client, "_numbers", count())
     reply = {**Reply("[[A]]")._asdict(), "id": "b1/0", "cast_at": "2026-01-01T00:00:00+00:00"}
     program = (
         "import os, sys; [sys.stdin.readline() for _ in range(3)]; "
         f"os.write(1, {json.dumps(reply).encode()!r} + b'\\n')"
     )
-    monkeypatch.setattr(calling, "WORKER", ("-c", program))
-    one = Caller()
-    line = one.begin()
-    hear, heard = one._hear, threading.Event()
+    monkeypatch.setattr(worker_client, "WORKER", ("-c", program))
+    one = Worker()
+    session = one.open_session()
+    hear, heard = one._receive, threading.Event()
 
     def hear_late(said: bytes) -> None:
         assert heard.wait(PATIENCE_SECONDS)
         hear(said)
 
-    monkeypatch.setattr(one, "_hear", hear_late)
+    monkeypatch.setattr(one, "_receive", hear_late)
 
     async def ask() -> list[Any]:
-        first = asyncio.create_task(_ask(line, SILENT, _messages(1), {}))
+        first = asyncio.create_task(_ask(session, SILENT, _messages(1), {}))
         await asyncio.sleep(0)
         one._process.wait(PATIENCE_SECONDS)
         # whoever asks a process that has ended takes nothing from those it answered
-        late = asyncio.create_task(one.ask({"do": "ask", "run": ""}, "b2"))
+        late = asyncio.create_task(one.request({"do": "ask", "run": ""}, "b2"))
         await asyncio.sleep(0)
         heard.set()
         return await asyncio.gather(first, late, return_exceptions=True)
 
     first, late = asyncio.run(ask())
     assert (first.text, first.error) == ("[[A]]", None)
-    assert str(late) == "the calling process ended with code 0: it said nothing"
+    assert str(late) == "the worker process ended with code 0: no error message"
 
 
-def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Caller) -> None:
+def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Worker) -> None:
     async def ask() -> Reply:
-        line = shared.begin()
-        given_up = asyncio.create_task(_ask(line, HONEST, _messages(1), {"seed": 0}))
+        session = shared.open_session()
+        given_up = asyncio.create_task(_ask(session, HONEST, _messages(1), {"seed": 0}))
         await asyncio.sleep(0)
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
-        return await _ask(line, HONEST, _messages(2), {"seed": 0})
+        return await _ask(session, HONEST, _messages(2), {"seed": 0})
 
     assert asyncio.run(ask()).error is None
     assert shared._waiting == {}
 
 
-def test_hostile_text_goes_through_the_pipe(shared: Caller) -> None:
+def test_hostile_text_goes_through_the_pipe(shared: Worker) -> None:
     text = "\ud800\0\n\r\u2028{}\"'\U0001f600" * 1000
     messages = PROMPTS["pair_v1"].messages(text, text, text[::-1])
-    reply = asyncio.run(_ask(shared.begin(), HONEST, messages, {"seed": 0}))
+    reply = asyncio.run(_ask(shared.open_session(), HONEST, messages, {"seed": 0}))
     assert reply.error is None
     assert reply.text == answer(messages, Traits(**HONEST.params["traits"]), 0)
 
 
-def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
+def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Worker) -> None:
     priced = HONEST.model_copy(
         update={"usd_per_million": UsdPerMillion(prompt=1e6, completion=2e6)}
     )
-    reply = asyncio.run(_ask(shared.begin(), priced, _messages(1), {"seed": 0}))
+    reply = asyncio.run(_ask(shared.open_session(), priced, _messages(1), {"seed": 0}))
     assert reply.prompt_tokens
     assert reply.completion_tokens
     assert reply.cost_usd == reply.prompt_tokens + 2 * reply.completion_tokens
@@ -233,40 +233,43 @@ def test_a_price_of_ones_own_is_the_price_of_the_vote(shared: Caller) -> None:
 
 @pytest.mark.slow
 def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody(
-    started: list[Caller], tmp_path: Path
+    started: list[Worker], tmp_path: Path
 ) -> None:
-    first, other = caller().begin("first", tmp_path / "first.jsonl"), caller().begin("other")
+    first, other = (
+        shared_worker().open_session("first", tmp_path / "first.jsonl"),
+        shared_worker().open_session("other"),
+    )
     assert asyncio.run(_ask(first, HONEST, _messages(1), {"seed": 0})).error is None
-    with alone_with(tmp_path / "first.jsonl") as alone:
+    with exclusive_lock(tmp_path / "first.jsonl") as alone:
         assert not alone
-    first.hang_up()
+    first.close()
     # what is sent later is answered later
     assert asyncio.run(_ask(other, HONEST, _messages(1), {"seed": 0})).error is None
-    with alone_with(tmp_path / "first.jsonl") as alone:
+    with exclusive_lock(tmp_path / "first.jsonl") as alone:
         assert alone
-    other.hang_up()
+    other.close()
     assert not started[0].alive
 
 
 @pytest.mark.slow
-def test_stop_ends_the_process(started: list[Caller]) -> None:
-    first = caller()
+def test_stop_ends_the_process(started: list[Worker]) -> None:
+    first = shared_worker()
     assert first.alive
-    assert caller() is first
+    assert shared_worker() is first
     first.stop()
     assert not first.alive
     assert first._process.returncode == -signal.SIGTERM
     first.stop()
-    assert caller() is not first
-    assert started == [caller()]
+    assert shared_worker() is not first
+    assert started == [shared_worker()]
 
 
 @pytest.mark.slow
 def test_the_process_ends_with_its_parent() -> None:
     script = (
         "import signal, os\n"
-        "from tasks.engine.caller import caller\n"
-        "print(caller()._process.pid, flush=True)\n"
+        "from tasks.engine.worker_client import shared_worker\n"
+        "print(shared_worker()._process.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     with subprocess.Popen(

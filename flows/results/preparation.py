@@ -1,0 +1,37 @@
+"""Import and read, while judges are asked, what results and the report need."""
+
+from importlib import import_module
+from typing import Any
+
+from tasks.kit.code_digest import reachable_digest
+
+MODULES = (
+    "flows.results.audit_results",
+    "flows.results.stages",
+    # Matplotlib imports these when it is first used.
+    "matplotlib.figure",
+    "matplotlib.backends.backend_svg",
+)
+PARTS = ("page.html.j2", "parts.html.j2")
+"""Templates that the report's own template uses."""
+
+CATALOGUES = (("tasks.statistics", "STATISTICS"), ("tasks.charts", "CHARTS"))
+
+
+def prepare_results() -> None:
+    """Import the modules, load the catalogues, compile the templates and digest the code."""
+    for module in MODULES:
+        import_module(module)
+    for module, name in CATALOGUES:
+        catalogue = getattr(import_module(module), name)
+        for entry in catalogue:
+            catalogue[entry]
+    from flows.results.stages import RESULTS, log_votes
+    from tasks.report import TEMPLATE
+    from tasks.reporting.page import environment
+
+    for template in (TEMPLATE, *PARTS):
+        environment().get_template(template)
+    stages: list[Any] = [log_votes, *RESULTS]
+    for stage in stages:
+        reachable_digest(stage.fn.__module__)

@@ -1,0 +1,103 @@
+"""Judges that cannot be asked now: no key, no address, or a cost without a bound.
+
+This is checked before the heavy imports, so without frames. Also: whether a budget suffices.
+"""
+
+from collections.abc import Mapping
+
+from flows.studies import Study
+from tasks.engine.litellm_adapter import diverting, highest_price
+from tasks.engine.queue import most_tokens
+from tasks.providers import JUDGES, PROVIDERS, provider_of
+
+
+def not_ready(study: Study) -> dict[str, str]:
+    """Return the judges that cannot be asked, each with the reason."""
+    unbounded = without_bounds(study)
+    reasons = {
+        judge: "; ".join(
+            filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
+        )
+        for judge in study.judges
+    }
+    return {judge: reason for judge, reason in reasons.items() if reason}
+
+
+def not_ready_line(reasons: Mapping[str, str]) -> str:
+    """Describe the judges that cannot be asked, grouped by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for judge, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(judge)
+    return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in by_reason.items())
+
+
+def _diverted(judge: str) -> str:
+    try:
+        names = diverting(provider_of(judge), JUDGES[judge])
+    except ValueError as error:
+        # A variable holds no valid address: the other judges can still be asked.
+        return str(error).rstrip(".")
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} would send its calls to another address, which its ballots do not "
+        "record (unset it, or give the address as api_base in your own provider file)"
+    )
+
+
+def _without_key(judge: str) -> str:
+    missing = provider_of(judge).missing_variables()
+    return f"no API key or address in {' and '.join(missing)}" if missing else ""
+
+
+def without_bounds(study: Study) -> dict[str, str]:
+    """Return the judges whose cost per call has no bound, so that no budget can hold, and why."""
+    if study.budget_usd is None:
+        return {}
+    # Imports frames, which takes half a second.
+    from tasks.judge import dropped_params
+
+    dropped = dropped_params(study.judges, study.prompt)
+    gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
+    return {
+        judge: f"the budget of {study.budget_usd:g} USD cannot hold, because a call's cost has no "
+        f"bound: {JUDGES[judge].model} has {' and '.join(missing)}; "
+        f"give it in {PROVIDERS.files[JUDGES[judge].provider].name}, or ask without a budget"
+        for judge, missing in gaps.items()
+        if missing
+    }
+
+
+def _missing(judge: str, dropped: list[str]) -> list[str]:
+    asked = JUDGES[judge]
+    if provider_of(judge).simulated:
+        return []
+    sent = {name: value for name, value in asked.params.items() if name not in dropped}
+    missing = []
+    if highest_price(asked) is None:
+        missing.append(
+            "no known price (usd_per_million = { prompt = ..., completion = ... }, in US dollars)"
+        )
+    if most_tokens(asked.model_copy(update={"params": sent})) is None:
+        unsent = " that is sent" if most_tokens(asked) else ""
+        missing.append(f"no max_tokens{unsent} (params = {{ max_tokens = ... }})")
+    return missing
+
+
+def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) -> str:
+    """Compare a budget with the estimated cost."""
+    budget = f"The budget of {budget_usd:g} USD"
+    if usd is None or most_usd is None:
+        return f"{budget} cannot be compared with the cost, which is unknown."
+    amounts = f"{usd:.2f} USD, at most {most_usd:.2f}"
+    if usd > budget_usd:
+        return f"{budget} is exceeded by the estimate ({amounts}): the run would end with gaps."
+    if most_usd > budget_usd:
+        return (
+            f"{budget} covers the estimate ({amounts}), but not the highest possible cost: if "
+            "replies are long, the run may end with gaps."
+        )
+    return (
+        f"{budget} covers the estimate and the highest possible cost ({amounts}), "
+        "unless calls have to be repeated."
+    )

@@ -1,0 +1,59 @@
+"""What is imported before the server starts, before the first call, and while judges are asked."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[2]
+LOADED = "import sys; print(*(m for m in {modules!r} if m in sys.modules))"
+
+
+def _loaded(code: str, *modules: str) -> set[str]:
+    """Return which modules a new process has imported after ``code``."""
+    program = f"{code}\n{LOADED.format(modules=modules)}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    return {*done.stdout.split()}
+
+
+def test_server_and_worker_start_before_frames_and_prefect_are_imported() -> None:
+    heavy = ("polars", "pandera", "duckdb", "prefect", "httpx", "litellm")
+    assert _loaded("import flows.cli.audit", *heavy) == {"duckdb"}
+
+
+@pytest.mark.slow
+def test_results_are_imported_while_judges_are_asked() -> None:
+    of_results = (
+        "flows.results.audit_results",
+        "flows.results.stages",
+        "tasks.report",
+        "tasks.statistics.asr",
+        "tasks.charts.forest",
+        "scipy",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_svg",
+    )
+    assert _loaded("import flows.audit", *of_results) == set()
+    prepared = "from flows.results.preparation import prepare_results; prepare_results()"
+    assert _loaded(f"import flows.audit; {prepared}", *of_results) == {*of_results}
+
+
+@pytest.mark.slow
+def test_preparation_leaves_no_template_and_no_code_to_read() -> None:
+    code = (
+        "import flows.audit\n"
+        "from flows.results.preparation import prepare_results; prepare_results()\n"
+        "from tasks.kit.code_digest import reachable_digest\n"
+        "from tasks.report import TEMPLATE\n"
+        "from tasks.reporting.page import environment\n"
+        "from flows.results.stages import RESULTS, log_votes\n"
+        "read = reachable_digest.cache_info().misses\n"
+        "for step in (log_votes, *RESULTS): reachable_digest(step.fn.__module__)\n"
+        "assert reachable_digest.cache_info().misses == read\n"
+        "compiled = set(environment().cache.keys())\n"
+        "assert TEMPLATE in {name for _, name in compiled}"
+    )
+    assert _loaded(code, "tasks.report") == {"tasks.report"}
