@@ -146,8 +146,8 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
         values, nulls = len(column.dtype.categories), column.null_count() > 0
         if values == 1 and not nulls:
             return _all_zero(len(column)), 1
-        codes = column.to_physical().cast(pl.Int64)
-        return ((codes.fill_null(-1) + 1) if nulls else codes).to_numpy(), values + nulls
+        order = column.to_physical().cast(pl.Int64)
+        return ((order.fill_null(-1) + 1) if nulls else order).to_numpy(), values + nulls
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
