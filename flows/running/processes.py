@@ -156,8 +156,17 @@ def run_aside(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             done.set_exception(error)
 
+    def loop() -> None:
+        try:
+            asyncio.run(watched())
+        except BaseException as error:
+            # No loop could be made: nobody else would say so to who waits.
+            if done.done():
+                raise
+            done.set_exception(error)
+
     # What the work leaves behind may take its time to end.
-    aside = Thread(target=lambda: asyncio.run(watched()), daemon=True)
+    aside = Thread(target=loop, daemon=True)
     try:
         # In here, since it may be interrupted when the work has begun.
         aside.start()

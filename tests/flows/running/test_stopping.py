@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,19 @@ def test_what_is_run_aside_returns_or_raises() -> None:
     assert run_aside(lambda: work(fault=False)) is not threading.main_thread()
     with pytest.raises(LookupError, match="no such thing"):
         run_aside(lambda: work(fault=True))
+
+
+def test_without_an_event_loop_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_loop(work: Coroutine[Any, Any, Any]) -> None:
+        work.close()
+        raise OSError("Too many open files")
+
+    async def nothing() -> None:
+        """Do nothing."""
+
+    monkeypatch.setattr(asyncio, "run", no_loop)
+    with pytest.raises(OSError, match="Too many open files"):
+        run_aside(nothing)
 
 
 @pytest.mark.parametrize(
