@@ -25,8 +25,9 @@ class _Renderer(RendererHTML):
         return f'<span class="image">[image: {escape(token.content or source)}]</span>'
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Add attributes that hide the referrer from a link's target."""
-        tokens[idx].attrs.update(LINK)
+        """Add attributes that hide the referrer from a link's target; `[text]()` is no link."""
+        token = tokens[idx]
+        token.attrs = {**token.attrs, **LINK} if token.attrs["href"] else {}
         return self.renderToken(tokens, idx, options, env)
 
     def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:

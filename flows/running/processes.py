@@ -156,8 +156,17 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             done.set_exception(error)
 
+    def loop() -> None:
+        try:
+            asyncio.run(watched())
+        except BaseException as error:
+            # The event loop could not be made, and the main thread waits.
+            if done.done():
+                raise
+            done.set_exception(error)
+
     # Tasks that the work leaves behind may take long to end.
-    aside = Thread(target=lambda: asyncio.run(watched()), daemon=True)
+    aside = Thread(target=loop, daemon=True)
     try:
         # Inside the try block, because an interrupt may come when the work has begun.
         aside.start()

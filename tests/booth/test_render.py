@@ -86,6 +86,7 @@ def test_markdown_and_emoji_are_shown() -> None:
             f'<p><a href="https://e.org" rel="{REL}" target="_blank">x</a></p>\n',
         ),
         ("https://e.org", "<p>https://e.org</p>\n"),
+        ("[x]()", "<p><a>x</a></p>\n"),
     ],
 )
 def test_html_is_text_and_nothing_is_fetched(text: str, shown: str) -> None:

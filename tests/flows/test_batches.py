@@ -198,7 +198,7 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     batched.behave(batch_seconds=8)
     process = begin()
     process.send_signal(signal.SIGINT)
-    process.wait()
+    process.wait(timeout=60)
     # It did not wait for what the batch brings.
     assert _states(warehouse) == ["sent"]
     assert warehouse.read(Votes).is_empty()

@@ -4,13 +4,15 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
 from flows.running.processes import Terminated, run_in_thread, sigterm_interrupts
 
 
-def test_what_is_run_aside_returns_or_raises() -> None:
+def test_what_is_run_in_thread_returns_or_raises() -> None:
     async def work(fault: bool) -> threading.Thread:
         if fault:
             raise LookupError("no such thing")
@@ -21,10 +23,23 @@ def test_what_is_run_aside_returns_or_raises() -> None:
         run_in_thread(lambda: work(fault=True))
 
 
+def test_without_an_event_loop_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_loop(work: Coroutine[Any, Any, Any]) -> None:
+        work.close()
+        raise OSError("Too many open files")
+
+    async def nothing() -> None:
+        """Do nothing."""
+
+    monkeypatch.setattr(asyncio, "run", no_loop)
+    with pytest.raises(OSError, match="Too many open files"):
+        run_in_thread(nothing)
+
+
 @pytest.mark.parametrize(
     ("sent", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
 )
-def test_a_signal_cancels_what_is_run_aside_and_lets_it_end(
+def test_a_signal_cancels_what_is_run_in_thread_and_lets_it_end(
     sent: signal.Signals, raised: type[BaseException]
 ) -> None:
     ended = []
