@@ -120,16 +120,17 @@ async def cast_all(
     budget_usd = claims.counts.study.budget_usd
     session = shared_worker().open_session(claims.run, claims.journal, budget_usd, notifier())
     batching = Batching(pairs, claims, session, buffer.receive, buffer.flush)
-    casting = _Casting(pairs, schedule, claims, buffer, session, batching)
+    casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event())
     try:
         async with model_servers(progress.planned), asyncio.TaskGroup() as group:
             flushing = group.create_task(buffer.keep_flushing())
-            group.create_task(_prepare_results())
+            group.create_task(casting.prepare_results())
             judges = (
                 (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
             )
             await asyncio.gather(*(group.create_task(casting.cast_judge(*both)) for both in judges))
             flushing.cancel()
+            casting.asking.set()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:
@@ -141,14 +142,6 @@ async def cast_all(
     discard_journal(claims.journal)
     await progress.publish()
     return claims.votes(ballots)
-
-
-async def _prepare_results() -> None:
-    """Import what results and the report need, as soon as the first ballots are sent."""
-    await asyncio.sleep(SECONDS_TO_SEND)
-    # What cannot be imported is reported where it is used, when all votes are saved.
-    with suppress(Exception):
-        await asyncio.to_thread(prepare_results)
 
 
 def _first(error: BaseException) -> BaseException:
@@ -167,6 +160,16 @@ class _Casting(NamedTuple):
     buffer: VoteBuffer
     session: Session
     batching: Batching
+    asking: asyncio.Event
+    """Set when the first ballots are sent, or none need be."""
+
+    async def prepare_results(self) -> None:
+        """Import what results and the report need, as soon as the first ballots are sent."""
+        await self.asking.wait()
+        await asyncio.sleep(SECONDS_TO_SEND)
+        # What cannot be imported is reported where it is used, when all votes are saved.
+        with suppress(Exception):
+            await asyncio.to_thread(prepare_results)
 
     async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
         """Cast the ballots of one judge: all at once, or pair by pair if it may stop early."""
@@ -256,6 +259,7 @@ class _Casting(NamedTuple):
         if mine.is_empty():
             return
         limit = asyncio.Semaphore(_shards_at_once(mine["judge"][0]))
+        self.asking.set()
 
         async def ask(shard: DataFrame[Ballots]) -> None:
             async with limit:
