@@ -100,7 +100,7 @@ def test_a_study_that_is_not_there_is_named(shelf: Warehouse) -> None:
     with pytest.raises(WarehouseError, match=r"no audit of a study 'x' \(it has: again, quick\)"):
         parameters_of(shelf, "x")
     audit(shelf, "empty")
-    with pytest.raises(WarehouseError, match="the last audit of study 'empty' left no votes"):
+    with pytest.raises(WarehouseError, match="the last audit of study 'empty' saved no votes"):
         pairs_of(shelf, "empty")
 
 
