@@ -72,8 +72,9 @@ $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
 	$(INSTALL) --upgrade --target .venv/notebook -r requirements-notebook.txt
 	touch $@
 
-# Idle workers take tests from busy ones, as an audit takes a hundred times as long as a sum.
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+# Three processes for two cores, as tests of servers and signals wait for seconds; idle ones take tests
+# from busy ones, as an audit takes a hundred times as long as a sum.
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK)
 
 test: $(FOR_TESTS) ## run the tests, without the slow ones
